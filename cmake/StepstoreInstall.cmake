@@ -1,0 +1,1 @@
+# What `cmake --install` puts where. find_package(stepstore) is written in packaging/.

@@ -1,0 +1,66 @@
+# How every target of the project is made: one place for the language level, the warnings and the sanitizers.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(STEPSTORE_CCACHE ccache)
+mark_as_advanced(STEPSTORE_CCACHE)
+if(STEPSTORE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${STEPSTORE_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STEPSTORE_CCACHE})
+endif()
+
+add_library(stepstore_options INTERFACE)
+target_compile_options(stepstore_options INTERFACE
+  -Wall -Wextra -Werror $<$<COMPILE_LANGUAGE:CXX>:-Wconversion> -fno-omit-frame-pointer)
+if(STEPSTORE_SANITIZE STREQUAL "address")
+  target_compile_options(stepstore_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(stepstore_options INTERFACE -fsanitize=address,undefined)
+elseif(STEPSTORE_SANITIZE STREQUAL "thread")
+  target_compile_options(stepstore_options INTERFACE -fsanitize=thread -Wno-error=tsan)
+  target_link_options(stepstore_options INTERFACE -fsanitize=thread)
+elseif(STEPSTORE_SANITIZE)
+  message(FATAL_ERROR "STEPSTORE_SANITIZE is '${STEPSTORE_SANITIZE}': use address or thread")
+endif()
+
+# stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project. Sources include each other
+# by their path below src/ ("store/store.h"), public headers below include/ ("stepstore/client.h").
+function(stepstore_library name kind)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} ${kind} ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS} $<BUILD_INTERFACE:stepstore_options>)
+endfunction()
+
+# stepstore_program(NAME SOURCES... DEPENDS targets...): an executable of the project.
+function(stepstore_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} stepstore_options)
+endfunction()
+
+# stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s]): a GoogleTest program, registered with ctest as one test.
+function(stepstore_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  string(REPLACE "." "_" target test_${name})
+  stepstore_program(${target} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} GTest::gtest_main)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,223 @@
+// Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions filled from our own
+// library or from a real libdaos.so found at run time, so the same program runs on a laptop and on a DAOS system.
+//
+// Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what. Handles are move-only and
+// close themselves; a moved-from one may only be destroyed or assigned to. A handle may be used by several threads at once.
+//
+// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool of a real DAOS system.
+#pragma once
+
+#include "stepstore/error.h"
+#include "stepstore/export.h"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepstore {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+enum class Access : std::uint8_t { read_only, read_write };
+enum class Durability : std::uint8_t { process, power };
+enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
+
+struct ObjectId {
+    std::uint64_t hi = 0;
+    std::uint64_t lo = 0;
+    friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
+};
+
+enum class ObjectType : std::uint8_t { key_value, array, array_bytes }; // array: keeps its attributes itself; array_bytes: opened with attributes
+
+struct PoolOptions {
+    std::string label;               // default: the last part of the path
+    unsigned targets = 8;            // storage targets, 1 to 256
+    Durability durability = Durability::process;
+};
+
+struct ArrayAttributes {
+    std::uint64_t cell_size = 1;        // bytes
+    std::uint64_t chunk_size = 1 << 20; // cells in one chunk, which lies on one target
+};
+
+struct Range {
+    std::uint64_t index = 0; // cells
+    std::uint64_t length = 0;
+};
+
+struct ContainerEntry {
+    std::string uuid;
+    std::string label;
+};
+
+struct SnapshotEntry {
+    std::uint64_t epoch = 0;
+    std::string name;
+};
+
+struct ReadResult {
+    std::uint64_t cells_short = 0; // cells asked for beyond the end of the array; they are left untouched
+    std::uint64_t bytes = 0;       // bytes transferred
+};
+
+class Library;      // the function table (include/stepstore/libdaos.h)
+class EventQueue;
+
+// The completion of one asynchronous call. Memory that the call uses must stay until wait() returned.
+class STEPSTORE_API Pending {
+public:
+    Pending();
+    ~Pending(); // waits, and drops an error
+    Pending(Pending&&) noexcept;
+    Pending& operator=(Pending&&) noexcept;
+    void wait();  // throws the call's Error; a second wait returns at once
+    bool ready(); // does not block
+    struct State;
+
+private:
+    friend class EventQueue;
+    friend class KeyValue;
+    friend class Array;
+    std::unique_ptr<State> state_;
+};
+
+class STEPSTORE_API EventQueue {
+public:
+    ~EventQueue();
+    EventQueue(EventQueue&&) noexcept;
+    EventQueue& operator=(EventQueue&&) noexcept;
+    struct State;
+
+private:
+    friend class Pool;
+    friend class KeyValue;
+    friend class Array;
+    EventQueue();
+    std::shared_ptr<State> state_;
+};
+
+class STEPSTORE_API KeyValue {
+public:
+    ~KeyValue();
+    KeyValue(KeyValue&&) noexcept;
+    KeyValue& operator=(KeyValue&&) noexcept;
+    const ObjectId& id() const;
+
+    void put(std::string_view key, Bytes value, Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by the condition
+    std::optional<std::vector<std::byte>> get(std::string_view key) const;              // nullopt: no such key
+    // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
+    std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
+    bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true
+    std::vector<std::string> list() const;                                    // all keys, in no promised order
+    void list(const std::function<bool(std::string_view)>& each) const;       // until it returns false
+    void destroy(); // punches the whole object
+
+    // Asynchronous; key and value memory must live until the wait.
+    Pending put(EventQueue& queue, std::string_view key, Bytes value, Condition condition = Condition::none);
+    // *size: capacity in, size of the value out; 0 and no error when there is no such key.
+    Pending get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size) const;
+
+    struct State;
+
+private:
+    friend class Container;
+    KeyValue();
+    std::shared_ptr<State> state_;
+};
+
+class STEPSTORE_API Array {
+public:
+    ~Array();
+    Array(Array&&) noexcept;
+    Array& operator=(Array&&) noexcept;
+    const ObjectId& id() const;
+    const ArrayAttributes& attributes() const;
+
+    void write(std::uint64_t index, Bytes memory); // index in cells; memory a multiple of the cell size
+    ReadResult read(std::uint64_t index, MutableBytes memory) const; // holes read as zero
+    // Several ranges and several pieces of memory of the same total size.
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory);
+    ReadResult read(std::span<const Range> ranges, std::span<const MutableBytes> memory) const;
+    std::uint64_t size() const; // cells
+    void set_size(std::uint64_t cells);
+    void punch(std::span<const Range> ranges);
+    void destroy();
+
+    Pending write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory);
+    Pending read(EventQueue& queue, std::span<const Range> ranges, std::span<const MutableBytes> memory) const;
+
+    struct State;
+
+private:
+    friend class Container;
+    Array();
+    std::shared_ptr<State> state_;
+};
+
+class STEPSTORE_API Container {
+public:
+    ~Container();
+    Container(Container&&) noexcept;
+    Container& operator=(Container&&) noexcept;
+    const std::string& label() const;
+
+    // Object ids. object_class: "S1", "S2", "S4", "S8", "SX", ..., or "" for the default of the type.
+    ObjectId object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type, std::string_view object_class = "") const;
+    std::uint64_t allocate_oids(std::uint64_t count); // the first of `count` consecutive fresh numbers
+
+    KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
+    Array create_array(const ObjectId& id, const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
+    std::optional<Array> open_array(const ObjectId& id, Access access = Access::read_write) const; // nullopt: not there
+    Array open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access = Access::read_write) const; // no request to the store
+
+    std::uint64_t create_snapshot(const std::string& name = {});
+    std::vector<SnapshotEntry> snapshots() const;
+    void destroy_snapshot(std::uint64_t epoch);
+    // The container as it was at a snapshot: objects opened from the result read at that epoch, and refuse writes.
+    Container at_snapshot(std::uint64_t epoch) const;
+
+    struct State;
+
+private:
+    friend class Pool;
+    Container();
+    std::shared_ptr<State> state_;
+};
+
+class STEPSTORE_API Pool {
+public:
+    static Pool connect(const std::string& location, Access access = Access::read_write); // DER_NONEXIST: no pool there
+    // Ours only; with daos:// it throws DER_NOSYS and names dmg. DER_EXIST when there is one.
+    static void create(const std::string& location, const PoolOptions& options = {});
+    static void destroy(const std::string& location, bool force = false);
+    ~Pool();
+    Pool(Pool&&) noexcept;
+    Pool& operator=(Pool&&) noexcept;
+    const std::string& location() const;
+
+    Container create_container(const std::string& label) const; // DER_EXIST
+    Container open_container(const std::string& label, Access access = Access::read_write) const; // DER_NONEXIST
+    Container open_or_create_container(const std::string& label) const; // whoever comes first makes it
+    void destroy_container(const std::string& label, bool force = false) const;
+    std::vector<ContainerEntry> containers() const;
+    EventQueue event_queue() const;
+    void sync() const; // all acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway)
+    const Library& library() const; // the table it calls through
+
+    struct State;
+
+private:
+    Pool();
+    std::shared_ptr<State> state_;
+};
+
+} // namespace stepstore

@@ -1,0 +1,22 @@
+// The one exception of Stepstore's C++ interfaces.
+#pragma once
+
+#include "stepstore/export.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace stepstore {
+
+// Carries the DAOS error code (negative, as the C calls return it: -DER_NONEXIST ...) and a message that
+// names the thing, what was tried on it, and what to do. Codes: include/libdaos/daos_errno.h.
+class STEPSTORE_API Error : public std::runtime_error {
+public:
+    Error(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    int code() const noexcept { return code_; }
+
+private:
+    int code_;
+};
+
+} // namespace stepstore

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds ADIOS2 with MPI from its PyPI source distribution, once, into the user's cache:
+# the wheel on PyPI is serial. Prints the prefix. A second run finds it and does nothing.
+#
+# Environment: STEPSTORE_CACHE (default ~/.cache/stepstore), ADIOS2_MPI_PREFIX, JOBS, PYTHON.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+if [[ -f $ADIOS2_MPI_PREFIX/.complete ]]; then
+    say "ADIOS2 $ADIOS2_VERSION with MPI is in $ADIOS2_MPI_PREFIX"
+    exit 0
+fi
+python=${PYTHON:-$STEPSTORE_VENV/bin/python}
+[[ -x $python ]] || python=$(command -v python3)
+work=$STEPSTORE_CACHE/adios2-work
+log=$STEPSTORE_CACHE/log
+mkdir -p "$work" "$log"
+# One build at a time; a second caller waits for the first and then finds its result.
+exec 9>"$STEPSTORE_CACHE/adios2-mpi.lock"
+flock 9
+if [[ -f $ADIOS2_MPI_PREFIX/.complete ]]; then
+    say "ADIOS2 $ADIOS2_VERSION with MPI is in $ADIOS2_MPI_PREFIX"
+    exit 0
+fi
+
+say "ADIOS2 $ADIOS2_VERSION with MPI: building once (about ten minutes on two cores)"
+rm -rf "$work" "$ADIOS2_MPI_PREFIX"
+mkdir -p "$work/sdist" "$work/src"
+quiet_step "download the ADIOS2 source distribution" "$log/adios2-download.log" \
+    "$python" -m pip download --no-deps --no-binary :all: --no-build-isolation \
+    "adios2==$ADIOS2_VERSION" -d "$work/sdist"
+tar -xzf "$work"/sdist/adios2-*.tar.gz -C "$work/src" --strip-components=1
+off=()
+for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ ZFP BZip2 Blosc2 CURL OpenSSL Fortran \
+    MGARD PNG DAOS DataSpaces UCX Sodium SysVShMem Profiling Derived_Variable Kokkos CUDA Catalyst XRootD AWSSDK MHS; do
+    off+=("-DADIOS2_USE_$feature=OFF")
+done
+quiet_step "configure ADIOS2" "$log/adios2-configure.log" \
+    cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON "${off[@]}" \
+    -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_INSTALL_RPATH='$ORIGIN;$ORIGIN/../lib'
+quiet_step "build ADIOS2" "$log/adios2-build.log" cmake --build "$work/build" --parallel "$JOBS"
+quiet_step "install ADIOS2" "$log/adios2-install.log" cmake --install "$work/build"
+# ADIOS2's own metadata benchmark, used by 'stepstore bench metadata'; it is no install target.
+perf=$work/src/testing/adios2/performance/metadata/PerfMetaData.cpp
+if [[ -f $perf ]]; then
+    quiet_step "build ADIOS2's PerfMetaData" "$log/adios2-perf.log" \
+        mpicxx -O2 -std=c++17 -DADIOS2_USE_MPI=1 -I"$ADIOS2_MPI_PREFIX/include" \
+        -I"$work/src/thirdparty/nlohmann_json/nlohmann_json/single_include" \
+        -I"$work/src/testing/adios2/performance/metadata" "$perf" \
+        -L"$ADIOS2_MPI_PREFIX/lib" -Wl,-rpath,"$ADIOS2_MPI_PREFIX/lib" \
+        -ladios2_cxx_mpi -ladios2_cxx -ladios2_core_mpi -ladios2_core -o "$ADIOS2_MPI_PREFIX/bin/PerfMetaData"
+fi
+touch "$ADIOS2_MPI_PREFIX/.complete"
+rm -rf "$work"
+say "ADIOS2 with MPI is in $ADIOS2_MPI_PREFIX"

@@ -1,0 +1,34 @@
+#include "base/checksum.h"
+
+#include <new>
+#include <xxhash.h>
+
+namespace stepstore {
+
+std::uint64_t checksum(Bytes bytes)
+{
+    return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+ChecksumStream::ChecksumStream() : state_(XXH3_createState())
+{
+    if (state_ == nullptr) throw std::bad_alloc();
+    XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_));
+}
+
+ChecksumStream::~ChecksumStream()
+{
+    XXH3_freeState(static_cast<XXH3_state_t*>(state_));
+}
+
+void ChecksumStream::update(Bytes piece)
+{
+    XXH3_64bits_update(static_cast<XXH3_state_t*>(state_), piece.data(), piece.size());
+}
+
+std::uint64_t ChecksumStream::digest() const
+{
+    return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_));
+}
+
+} // namespace stepstore

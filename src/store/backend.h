@@ -1,0 +1,163 @@
+// The seam between the object store and where its bytes lie. A back end implements this header and registers
+// itself with one line (STEPSTORE_REGISTER_BACKEND); no core file changes. memory/ is the reference.
+//
+// A back end is one pool: T targets, each an ordered map of byte keys to byte values with transactions, and beside it
+// append-only bulk extents; plus one more such target, meta(), for what belongs to the pool as a whole.
+//
+// Threads and processes: every method of Backend and Target may be called from any thread of any process that
+// has the pool open. One writer at a time per target, over all processes; readers never wait for it, and see the target
+// as it was when their transaction began.
+//
+// Errors: every failure is thrown as stepstore::Error with a DER_* code: DER_NOSPACE (disk full), DER_NO_PERM
+// (not ours to write), DER_IO (the system refused), DER_CSUM (damage found), DER_DF_INCOMPT (newer format),
+// DER_DF_INVAL (no pool there, or a damaged one), DER_NONEXIST. The message names the pool's path and the target.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "store/types.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepstore::store {
+
+// Where bulk bytes lie: file `file` of this target, at offset, length bytes.
+struct ExtentRef {
+    std::uint64_t file = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    friend bool operator==(const ExtentRef&, const ExtentRef&) = default;
+};
+
+struct Entry {
+    Bytes key;
+    Bytes value;
+};
+
+// A consistent view of one target. What get/seek/next return stays valid until the transaction ends or (in a write
+// transaction) until its next put/reserve/erase. Keys: 1 to max_key bytes, ordered as unsigned bytes.
+// A transaction is used by one thread, the one that runs the function it was given to.
+class ReadTransaction {
+public:
+    static constexpr std::size_t max_key = 500;
+    virtual ~ReadTransaction() = default;
+
+    virtual bool get(Bytes key, Bytes& value) = 0;
+
+    // One position per transaction. seek: the smallest key not less than `key`; seek_last: the largest key
+    // less than `key`. next and previous move from the current position. All return false, and leave `entry`
+    // alone, when there is no such entry. After an erase of the current entry next() gives the one after it.
+    virtual bool seek(Bytes key, Entry& entry) = 0;
+    virtual bool seek_last(Bytes key, Entry& entry) = 0;
+    virtual bool next(Entry& entry) = 0;
+    virtual bool previous(Entry& entry) = 0;
+};
+
+class WriteTransaction : public ReadTransaction {
+public:
+    virtual void put(Bytes key, Bytes value) = 0;
+    // As put, but the caller fills the returned value (length bytes) before any other call on the transaction.
+    virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
+    virtual bool erase(Bytes key) = 0; // false: there was none
+};
+
+class Target {
+public:
+    virtual ~Target() = default;
+
+    // Runs `body` on a consistent view. `body` may not start another transaction on this target.
+    virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
+
+    // Runs `body` as the only writer of this target over all processes, and commits when it returns; an exception
+    // from it aborts and comes out unchanged. `body` may run more than once (the map had to grow), so all it does must
+    // be repeatable. On return the update is durable to the pool's level, and every later read sees it.
+    // Write transactions on different targets may nest, in ascending order of target with meta() first
+    // (the inner commits first).
+    virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
+
+    // Appends the pieces, one after the other, as one bulk extent, in one write from the caller's memory. Not referenced
+    // by anything until a write() puts the reference into the index; a process that dies in between leaves
+    // bytes that nothing refers to, and unreferenced() finds them. On return they are as durable as the pool's level.
+    virtual ExtentRef append(const std::vector<Bytes>& pieces) = 0;
+    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
+    virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
+    // Gives the extent's space back. Only after the transaction that dropped the last reference has committed.
+    virtual void release(const ExtentRef& extent) = 0;
+    // The extent files there are: file id and length in bytes.
+    struct ExtentFile {
+        std::uint64_t file = 0;
+        std::uint64_t length = 0;
+        std::uint64_t allocated = 0; // bytes that take space: released ones do not
+        bool in_use = false;         // a living process appends to it now
+    };
+    virtual std::vector<ExtentFile> extent_files() = 0;
+
+    // Makes everything acknowledged so far survive a power failure, whatever the pool's level.
+    virtual void sync() = 0;
+
+    // Bytes taken on the medium: by the index and by the bulk extents.
+    struct Usage {
+        std::uint64_t index = 0;
+        std::uint64_t bulk = 0;
+    };
+    virtual Usage usage() = 0;
+
+    // Verifies the structure below the transactions' level (pages, files); one text per damage found.
+    virtual std::vector<std::string> check() = 0;
+
+    // Shared by all processes, for observation only; relaxed.
+    virtual void count(const Counters& added) = 0;
+    virtual Counters counters() = 0;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual const std::string& path() const = 0;
+    virtual bool read_only() const = 0;
+    virtual unsigned targets() const = 0;
+    virtual Target& target(unsigned index) = 0; // index < targets()
+    virtual Target& meta() = 0;
+
+    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time clock
+    // where that is greater than the last one given.
+    virtual Epoch next_epoch() = 0;
+
+    struct Space {
+        std::uint64_t total = 0; // of the file system
+        std::uint64_t free = 0;
+    };
+    virtual Space space() = 0;
+};
+
+struct BackendOptions {
+    unsigned targets = 8;
+    Durability durability = Durability::process;
+};
+
+enum class Access : std::uint8_t { read_only, read_write };
+
+struct BackendFactory {
+    std::string name;
+    // DER_EXIST: there is a pool already.
+    std::unique_ptr<Backend> (*create)(const std::string& path, const BackendOptions& options);
+    // The pool's own options come out of the pool.
+    std::unique_ptr<Backend> (*open)(const std::string& path, Access access);
+    // Removes every file of the pool and nothing else. DER_BUSY while another process has it open.
+    void (*destroy)(const std::string& path);
+    // True where `path` holds something this back end made, whole or damaged. Never throws.
+    bool (*present)(const std::string& path);
+};
+
+// The registered back ends, by name; "lmdb" first.
+const std::vector<BackendFactory>& backends();
+bool register_backend(const BackendFactory& factory);
+
+} // namespace stepstore::store
+
+#define STEPSTORE_REGISTER_BACKEND(factory) \
+    [[maybe_unused]] static const bool stepstore_backend_registered = ::stepstore::store::register_backend(factory)

@@ -1,0 +1,192 @@
+// The object store: pools, containers, key-value and array objects, epochs and snapshots, over any back end.
+// src/daos turns this into the libdaos C API; nothing else includes it.
+//
+// Every method may be called from any thread. Failures are stepstore::Error with a DER_* code; what is
+// normally absent (a key, an array) is a return value.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "store/backend.h"
+#include "store/types.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepstore::store {
+
+class Container;
+class PoolImpl;
+
+struct PoolOptions {
+    std::string backend = "lmdb";
+    std::string label; // default: the last part of the path
+    unsigned targets = 8;
+    Durability durability = Durability::process;
+};
+
+struct TargetInfo {
+    std::uint64_t index_bytes = 0;
+    std::uint64_t bulk_bytes = 0;
+    Counters counters;
+};
+
+struct PoolInfo {
+    Uuid uuid{};
+    std::string label;
+    std::string path;
+    std::string backend;
+    std::uint32_t format_version = 0;
+    Durability durability = Durability::process;
+    std::vector<TargetInfo> targets;
+    std::uint64_t space_total = 0; // of the file system, bytes
+    std::uint64_t space_free = 0;
+    std::uint64_t containers = 0;
+};
+
+struct ContainerInfo {
+    Uuid uuid{};
+    std::string label; // may be empty
+    Epoch created = 0;
+    std::uint64_t snapshots = 0;
+    Epoch latest_snapshot = 0;
+};
+
+struct SnapshotInfo {
+    Epoch epoch = 0;
+    std::string name; // may be empty
+};
+
+struct CheckFinding {
+    enum class Severity : std::uint8_t { info, reclaimable, damage };
+    Severity severity = Severity::damage;
+    std::string where;   // pool path, target, container, object, key or range: whatever is known
+    std::string what;    // what is wrong
+    std::string advice;  // what can be saved, and how
+};
+
+struct CheckReport {
+    std::uint64_t containers = 0, objects = 0, records = 0, bytes = 0, extents = 0;
+    std::uint64_t reclaimable_bytes = 0; // bulk bytes that nothing refers to
+    std::uint64_t reclaimed_bytes = 0;   // of them, given back by repair
+    std::vector<CheckFinding> findings;
+    bool damaged() const;
+};
+
+struct CheckOptions {
+    bool data = true;    // verify the checksum of every value and extent, not only the structure
+    bool repair = false; // give back unreferenced space; never touches what is referenced
+};
+
+class Pool {
+public:
+    // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is one,
+    // also when another process makes it at the same time: exactly one caller succeeds.
+    static std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options);
+    // One open pool per path and process is shared by all who open it (and remade after fork).
+    static std::shared_ptr<Pool> open(const std::string& path, Access access);
+    static void destroy(const std::string& path, bool force);
+    // The pools below a root directory: their paths. Directories that are no pool are passed over.
+    static std::vector<std::string> list(const std::string& root);
+    // Walks a whole pool, also one that open() refuses.
+    static CheckReport check(const std::string& path, const CheckOptions& options);
+
+    PoolInfo query();
+    std::vector<ContainerInfo> containers();
+    // label: empty or unique in the pool, at most 127 characters of [A-Za-z0-9._:-], and no uuid. DER_EXIST, DER_INVAL.
+    // properties: an opaque record kept with the container.
+    ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties);
+    // By label, or by uuid in its text form. DER_NONEXIST.
+    std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
+    void destroy_container(std::string_view label_or_uuid, bool force); // DER_BUSY when open in this process and not force
+    void sync();
+    Access access() const;
+    const std::string& path() const;
+
+    explicit Pool(std::shared_ptr<PoolImpl> impl);
+    ~Pool();
+
+private:
+    std::shared_ptr<PoolImpl> impl_;
+};
+
+struct ArrayAttributes {
+    std::uint64_t cell_size = 1;        // bytes
+    std::uint64_t chunk_size = 1 << 20; // cells: a chunk is one dkey and so lies on one target
+};
+
+// A range of cells of an array.
+struct Range {
+    std::uint64_t index = 0;
+    std::uint64_t length = 0;
+};
+
+struct ReadResult {
+    std::uint64_t cells_short = 0; // cells asked for that lie beyond the end of the array
+    std::uint64_t bytes = 0;       // bytes that were stored, holes not counted
+};
+
+// Where a listing goes on; lives in the caller's daos_anchor_t (104 bytes of its buffer).
+struct ListPosition {
+    std::uint32_t target = 0;
+    bool done = false;
+    std::uint8_t length = 0;         // of key
+    std::array<std::byte, 96> key{}; // the stored key of the last entry given
+};
+
+class Container {
+public:
+    explicit Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id);
+    ~Container();
+
+    ContainerInfo query();
+    std::vector<std::byte> properties();
+    std::shared_ptr<Pool> pool();
+
+    // Fixes a point in time: what is acknowledged before the call is in it, what begins after it is not.
+    Epoch create_snapshot(std::string_view name);
+    std::vector<SnapshotInfo> snapshots();
+    void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
+    bool has_snapshot(Epoch epoch);
+    // The first of `count` consecutive numbers that no other call ever gets in this container.
+    std::uint64_t allocate_oids(std::uint64_t count);
+
+    // ---- key-value objects: dkey = the key, one value per key. Keys: 1 to 64 KiB bytes, values: 0 to 1 TiB.
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
+    // The size of the value, copied into `into` when it fits there; nothing is copied when it does not. nullopt: no such key.
+    std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch = latest);
+    std::optional<std::vector<std::byte>> kv_read(const ObjectId& oid, Bytes key, Epoch epoch = latest);
+    bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
+    // Calls `each` with the key and the size of its value, resuming at `position`, until it returns false (the entry it
+    // refused is given again next time) or all were given (position.done). A key that exists during the whole listing is given exactly once.
+    void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest);
+
+    // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
+    // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size.
+    void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
+    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch = latest); // nullopt: no array there
+    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces.
+    void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges, std::span<const Bytes> memory);
+    ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
+                          std::span<const MutableBytes> memory, Epoch epoch = latest); // holes are zero-filled
+    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest); // cells
+    void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);
+    void array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges);
+    Epoch last_update(const ObjectId& oid, Epoch epoch = latest); // 0: never written
+
+    // ---- any object
+    void punch(const ObjectId& oid); // everything in it, at one epoch per target; snapshots keep theirs
+    // The objects that have a record at this epoch, in the order of their ids. For ls and check.
+    std::vector<ObjectId> objects(Epoch epoch = latest);
+
+private:
+    std::shared_ptr<PoolImpl> pool_;
+    std::uint64_t id_;
+};
+
+} // namespace stepstore::store
