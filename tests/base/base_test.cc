@@ -1,0 +1,86 @@
+// Byte codecs, checksums and callable references.
+#include "base/bytes.h"
+#include "base/checksum.h"
+#include "base/function_ref.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stepstore {
+namespace {
+
+TEST(Bytes, LittleEndianIsTheOrderOnDisk)
+{
+    std::array<std::byte, 8> out{};
+    store_little(out.data(), std::uint64_t{0x0102030405060708});
+    EXPECT_EQ(out[0], std::byte{8});
+    EXPECT_EQ(out[7], std::byte{1});
+    EXPECT_EQ(load_little<std::uint64_t>(out.data()), 0x0102030405060708u);
+    store_little(out.data(), std::uint16_t{0xabcd});
+    EXPECT_EQ(load_little<std::uint16_t>(out.data()), 0xabcdu);
+}
+
+TEST(Bytes, BigEndianKeysSortAsNumbers)
+{
+    std::mt19937_64 random(7);
+    std::vector<std::uint64_t> numbers(1000);
+    for (auto& number : numbers)
+        number = random() >> (random() % 64);
+    std::vector<std::string> keys;
+    for (auto number : numbers) {
+        std::array<std::byte, 8> key{};
+        store_big(key.data(), number);
+        keys.emplace_back(as_text(key));
+        EXPECT_EQ(load_big<std::uint64_t>(key.data()), number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    std::sort(keys.begin(), keys.end());
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        EXPECT_EQ(load_big<std::uint64_t>(as_bytes(keys[i]).data()), numbers[i]);
+}
+
+TEST(Checksum, IsXxh3SoThatOldPoolsStayReadable)
+{
+    // XXH3_64bits of the empty input, from the algorithm's specification.
+    EXPECT_EQ(checksum({}), 0x2d06800538d394c2u);
+}
+
+TEST(Checksum, SeesEverySingleFlippedBit)
+{
+    std::vector<std::byte> data(300);
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<std::byte>(i * 7);
+    const auto whole = checksum(data);
+    for (std::size_t bit = 0; bit < data.size() * 8; ++bit) {
+        data[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+        EXPECT_NE(checksum(data), whole) << "bit " << bit;
+        data[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    }
+}
+
+TEST(Checksum, OfPiecesEqualsTheOneOfTheWhole)
+{
+    const std::string text(5000, 'x');
+    ChecksumStream stream;
+    for (std::size_t at = 0, step = 1; at < text.size(); at += step, step = step * 3 + 1)
+        stream.update(as_bytes(std::string_view(text).substr(at, step)));
+    EXPECT_EQ(stream.digest(), checksum(as_bytes(text)));
+}
+
+TEST(FunctionRef, CallsTheOriginalObject)
+{
+    int calls = 0;
+    auto count = [&calls](int by) { return calls += by; };
+    FunctionRef<int(int)> reference = count;
+    EXPECT_EQ(reference(2), 2);
+    EXPECT_EQ(reference(3), 5);
+    EXPECT_EQ(calls, 5);
+}
+
+} // namespace
+} // namespace stepstore
