@@ -1,1 +1,48 @@
-# What `cmake --install` puts where. find_package(stepstore) is written in packaging/.
+# What `cmake --install` puts where, and the package for find_package(stepstore): targets stepstore::client (C++) and
+# stepstore::daos (C, the libdaos API). A wheel has its own layout, which bindings/python describes.
+if(SKBUILD)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepstore)
+foreach(target stepstore_daos stepstore_client stepstore_mpi stepstore_adios2)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
+endforeach()
+
+install(TARGETS stepstore_libdaos_headers EXPORT stepstore)
+foreach(part daos client)
+  set_target_properties(stepstore_${part} PROPERTIES EXPORT_NAME ${part})
+  install(TARGETS stepstore_${part} EXPORT stepstore
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endforeach()
+foreach(module stepstore_mpi stepstore_adios2)
+  if(TARGET ${module})
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endforeach()
+install(DIRECTORY include/stepstore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/libdaos/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepstore/libdaos FILES_MATCHING PATTERN "*.h")
+
+# Programs written for DAOS link with -ldaos: our library under that name, in a folder that is on no default path,
+# so that it never hides a real libdaos.
+install(CODE "
+  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/stepstore\")
+  file(MAKE_DIRECTORY \${folder})
+  foreach(name libdaos.so libdaos.so.2)
+    file(CREATE_LINK ../libstepstore_daos.so \${folder}/\${name} SYMBOLIC)
+  endforeach()")
+
+if(TARGET stepstore-bench-store)
+  set_target_properties(stepstore-bench-store PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS stepstore-bench-store RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(EXPORT stepstore NAMESPACE stepstore:: DESTINATION ${package_dir} FILE stepstoreTargets.cmake)
+configure_package_config_file(cmake/stepstoreConfig.cmake.in ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake ${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake
+  DESTINATION ${package_dir})

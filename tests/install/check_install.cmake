@@ -1,0 +1,41 @@
+# Run by ctest: see CMakeLists.txt beside this file.
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "'${command}' failed (${status}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+set(prefix ${WORK_DIR}/prefix)
+run(${CMAKE_COMMAND} --install ${STEPSTORE_BINARY_DIR} --prefix ${prefix})
+set(flags "")
+if(SANITIZE)
+  set(flags "-fsanitize=${SANITIZE}")
+endif()
+
+# C++ by find_package, C by the name libdaos.
+run(${CMAKE_COMMAND} -S ${CONSUMER_SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${prefix}
+  -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_C_FLAGS=${flags}")
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+run(${WORK_DIR}/build/consumer ${WORK_DIR}/pool)
+if(NOT output MATCHES "value: hello")
+  message(FATAL_ERROR "the installed C++ client did not return what it stored:\n${output}")
+endif()
+run(${WORK_DIR}/build/consumer_c ${WORK_DIR}/pool)
+if(NOT output MATCHES "value: hello")
+  message(FATAL_ERROR "the installed libdaos did not read what the C++ client stored:\n${output}")
+endif()
+
+# Nothing that was installed points back into the build tree.
+file(GLOB libraries ${prefix}/${LIBDIR}/*.so)
+foreach(library IN LISTS libraries)
+  execute_process(COMMAND readelf -d ${library} OUTPUT_VARIABLE dynamic)
+  string(FIND "${dynamic}" "${STEPSTORE_BINARY_DIR}/" at)
+  if(NOT at EQUAL -1)
+    message(FATAL_ERROR "${library} has a path of the build tree in it:\n${dynamic}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${WORK_DIR})
