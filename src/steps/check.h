@@ -1,0 +1,44 @@
+// Looks through the streams of a container: what is whole, what is damaged, what nothing refers to. Used by `stepstore
+// pool check`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stepstore::steps {
+
+struct StreamFinding {
+    enum class Severity : std::uint8_t { info, reclaimable, damage };
+    Severity severity = Severity::damage;
+    std::string where;  // "POOL/CONTAINER/STREAM step 3 rank 1"
+    std::string what;   // "the blob's checksum does not match"
+    std::string advice; // what can be saved, and how
+};
+
+struct StreamSummary {
+    std::string name;
+    std::uint64_t generation = 0;
+    std::string layout;
+    std::uint32_t ranks = 0;
+    bool closed = false;
+    std::uint64_t whole_steps = 0;   // readable from end to end
+    std::uint64_t damaged_steps = 0; // published, but not readable
+    std::uint64_t half_steps = 0;    // not all ranks' blobs: a writer that died, or is at work
+    std::uint64_t metadata_bytes = 0;
+    std::uint64_t data_bytes = 0;
+};
+
+struct StreamReport {
+    std::vector<StreamSummary> streams;
+    std::vector<StreamFinding> findings;
+    bool damaged() const;
+    std::string json() const; // {"streams":[..],"findings":[..],"damaged":false}
+};
+
+// `location`: a pool (all its containers), a container or one stream: "POOL", "POOL/CONTAINER",
+// "POOL/CONTAINER/STREAM". data: also read every block that a step refers to. Makes and changes nothing. -DER_NONEXIST
+// as for a Reader.
+StreamReport check_streams(const std::string& location, bool data);
+
+} // namespace stepstore::steps

@@ -1,0 +1,30 @@
+// Where a stream lives: pool, container, stream; the grammar of a location.
+//
+//   PATH, local:PATH       The longest prefix of PATH that is an existing pool is the pool; what follows is
+//   CONTAINER[/STREAM...].
+//                          Where no prefix is a pool, PATH itself names the pool (a writer makes it).
+//   LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the root directory
+//                          ($STEPSTORE_ROOT). A PATH without any '/' is always a label.
+//   daos://POOL/CONTAINER[/STREAM]   on a real DAOS system.
+//
+// Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.
+#pragma once
+
+#include <string>
+
+namespace stepstore::steps {
+
+struct Location {
+    std::string pool; // as Pool::connect takes it
+    std::string container = "default";
+    std::string stream = "main";
+    bool pool_exists = false; // found while resolving
+
+    std::string text() const; // "POOL/CONTAINER/STREAM": for messages
+};
+
+// Splits `text`; looks at the file system, makes nothing. -DER_INVAL: empty, an empty part, ".." below the pool, or a
+// container's or stream's name longer than 127 or 1,024 bytes.
+Location resolve_location(const std::string& text);
+
+} // namespace stepstore::steps

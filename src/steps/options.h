@@ -1,0 +1,85 @@
+// Every choice of a writer and a reader: the design space of the references. A choice that a reader needs is recorded
+// in the stream.
+//
+// Some points of the space have a name but no implementation yet; a Writer or Reader refuses them when it is made
+// (-DER_NOSYS), and the error lists the values that work.
+#pragma once
+
+#include "steps/types.h"
+#include "stepstore/client.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepstore::steps {
+
+// Where the metadata blobs of a step lie, one per rank. docs/design/steps.md compares them.
+enum class Layout : std::uint8_t {
+    posix = 1,         // gathered on rank 0, one file; data in files too: the baseline
+    kv = 2,            // a key-value object, key "Step<N>-Rank<R>"
+    array = 3,         // one array object, dense, in rank order
+    array_aligned = 4, // one array object, each rank's blob at a chunk boundary
+    array_adaptive = 5 // refused: not in this version
+};
+
+enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 }; // the last two are refused
+enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };                // snapshot is refused
+enum class Readers : std::uint8_t { delegate = 1, everyone = 2 }; // rank 0 reads and broadcasts; each reads for itself
+enum class Gets : std::uint8_t { async = 1, sync = 2 };           // several requests in flight; one after the other
+enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
+
+// deferred: the memory is the library's until perform_puts/perform_gets/end_step. sync: the call is done with it on
+// return.
+enum class Mode : std::uint8_t { deferred, sync };
+
+struct WriterOptions {
+    Layout layout = Layout::array_aligned;
+    Objects objects = Objects::single;
+    StepMode steps = StepMode::extend;
+    std::uint64_t chunk_size =
+        0;                    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
+    std::string object_class; // of the metadata object; empty: "SX"
+    std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: by rule (docs/design/steps.md)
+    std::string data_object_class;     // of the data arrays; empty: by rule
+    Order order = Order::row_major;
+    bool statistics = true; // min/max of every block
+    bool profile = true;    // gathered on rank 0 at close and kept in the stream
+    // Blocks below this many bytes are copied together and written in one request; larger ones go from the user's
+    // memory.
+    std::uint64_t gather_below = 64 << 10;
+    // Used only when the pool has to be made.
+    Durability durability = Durability::process;
+    unsigned targets = 8;
+
+    // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
+    // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Durability, Targets.
+    // Sizes take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a bad value; the message lists
+    // the valid ones.
+    bool set(std::string_view name, std::string_view value);
+    static std::vector<std::string> names();
+};
+
+struct ReaderOptions {
+    ReadMode mode = ReadMode::stream;
+    Readers readers = Readers::delegate;
+    Gets gets = Gets::async;
+    std::uint64_t read_ahead = 1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
+    double open_timeout = 0.0;          // seconds to wait for a stream that is not there yet; negative: for ever
+    double poll_interval =
+        0.001; // seconds between two looks for the next step; grows to 20 times that while nothing comes
+    bool profile = true;
+
+    // As WriterOptions::set: Readers, Gets, ReadAhead, OpenTimeoutSecs, BeginStepPollingFrequencySecs, Profile.
+    bool set(std::string_view name, std::string_view value);
+    static std::vector<std::string> names();
+};
+
+std::string_view name_of(Layout layout);    // "array-aligned"
+Layout layout_named(std::string_view name); // -DER_INVAL with the valid names
+// Throw for a point of the space that has no implementation, or a value out of range.
+void check_options(const WriterOptions& options);
+void check_options(const ReaderOptions& options);
+
+} // namespace stepstore::steps

@@ -1,0 +1,158 @@
+// The words of a stream of steps: element types, shape kinds, dimensions, blocks, min/max.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace stepstore::steps {
+
+// The numbers are part of the stream's format (docs/format-stream.md) and never change.
+enum class Type : std::uint8_t {
+    int8 = 1,
+    int16 = 2,
+    int32 = 3,
+    int64 = 4,
+    uint8 = 5,
+    uint16 = 6,
+    uint32 = 7,
+    uint64 = 8,
+    float32 = 9,
+    float64 = 10,
+    float128 = 11,   // long double: 16 bytes, in the writer's machine format
+    complex64 = 12,  // two float32
+    complex128 = 13, // two float64
+    string = 14,
+    character = 15,
+};
+
+// global_value: one value for all ranks (every rank may put it; the lowest rank that did counts). global_array: blocks
+// of one global box. local_value: one value per rank. local_array: each block stands alone. joined_array: blocks one
+// after the other along one dimension, in rank order; that dimension of the shape given to put() is `joined_dimension`.
+enum class ShapeKind : std::uint8_t {
+    global_value = 1,
+    global_array = 2,
+    local_value = 3,
+    local_array = 4,
+    joined_array = 5,
+};
+
+// The order of the dimensions in the program that wrote: recorded in the stream. Dimensions and data are kept as the
+// writer gave them; a reader of the other order reverses the dimensions and has its data in place.
+enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
+
+using Dims = std::vector<std::uint64_t>;
+using DimsView = std::span<const std::uint64_t>;
+inline constexpr std::uint64_t joined_dimension = UINT64_MAX;
+inline constexpr std::size_t max_dimensions = 32;
+
+// Stable for the life of a Writer or Reader; an index from 0. A reader's ids are its own, not the writer's.
+using VariableId = std::uint32_t;
+
+std::size_t size_of(Type type);           // bytes of one element; 0 for string
+bool has_minmax(Type type);               // every real number and character; not complex, not string
+bool is_value(ShapeKind kind);            // global_value, local_value
+std::string_view name_of(Type type);      // "float64"; also what ADIOS2's users know: see docs
+std::string_view name_of(ShapeKind kind); // "global array"
+std::optional<Type> type_named(std::string_view name);
+std::uint64_t elements(DimsView count); // the product; 1 for no dimension. Throws -DER_OVERFLOW beyond 2^63.
+std::string to_text(DimsView dims);     // "{4, 5}"
+
+template <class T>
+constexpr Type type_of()
+{
+    if constexpr (std::is_same_v<T, char>)
+        return Type::character;
+    else if constexpr (std::is_same_v<T, std::string>)
+        return Type::string;
+    else if constexpr (std::is_same_v<T, float>)
+        return Type::float32;
+    else if constexpr (std::is_same_v<T, double>)
+        return Type::float64;
+    else if constexpr (std::is_same_v<T, long double>)
+        return Type::float128;
+    else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 1)
+        return Type::int8;
+    else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 2)
+        return Type::int16;
+    else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4)
+        return Type::int32;
+    else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8)
+        return Type::int64;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 1)
+        return Type::uint8;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 2)
+        return Type::uint16;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 4)
+        return Type::uint32;
+    else if constexpr (std::is_integral_v<T> && sizeof(T) == 8)
+        return Type::uint64;
+    else if constexpr (!std::is_arithmetic_v<T> && sizeof(T) == 8)
+        return Type::complex64; // std::complex<float>
+    else
+        return Type::complex128;
+}
+
+// One element of any type but string.
+struct Scalar {
+    alignas(16) std::array<std::byte, 16> bytes{};
+
+    template <class T>
+    T as() const
+    {
+        static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 16);
+        T value;
+        std::memcpy(&value, bytes.data(), sizeof value);
+        return value;
+    }
+    template <class T>
+    static Scalar of(const T& value)
+    {
+        Scalar scalar;
+        std::memcpy(scalar.bytes.data(), &value, sizeof value);
+        return scalar;
+    }
+};
+
+// NaNs do not count; where every element is NaN both are NaN.
+struct MinMax {
+    Scalar min;
+    Scalar max;
+};
+
+// One block of a variable in one step.
+struct Block {
+    std::uint32_t writer_rank = 0;
+    std::uint64_t index = 0;      // among all the variable's blocks of the step, by rank, then in the order of the puts
+    Dims start;                   // empty for values and local arrays
+    Dims count;                   // empty for values
+    std::optional<MinMax> minmax; // of values: the value, twice. nullopt: not recorded, or no element
+    Scalar value;                 // of values that are no strings
+};
+
+// A variable as the stream defines it: the same in every step.
+struct Variable {
+    std::string name;
+    Type type = Type::float64;
+    ShapeKind kind = ShapeKind::global_array;
+};
+
+// An attribute's value: `count` elements one after the other in `data`, or `strings`.
+struct Attribute {
+    std::string name;
+    Type type = Type::string;
+    bool array = false; // a list (also of one), not a single value
+    std::uint64_t count = 0;
+    std::vector<std::byte> data;
+    std::vector<std::string> strings;
+};
+
+} // namespace stepstore::steps
