@@ -1,0 +1,336 @@
+// The reference back end: pools that live in this process, found by path in a registry of the process, gone with it.
+// It shows what store/backend.h asks for in the plainest way, and is the other side of the contract tests.
+//
+// 1. A target is an atomic pointer to the root of a persistent tree (tree.h). A read takes the root as it is and looks
+//    at nothing else: it sees one committed state and waits for nobody.
+// 2. A write holds the target's writer lock, changes a root of its own and publishes it when the body has returned.
+//    An exception throws the root away.
+// 3. Bulk extents are byte vectors in a map by number, one "file" each. A released one is dropped; a reader that
+//    still copies from it holds a reference of its own.
+#include "stepstore/error.h"
+#include "store/builtin.h"
+#include "store/memory/tree.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unistd.h>
+
+namespace stepstore::store::memory {
+
+namespace {
+
+// ---- transactions
+
+class Transaction final : public WriteTransaction {
+public:
+    explicit Transaction(Tree root, const std::string* name) : root_(std::move(root)), name_(name) {}
+    const Tree& root() const { return root_; }
+
+    bool get(Bytes key, Bytes& value) override
+    {
+        const Node* node = find(root_, key);
+        if (node == nullptr) return false;
+        value = *node->value;
+        return true;
+    }
+    bool seek(Bytes key, Entry& entry) override { return move_to(after(root_, key, true), entry); }
+    bool seek_last(Bytes key, Entry& entry) override { return move_to(before(root_, key), entry); }
+    bool next(Entry& entry) override { return placed_ && move_to(after(root_, position_, false), entry); }
+    bool previous(Entry& entry) override { return placed_ && move_to(before(root_, position_), entry); }
+
+    void put(Bytes key, Bytes value) override
+    {
+        store(key, std::make_shared<std::vector<std::byte>>(value.begin(), value.end()));
+    }
+    MutableBytes reserve(Bytes key, std::size_t length) override
+    {
+        auto value = std::make_shared<std::vector<std::byte>>(length);
+        const MutableBytes bytes = *value;
+        store(key, std::move(value));
+        return bytes;
+    }
+    bool erase(Bytes key) override
+    {
+        Tree changed = memory::erase(root_, key);
+        if (changed == root_) return false;
+        root_ = std::move(changed);
+        return true;
+    }
+
+private:
+    void store(Bytes key, Value value)
+    {
+        if (key.empty() || key.size() > max_key) {
+            throw Error(-DER_INVAL, *name_ + ": a key of " + std::to_string(key.size()) + " bytes (1 to " +
+                                        std::to_string(max_key) + " are possible)");
+        }
+        root_ = insert(root_, key, std::move(value));
+    }
+    bool move_to(const Node* node, Entry& entry)
+    {
+        if (node == nullptr) return false;
+        position_.assign(node->key.begin(), node->key.end());
+        placed_ = true;
+        entry = {node->key, *node->value};
+        return true;
+    }
+
+    Tree root_;
+    const std::string* name_;
+    std::vector<std::byte> position_; // the key last given
+    bool placed_ = false;
+};
+
+// ---- what all who opened a pool share
+
+class MemoryTarget {
+public:
+    explicit MemoryTarget(std::string name) : name_(std::move(name)) {}
+
+    void read(FunctionRef<void(ReadTransaction&)> body)
+    {
+        Transaction transaction(root_.load(), &name_);
+        body(transaction);
+    }
+    void write(FunctionRef<void(WriteTransaction&)> body)
+    {
+        std::lock_guard lock(writer_);
+        Transaction transaction(root_.load(), &name_);
+        body(transaction);
+        root_.store(transaction.root());
+    }
+    ExtentRef append(const std::vector<Bytes>& pieces)
+    {
+        auto bytes = std::make_shared<std::vector<std::byte>>();
+        std::size_t length = 0;
+        for (const Bytes& piece : pieces)
+            length += piece.size();
+        bytes->reserve(length);
+        for (const Bytes& piece : pieces)
+            bytes->insert(bytes->end(), piece.begin(), piece.end());
+        std::lock_guard lock(extents_guard_);
+        const std::uint64_t file = next_file_++;
+        extents_.emplace(file, std::move(bytes));
+        return {file, 0, length};
+    }
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
+    {
+        std::shared_ptr<const std::vector<std::byte>> bytes;
+        {
+            std::shared_lock lock(extents_guard_);
+            if (const auto found = extents_.find(extent.file); found != extents_.end()) bytes = found->second;
+        }
+        const std::uint64_t there = bytes ? bytes->size() : 0;
+        if (skip > extent.length || into.size() > extent.length - skip || extent.offset > there ||
+            skip > there - extent.offset || into.size() > there - extent.offset - skip) {
+            throw Error(-DER_CSUM, name_ + ": extent file " + std::to_string(extent.file) + " holds " +
+                                       std::to_string(there) + " bytes, less than the extent that was asked for");
+        }
+        if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
+    }
+    void release(const ExtentRef& extent)
+    {
+        std::lock_guard lock(extents_guard_);
+        extents_.erase(extent.file);
+    }
+    std::vector<Target::ExtentFile> extent_files()
+    {
+        std::shared_lock lock(extents_guard_);
+        std::vector<Target::ExtentFile> files;
+        for (const auto& [file, bytes] : extents_)
+            files.push_back({file, bytes->size(), bytes->size(), false});
+        return files;
+    }
+    Target::Usage usage()
+    {
+        Target::Usage usage;
+        read([&](ReadTransaction& transaction) {
+            Entry entry;
+            const std::byte lowest{};
+            for (bool more = transaction.seek({&lowest, 1}, entry); more; more = transaction.next(entry))
+                usage.index += entry.key.size() + entry.value.size();
+        });
+        for (const auto& file : extent_files())
+            usage.bulk += file.allocated;
+        return usage;
+    }
+    void count(const Counters& added)
+    {
+        updates_.fetch_add(added.updates, std::memory_order_relaxed);
+        fetches_.fetch_add(added.fetches, std::memory_order_relaxed);
+        bytes_written_.fetch_add(added.bytes_written, std::memory_order_relaxed);
+        bytes_read_.fetch_add(added.bytes_read, std::memory_order_relaxed);
+    }
+    Counters counters() const
+    {
+        return {updates_.load(std::memory_order_relaxed), fetches_.load(std::memory_order_relaxed),
+                bytes_written_.load(std::memory_order_relaxed), bytes_read_.load(std::memory_order_relaxed)};
+    }
+
+private:
+    const std::string name_; // "memory pool PATH, target N"
+    std::mutex writer_;      // held by the one writer
+    std::atomic<Tree> root_;
+    std::shared_mutex extents_guard_; // guards extents_, next_file_
+    std::map<std::uint64_t, std::shared_ptr<const std::vector<std::byte>>> extents_;
+    std::uint64_t next_file_ = 1;
+    std::atomic<std::uint64_t> updates_{0}, fetches_{0}, bytes_written_{0}, bytes_read_{0};
+};
+
+struct PoolState {
+    std::string path;
+    std::deque<MemoryTarget> targets; // meta last
+    std::atomic<Epoch> clock{0};
+};
+
+struct Registry {
+    std::mutex guard; // guards pools
+    std::map<std::string, std::shared_ptr<PoolState>> pools;
+};
+
+Registry& registry()
+{
+    static Registry all;
+    return all;
+}
+
+// ---- the seam
+
+class TargetHandle final : public Target {
+public:
+    TargetHandle(std::shared_ptr<PoolState> pool, MemoryTarget* target, Access access)
+        : pool_(std::move(pool)), target_(target), access_(access)
+    {
+    }
+    void read(FunctionRef<void(ReadTransaction&)> body) override { target_->read(body); }
+    void write(FunctionRef<void(WriteTransaction&)> body) override
+    {
+        require_writable("written");
+        target_->write(body);
+    }
+    ExtentRef append(const std::vector<Bytes>& pieces) override
+    {
+        require_writable("written");
+        return target_->append(pieces);
+    }
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    {
+        target_->read_extent(extent, skip, into);
+    }
+    void release(const ExtentRef& extent) override
+    {
+        require_writable("changed");
+        target_->release(extent);
+    }
+    std::vector<ExtentFile> extent_files() override { return target_->extent_files(); }
+    void sync() override {} // memory has no power failure to survive
+    Usage usage() override { return target_->usage(); }
+    std::vector<std::string> check() override { return {}; }
+    void count(const Counters& added) override { target_->count(added); }
+    Counters counters() override { return target_->counters(); }
+
+private:
+    void require_writable(const char* done) const
+    {
+        if (access_ == Access::read_write) return;
+        throw Error(-DER_NO_PERM, "memory pool " + pool_->path + " was opened read-only and cannot be " + done);
+    }
+    std::shared_ptr<PoolState> pool_;
+    MemoryTarget* target_;
+    Access access_;
+};
+
+class MemoryBackend final : public Backend {
+public:
+    MemoryBackend(std::shared_ptr<PoolState> pool, Access access) : pool_(std::move(pool)), access_(access)
+    {
+        for (MemoryTarget& target : pool_->targets)
+            handles_.emplace_back(pool_, &target, access);
+    }
+    const std::string& path() const override { return pool_->path; }
+    bool read_only() const override { return access_ == Access::read_only; }
+    unsigned targets() const override { return static_cast<unsigned>(handles_.size() - 1); }
+    Target& target(unsigned index) override { return handles_.at(index); }
+    Target& meta() override { return handles_.back(); }
+
+    Epoch next_epoch() override
+    {
+        const auto now = static_cast<Epoch>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+                .count());
+        Epoch last = pool_->clock.load();
+        Epoch next;
+        do
+            next = std::max(now, last + 1);
+        while (!pool_->clock.compare_exchange_weak(last, next));
+        return next;
+    }
+    Space space() override
+    {
+        const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+        return {page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)),
+                page * static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES))};
+    }
+
+private:
+    std::shared_ptr<PoolState> pool_;
+    Access access_;
+    std::deque<TargetHandle> handles_; // meta last
+};
+
+std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& options)
+{
+    if (options.targets == 0) throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
+    auto pool = std::make_shared<PoolState>();
+    pool->path = path;
+    for (unsigned index = 0; index < options.targets; ++index)
+        pool->targets.emplace_back("memory pool " + path + ", target " + std::to_string(index));
+    pool->targets.emplace_back("memory pool " + path + ", pool metadata");
+    auto& all = registry();
+    std::lock_guard lock(all.guard);
+    if (!all.pools.emplace(path, pool).second) {
+        throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or take another path");
+    }
+    return std::make_unique<MemoryBackend>(std::move(pool), Access::read_write);
+}
+
+std::unique_ptr<Backend> open(const std::string& path, Access access)
+{
+    auto& all = registry();
+    std::lock_guard lock(all.guard);
+    const auto found = all.pools.find(path);
+    if (found == all.pools.end()) {
+        throw Error(-DER_NONEXIST, "there is no memory pool " + path + " in this process: create it first");
+    }
+    return std::make_unique<MemoryBackend>(found->second, access);
+}
+
+void destroy(const std::string& path)
+{
+    auto& all = registry();
+    std::lock_guard lock(all.guard);
+    if (all.pools.erase(path) == 0) throw Error(-DER_NONEXIST, "there is no memory pool " + path + " to destroy");
+}
+
+bool present(const std::string& path)
+{
+    auto& all = registry();
+    std::lock_guard lock(all.guard);
+    return all.pools.contains(path);
+}
+
+} // namespace
+
+BackendFactory factory()
+{
+    return {"memory", create, open, destroy, present};
+}
+
+} // namespace stepstore::store::memory
