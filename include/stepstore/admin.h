@@ -51,6 +51,13 @@ STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb 
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 
+/*
+ * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS. mode 0: as the
+ * handle was opened. -DER_TRUNC, -DER_INVAL, as there.
+ */
+STEPSTORE_API int stepstore_kv_local2global(daos_handle_t oh, d_iov_t *glob);
+STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t *oh);
+
 #ifdef __cplusplus
 }
 #endif

@@ -196,6 +196,8 @@ private:
 class STEPSTORE_API Pool {
 public:
     static Pool connect(const std::string& location, Access access = Access::read_write); // DER_NONEXIST: no pool there
+    // The same through a given table; `location` goes to its daos_pool_connect as it is.
+    static Pool connect(const Library& library, const std::string& location, Access access = Access::read_write);
     // Ours only; with daos:// it throws DER_NOSYS and names dmg. DER_EXIST when there is one.
     static void create(const std::string& location, const PoolOptions& options = {});
     static void destroy(const std::string& location, bool force = false);

@@ -1,0 +1,37 @@
+/* Transactions (Stepstore has those that read a snapshot) and the helpers of anchors. */
+#ifndef STEPSTORE_LIBDAOS_DAOS_API_H
+#define STEPSTORE_LIBDAOS_DAOS_API_H
+
+#include <daos_types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A transaction that reads the container as it was at a snapshot's epoch. -DER_NONEXIST: there is no such snapshot. */
+int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev);
+int daos_tx_close(daos_handle_t th, daos_event_t* ev);
+int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch);
+
+/* Sets an anchor to the beginning. */
+static inline int daos_anchor_init(daos_anchor_t* anchor, unsigned int opts)
+{
+    (void)opts;
+    memset(anchor, 0, sizeof *anchor);
+    return 0;
+}
+
+static inline void daos_anchor_fini(daos_anchor_t* anchor)
+{
+    (void)anchor;
+}
+
+static inline bool daos_anchor_is_eof(daos_anchor_t* anchor)
+{
+    return anchor->da_type == DAOS_ANCHOR_TYPE_EOF;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

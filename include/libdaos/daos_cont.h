@@ -1,0 +1,88 @@
+/* Containers: the unit of snapshots, and a space of object ids of its own. */
+#ifndef STEPSTORE_LIBDAOS_DAOS_CONT_H
+#define STEPSTORE_LIBDAOS_DAOS_CONT_H
+
+#include <daos_prop.h>
+#include <daos_types.h>
+
+/* The names under which libdaos exports these calls since they take strings. */
+#define daos_cont_create daos_cont_create2
+#define daos_cont_open daos_cont_open2
+#define daos_cont_destroy daos_cont_destroy2
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a container is opened: one of RO, RW, EX */
+#define DAOS_COO_RO (1U << 0)
+#define DAOS_COO_RW (1U << 1)
+#define DAOS_COO_EX (1U << 2) /* exclusive; -DER_NOTSUPPORTED from Stepstore */
+/* and perhaps */
+#define DAOS_COO_FORCE (1U << 3) /* whatever the state of its health */
+#define DAOS_COO_RO_MDSTATS (1U << 4)
+#define DAOS_COO_EVICT (1U << 5)
+#define DAOS_COO_EVICT_ALL (1U << 6)
+#define DAOS_COO_NEW_LAYOUT (1U << 7)
+#define DAOS_COO_NBITS 8
+#define DAOS_COO_MASK ((1U << DAOS_COO_NBITS) - 1)
+#define DAOS_COO_IO_BASE_MASK (DAOS_COO_RO | DAOS_COO_RW | DAOS_COO_EX)
+
+#define DAOS_CONT_HINT_MAX_LEN 128
+
+/*
+ * uuid: optional, receives the new container's. cont_prop: optional; a label among them is the container's name,
+ * numbers are kept. -DER_EXIST: the label is taken. -DER_INVAL: no valid label or property. -DER_NO_PERM: the pool is
+ * read-only.
+ */
+int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, daos_event_t* ev);
+int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_t* cont_prop, uuid_t* uuid,
+                                daos_event_t* ev);
+
+/* cont: a label or a UUID as text. info: optional. -DER_NONEXIST: no such container. -DER_NO_PERM: the pool is
+ * read-only. */
+int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh, daos_cont_info_t* info,
+                   daos_event_t* ev);
+/* -DER_BUSY: it has open objects. */
+int daos_cont_close(daos_handle_t coh, daos_event_t* ev);
+/* -DER_BUSY: it is open, and not force. -DER_NONEXIST. */
+int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event_t* ev);
+
+/* info, cont_prop: each optional. cont_prop: its entries are filled; what was never set is marked
+ * DAOS_PROP_ENTRY_NOT_SET. */
+int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev);
+
+/* See daos_pool_local2global(). */
+int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);
+int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh);
+
+/* *oid: the first of num_oids consecutive numbers that no other call gets in this container. */
+int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev);
+
+/* ---- snapshots: what was acknowledged before the call is in it, what begins after it is not */
+
+#define DAOS_SNAPSHOT_MAX_LEN 128 /* of a name, with the terminating zero */
+
+enum daos_snapshot_opts {
+    DAOS_SNAP_OPT_CR = 1 << 0, /* create a snapshot */
+    DAOS_SNAP_OPT_OIT = 1 << 1 /* with a table of its objects; -DER_NOTSUPPORTED from Stepstore */
+};
+
+/* *epoch names the snapshot. name: optional. */
+int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_event_t* ev);
+int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name, enum daos_snapshot_opts opts,
+                              daos_event_t* ev);
+
+/*
+ * *nr: entries in epochs and names, in; snapshots there are, out (perhaps more than were given). epochs NULL: only
+ * their number. names: optional; each points to DAOS_SNAPSHOT_MAX_LEN bytes.
+ */
+int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char** names, daos_anchor_t* anchor,
+                        daos_event_t* ev);
+/* epr_lo == epr_hi: the snapshot's epoch. -DER_INVAL: a true range (as in DAOS). -DER_NONEXIST. */
+int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event_t* ev);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,199 @@
+/*
+ * Object ids, types, open modes and conditions, and the calls that work on any kind of object.
+ *
+ * An id has 128 bits. The user chooses the lower 96; daos_obj_generate_oid() sets the upper 32: 8 bits of type,
+ * 8 of redundancy, 16 of groups (daos_obj_class.h).
+ */
+#ifndef STEPSTORE_LIBDAOS_DAOS_OBJ_H
+#define STEPSTORE_LIBDAOS_DAOS_OBJ_H
+
+#include <daos_event.h>
+#include <daos_obj_class.h>
+#include <daos_prop.h>
+#include <daos_types.h>
+
+/* The name under which libdaos exports the call since it knows object types. */
+#define daos_obj_generate_oid daos_obj_generate_oid2
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DAOS_OBJ_NIL ((daos_obj_id_t){0})
+
+/* ---- the bits of daos_obj_id_t.hi */
+
+#define OID_FMT_INTR_BITS 32
+#define OID_FMT_TYPE_BITS 8
+#define OID_FMT_CLASS_BITS 8
+#define OID_FMT_META_BITS 16
+
+#define OID_FMT_TYPE_SHIFT (64 - OID_FMT_TYPE_BITS)
+#define OID_FMT_CLASS_SHIFT (OID_FMT_TYPE_SHIFT - OID_FMT_CLASS_BITS)
+#define OID_FMT_META_SHIFT (OID_FMT_CLASS_SHIFT - OID_FMT_META_BITS)
+
+#define OID_FMT_TYPE_MAX ((1ULL << OID_FMT_TYPE_BITS) - 1)
+#define OID_FMT_CLASS_MAX ((1ULL << OID_FMT_CLASS_BITS) - 1)
+#define OID_FMT_META_MAX ((1ULL << OID_FMT_META_BITS) - 1)
+
+#define OID_FMT_TYPE_MASK (OID_FMT_TYPE_MAX << OID_FMT_TYPE_SHIFT)
+#define OID_FMT_CLASS_MASK (OID_FMT_CLASS_MAX << OID_FMT_CLASS_SHIFT)
+#define OID_FMT_META_MASK (OID_FMT_META_MAX << OID_FMT_META_SHIFT)
+
+/* ---- types: how the keys of an object are ordered, and what it is used as */
+
+enum daos_otype_t {
+    DAOS_OT_MULTI_HASHED = 0,
+    DAOS_OT_OIT = 1,
+    DAOS_OT_DKEY_UINT64 = 2,
+    DAOS_OT_AKEY_UINT64 = 3,
+    DAOS_OT_MULTI_UINT64 = 4,
+    DAOS_OT_DKEY_LEXICAL = 5,
+    DAOS_OT_AKEY_LEXICAL = 6,
+    DAOS_OT_MULTI_LEXICAL = 7,
+    DAOS_OT_KV_HASHED = 8, /* key-value object */
+    DAOS_OT_KV_UINT64 = 9,
+    DAOS_OT_KV_LEXICAL = 10,
+    DAOS_OT_ARRAY = 11,      /* array that keeps its cell and chunk size */
+    DAOS_OT_ARRAY_ATTR = 12, /* array that is opened with them */
+    DAOS_OT_ARRAY_BYTE = 13, /* the same, cells of one byte */
+    DAOS_OT_OIT_V2 = 14,
+    DAOS_OT_MAX = 14
+};
+
+static inline bool daos_otype_t_is_valid(enum daos_otype_t type)
+{
+    return type <= DAOS_OT_MAX;
+}
+
+static inline enum daos_otype_t daos_obj_id2type(daos_obj_id_t oid)
+{
+    return (enum daos_otype_t)((oid.hi & OID_FMT_TYPE_MASK) >> OID_FMT_TYPE_SHIFT);
+}
+
+static inline enum daos_obj_redun daos_obj_id2ord(daos_obj_id_t oid)
+{
+    return (enum daos_obj_redun)((oid.hi & OID_FMT_CLASS_MASK) >> OID_FMT_CLASS_SHIFT);
+}
+
+static inline uint32_t daos_obj_id2grp_nr(daos_obj_id_t oid)
+{
+    return (uint32_t)((oid.hi & OID_FMT_META_MASK) >> OID_FMT_META_SHIFT);
+}
+
+static inline daos_oclass_id_t daos_obj_id2class(daos_obj_id_t oid)
+{
+    return ((uint32_t)daos_obj_id2ord(oid) << OC_REDUN_SHIFT) | daos_obj_id2grp_nr(oid);
+}
+
+static inline bool daos_obj_id_is_nil(daos_obj_id_t oid)
+{
+    return oid.hi == 0 && oid.lo == 0;
+}
+
+static inline bool daos_is_array_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_ARRAY || type == DAOS_OT_ARRAY_ATTR || type == DAOS_OT_ARRAY_BYTE;
+}
+
+static inline bool daos_is_array(daos_obj_id_t oid)
+{
+    return daos_is_array_type(daos_obj_id2type(oid));
+}
+
+static inline bool daos_is_kv_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_KV_HASHED || type == DAOS_OT_KV_UINT64 || type == DAOS_OT_KV_LEXICAL;
+}
+
+static inline bool daos_is_kv(daos_obj_id_t oid)
+{
+    return daos_is_kv_type(daos_obj_id2type(oid));
+}
+
+/* ---- hints for the choice of a class: one of the RDD (redundancy) and one of the SHD (spread) */
+
+#define DAOS_OCH_RDD_BITS 4
+#define DAOS_OCH_SHD_BITS 6
+#define DAOS_OCH_RDD_SHIFT 0
+#define DAOS_OCH_SHD_SHIFT DAOS_OCH_RDD_BITS
+#define DAOS_OCH_RDD_MAX_VAL ((1ULL << DAOS_OCH_RDD_BITS) - 1)
+#define DAOS_OCH_SHD_MAX_VAL ((1ULL << DAOS_OCH_SHD_BITS) - 1)
+#define DAOS_OCH_RDD_MASK (DAOS_OCH_RDD_MAX_VAL << DAOS_OCH_RDD_SHIFT)
+#define DAOS_OCH_SHD_MASK (DAOS_OCH_SHD_MAX_VAL << DAOS_OCH_SHD_SHIFT)
+
+enum {
+    DAOS_OCH_RDD_DEF = 1 << 0,
+    DAOS_OCH_RDD_NO = 1 << 1,
+    DAOS_OCH_RDD_RP = 1 << 2,
+    DAOS_OCH_RDD_EC = 1 << 3,
+    DAOS_OCH_SHD_DEF = 1 << 4,  /* all targets for key-value and array objects, otherwise one */
+    DAOS_OCH_SHD_TINY = 1 << 5, /* one target */
+    DAOS_OCH_SHD_REG = 1 << 6,
+    DAOS_OCH_SHD_HI = 1 << 7,
+    DAOS_OCH_SHD_EXT = 1 << 8,
+    DAOS_OCH_SHD_MAX = 1 << 9 /* all targets */
+};
+
+/* ---- how an object is opened */
+
+enum {
+    DAOS_OO_RO = 1 << 1,
+    DAOS_OO_RW = 1 << 2,
+    DAOS_OO_EXCL = 1 << 3, /* as RW: Stepstore lets others open it too, as DAOS does */
+    DAOS_OO_IO_RAND = 1 << 4,
+    DAOS_OO_IO_SEQ = 1 << 5
+};
+
+/* ---- conditions of an update or fetch, checked in the same transaction */
+
+#define IO_FLAGS_COND_BITS 8
+enum {
+    DAOS_COND_PUNCH = 1 << 0,
+    DAOS_COND_DKEY_INSERT = 1 << 1,
+    DAOS_COND_DKEY_UPDATE = 1 << 2,
+    DAOS_COND_DKEY_FETCH = 1 << 3,
+    DAOS_COND_AKEY_INSERT = 1 << 4,
+    DAOS_COND_AKEY_UPDATE = 1 << 5,
+    DAOS_COND_AKEY_FETCH = 1 << 6,
+    DAOS_COND_PER_AKEY = 1 << 7,
+    DAOS_COND_MASK = (1 << IO_FLAGS_COND_BITS) - 1
+};
+
+/* As size of a value: not known. */
+enum { DAOS_REC_ANY = 0 };
+
+/* One key of a listing. */
+typedef struct {
+    daos_size_t kd_key_len; /* bytes */
+    uint32_t kd_val_type;   /* 0: not told */
+} daos_key_desc_t;
+
+/* ---- calls */
+
+/*
+ * Completes *oid: keeps its lower 96 bits, sets type and class. cid OC_UNKNOWN: a class that suits the type and the
+ * hints. A class over more groups than there are targets is cut down to them. args: 0. Local. -DER_INVAL: no such type
+ * or class, or one that Stepstore does not store.
+ */
+int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
+                          daos_oclass_hints_t hints, uint32_t args);
+
+/* A well-spread sequence of values in the user's part of `hi`. */
+static inline void daos_obj_oid_cycle(daos_obj_id_t* oid)
+{
+    oid->hi = (oid->hi + 999999937) & UINT_MAX;
+}
+
+/* A handle for the calls below, on an object of any type. -DER_INVAL: `oid` was not made by daos_obj_generate_oid(). */
+int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev);
+int daos_obj_close(daos_handle_t oh, daos_event_t* ev);
+/* Removes everything in the object. Snapshots keep theirs. flags: 0. */
+int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_event_t* ev);
+/* *epoch: of the latest update; 0: never written. */
+int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
