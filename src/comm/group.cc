@@ -1,0 +1,197 @@
+// Finds out whether this process runs MPI, without being linked to any MPI, and loads the MPI module where it does.
+//
+// MPI may be in the process in three ways: linked by the program, loaded globally, or loaded privately (Python's
+// mpi4py: RTLD_LOCAL, where dlsym(RTLD_DEFAULT) sees nothing). All three show in the list of loaded objects, so that
+// list is what is asked.
+#include "base/checksum.h"
+#include "comm/mpi_module.h"
+#include "daos_errno.h"
+#include "stepstore/error.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <link.h>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace stepstore {
+namespace {
+
+struct LoadedMpi {
+    std::string path;   // empty where only its symbols are visible (linked statically)
+    std::string soname; // its file name, up to and with the major version
+    int (*initialized)(int*) = nullptr;
+    int (*finalized)(int*) = nullptr;
+};
+
+// libmpi.so.40, libmpich.so.12, libmpi_cray.so.12, libmpi_intel...: an MPI library's C interface, not its Fortran or
+// C++ companions.
+bool names_mpi_library(std::string_view file)
+{
+    if (!file.starts_with("libmpi")) return false;
+    auto stem = file.substr(0, file.find(".so"));
+    if (stem.size() == file.size()) return false;
+    for (auto name : {"libmpi", "libmpich", "libmpi_cray", "libmpi_gnu", "libmpi_intel", "libmpi_amd"}) {
+        if (stem == name || (stem.starts_with(name) && std::string_view(name).starts_with("libmpi_"))) return true;
+    }
+    return false;
+}
+
+// "libmpi.so.40" of "libmpi.so.40.30.4".
+std::string major_name(const std::string& file)
+{
+    auto so = file.find(".so.");
+    if (so == std::string::npos) return file;
+    return file.substr(0, file.find('.', so + 4));
+}
+
+bool take_symbols(void* library, LoadedMpi& mpi)
+{
+    mpi.initialized = reinterpret_cast<int (*)(int*)>(dlsym(library, "MPI_Initialized"));
+    mpi.finalized = reinterpret_cast<int (*)(int*)>(dlsym(library, "MPI_Finalized"));
+    return mpi.initialized != nullptr && mpi.finalized != nullptr;
+}
+
+std::vector<std::string> loaded_mpi_libraries()
+{
+    std::vector<std::string> paths;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* to) {
+            if (info->dlpi_name != nullptr && *info->dlpi_name != '\0') {
+                std::string_view path = info->dlpi_name;
+                if (names_mpi_library(path.substr(path.rfind('/') + 1)))
+                    static_cast<std::vector<std::string>*>(to)->emplace_back(path);
+            }
+            return 0;
+        },
+        &paths);
+    return paths;
+}
+
+bool is_running(const LoadedMpi& mpi)
+{
+    int initialized = 0;
+    int finalized = 0;
+    if (mpi.initialized(&initialized) != 0 || initialized == 0) return false;
+    return mpi.finalized(&finalized) == 0 && finalized == 0;
+}
+
+// The MPI that this process has initialised and not finalised.
+std::optional<LoadedMpi> find_running_mpi()
+{
+    for (const auto& path : loaded_mpi_libraries()) {
+        LoadedMpi mpi;
+        mpi.path = path;
+        mpi.soname = major_name(std::filesystem::path(path).filename().string());
+        void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+        if (library == nullptr) continue;
+        bool found = take_symbols(library, mpi) && is_running(mpi);
+        dlclose(library); // gives back this look's reference only: the process holds its own
+        if (found) return mpi;
+    }
+    LoadedMpi mpi;
+    if (take_symbols(RTLD_DEFAULT, mpi) && is_running(mpi)) return mpi;
+    return std::nullopt;
+}
+
+std::vector<std::filesystem::path> module_candidates()
+{
+    Dl_info here{};
+    std::vector<std::filesystem::path> candidates;
+    if (dladdr(reinterpret_cast<const void*>(&self_communicator), &here) != 0 && here.dli_fname != nullptr) {
+        std::error_code failed;
+        auto object = std::filesystem::canonical(here.dli_fname, failed);
+        if (failed) object = std::filesystem::absolute(here.dli_fname, failed);
+        auto folder = object.parent_path();
+        for (const auto& place :
+             {folder, folder / "stepstore", folder.parent_path() / "lib", folder.parent_path() / "lib64"})
+            candidates.push_back(place / STEPSTORE_MPI_MODULE_FILE);
+    }
+    return candidates;
+}
+
+void require_same_mpi(const LoadedMpi& mpi)
+{
+    const std::string built_with = STEPSTORE_MPI_SONAME;
+    if (built_with.empty())
+        throw Error(-DER_NOSYS,
+                    "this process runs MPI, but Stepstore was built without MPI: set the parameter Communicator=self "
+                    "if every rank opens a location of its own, or build Stepstore with -DSTEPSTORE_MPI=ON");
+    if (mpi.soname == built_with) return;
+    throw Error(-DER_NOSYS,
+                "this process runs another MPI (" + (mpi.path.empty() ? "linked statically" : mpi.path) +
+                    ") than Stepstore was built with (" + built_with +
+                    "): build Stepstore with the program's MPI (CMake: -DMPI_CXX_COMPILER=...), or set the parameter "
+                    "Communicator=self if every rank opens a location of its own");
+}
+
+MpiModule& load_module(const LoadedMpi& mpi)
+{
+    static std::mutex loading; // guards `module`
+    static MpiModule* module = nullptr;
+    std::lock_guard lock(loading);
+    if (module != nullptr) return *module;
+    require_same_mpi(mpi);
+    std::ostringstream tried;
+    for (const auto& path : module_candidates()) {
+        if (!std::filesystem::exists(path)) {
+            tried << "\n  " << path.string() << ": no such file";
+            continue;
+        }
+        // Kept for the life of the process: communicators may be freed by MPI_Finalize, after this library has gone.
+        void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        if (library == nullptr) {
+            const char* why = dlerror();
+            tried << "\n  " << (why != nullptr ? why : path.string());
+            continue;
+        }
+        auto factory = reinterpret_cast<MpiModuleFactory>(dlsym(library, mpi_module_symbol));
+        module = factory != nullptr ? factory(mpi_module_version) : nullptr;
+        if (module != nullptr) return *module;
+        tried << "\n  " << path.string() << ": made for another version of Stepstore";
+    }
+    throw Error(
+        -DER_NOSYS,
+        std::string("this process runs MPI, but Stepstore's MPI module ") + STEPSTORE_MPI_MODULE_FILE +
+            " cannot be loaded: install it beside this library, or set the parameter Communicator=self if every "
+            "rank opens a location of its own. Tried:" +
+            tried.str());
+}
+
+} // namespace
+
+bool mpi_running()
+{
+    return find_running_mpi().has_value();
+}
+
+std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds)
+{
+    if (choice == GroupChoice::self) return self_communicator();
+    auto mpi = find_running_mpi();
+    if (!mpi) {
+        if (choice == GroupChoice::automatic) return self_communicator();
+        throw Error(-DER_NOSYS,
+                    "Communicator=world for " + key +
+                        ", but this process runs no MPI: call MPI_Init before opening, or set the parameter "
+                        "Communicator=self (or auto)");
+    }
+    return load_module(*mpi).form_group(key, checksum(as_bytes(key)), choice, timeout_seconds);
+}
+
+std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)
+{
+    if (mpi_comm == nullptr)
+        throw Error(-DER_INVAL, "a communicator was handed over as a null pointer: give the address of an MPI_Comm");
+    auto mpi = find_running_mpi();
+    if (!mpi)
+        throw Error(
+            -DER_NOSYS,
+            "a communicator was handed over, but this process runs no MPI (not initialised, or finalised): call "
+            "MPI_Init first");
+    return load_module(*mpi).duplicate(mpi_comm);
+}
+
+} // namespace stepstore

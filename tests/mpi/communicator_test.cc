@@ -1,0 +1,298 @@
+// Cases for the MPI communicator and the forming of groups, run by mpirun. Every rank checks; one failure fails the
+// run.
+#include "comm/communicator.h"
+
+#include "daos_errno.h"
+#include "stepstore/error.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <mpi.h>
+#include <thread>
+
+namespace {
+
+using namespace stepstore;
+
+int world_rank = 0;
+int world_size = 1;
+
+#define EXPECT(condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            std::fprintf(stderr, "%s:%d: rank %d: not true: %s\n", __FILE__, __LINE__, world_rank, #condition);        \
+            std::fflush(stderr);                                                                                       \
+            std::_Exit(1);                                                                                             \
+        }                                                                                                              \
+    } while (false)
+
+// The code and message of the Error that `call` must throw.
+std::pair<int, std::string> error_of(const std::function<void()>& call)
+{
+    try {
+        call();
+    } catch (const Error& error) {
+        return {error.code(), error.what()};
+    }
+    return {0, "nothing was thrown"};
+}
+
+bool contains(const std::string& text, const std::string& part)
+{
+    if (text.find(part) != std::string::npos) return true;
+    std::fprintf(stderr, "no \"%s\" in: %s\n", part.c_str(), text.c_str());
+    return false;
+}
+
+std::vector<std::byte> pattern(std::size_t size, unsigned seed)
+{
+    std::vector<std::byte> bytes(size);
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<std::byte>((i * 31 + (i >> 16) + seed) & 0xff);
+    return bytes;
+}
+
+void check_collectives(Communicator& comm)
+{
+    int size = comm.size();
+    auto count = static_cast<std::size_t>(size);
+    for (int root = 0; root < size; ++root) {
+        for (std::size_t length : {0UL, 1UL, 4088UL, 4089UL, 100000UL}) {
+            auto bytes = comm.rank() == root ? pattern(length, 7) : std::vector<std::byte>(3);
+            comm.broadcast(bytes, root);
+            EXPECT(bytes == pattern(length, 7));
+        }
+        // Differing lengths, one of them zero.
+        auto mine = pattern(static_cast<std::size_t>(comm.rank()) * 5000, static_cast<unsigned>(comm.rank()));
+        std::vector<std::byte> all(1);
+        std::vector<std::uint64_t> offsets(1);
+        comm.gather(mine, all, offsets, root);
+        if (comm.rank() != root) {
+            EXPECT(all.empty() && offsets.empty());
+            continue;
+        }
+        EXPECT(offsets.size() == count + 1 && offsets.back() == all.size());
+        for (std::size_t r = 0; r < count; ++r) {
+            std::vector<std::byte> part(all.begin() + static_cast<std::ptrdiff_t>(offsets[r]),
+                                        all.begin() + static_cast<std::ptrdiff_t>(offsets[r + 1]));
+            EXPECT(part == pattern(r * 5000, static_cast<unsigned>(r)));
+        }
+    }
+    auto all = comm.allgather(static_cast<std::uint64_t>(comm.rank()) + 100);
+    EXPECT(all.size() == count);
+    for (std::size_t r = 0; r < count; ++r)
+        EXPECT(all[r] == r + 100);
+    EXPECT(comm.max(static_cast<std::uint64_t>(comm.rank()) * 3) == static_cast<std::uint64_t>(size - 1) * 3);
+    comm.barrier();
+}
+
+void collectives()
+{
+    MPI_Comm everyone = MPI_COMM_WORLD;
+    auto comm = mpi_communicator(&everyone);
+    EXPECT(comm->rank() == world_rank && comm->size() == world_size);
+    check_collectives(*comm);
+    check_collectives(*self_communicator());
+}
+
+void world()
+{
+    // Several openings one after the other, some at the same time.
+    auto first = form_group("out write", GroupChoice::automatic, 20);
+    auto second = form_group("in read", GroupChoice::world, 20);
+    for (auto* comm : {first.get(), second.get()}) {
+        EXPECT(comm->size() == world_size && comm->rank() == world_rank);
+        check_collectives(*comm);
+    }
+    first.reset();
+    for (int i = 0; i < 20; ++i)
+        EXPECT(form_group("again " + std::to_string(i), GroupChoice::automatic, 20)->size() == world_size);
+    check_collectives(*second);
+    EXPECT(form_group("out write", GroupChoice::self, 0)->size() == 1);
+    EXPECT(error_of([] { form_group("out write", GroupChoice::automatic, -1); }).first == -DER_INVAL);
+}
+
+void large()
+{
+    auto comm = form_group("large", GroupChoice::world, 30);
+    constexpr std::size_t beyond_2_gib = (std::size_t{2} << 30) + 12345;
+    {
+        std::vector<std::byte> bytes;
+        if (comm->rank() == 0) {
+            bytes.resize(beyond_2_gib);
+            for (std::size_t i = 0; i < beyond_2_gib; i += 4093)
+                bytes[i] = static_cast<std::byte>(i >> 12 & 0xff);
+            bytes.back() = std::byte{77};
+        }
+        comm->broadcast(bytes, 0);
+        EXPECT(bytes.size() == beyond_2_gib && bytes.back() == std::byte{77});
+        for (std::size_t i = 0; i < beyond_2_gib - 1; i += 4093)
+            EXPECT(bytes[i] == static_cast<std::byte>(i >> 12 & 0xff));
+    }
+    // More than one piece from rank 1, none from rank 0.
+    constexpr std::size_t beyond_1_gib = (std::size_t{1} << 30) + 999;
+    std::vector<std::byte> mine(comm->rank() == 1 ? beyond_1_gib : 0, std::byte{5});
+    std::vector<std::byte> all;
+    std::vector<std::uint64_t> offsets;
+    comm->gather(mine, all, offsets, 0);
+    if (comm->rank() == 0) {
+        EXPECT((offsets == std::vector<std::uint64_t>{0, 0, beyond_1_gib}));
+        EXPECT(all.size() == beyond_1_gib && all.front() == std::byte{5} && all.back() == std::byte{5});
+    }
+}
+
+void different_keys()
+{
+    auto comm = form_group("own-" + std::to_string(world_rank), GroupChoice::automatic, 20);
+    EXPECT(comm->size() == 1 && comm->rank() == 0);
+    // And together again afterwards.
+    EXPECT(form_group("common", GroupChoice::automatic, 20)->size() == world_size);
+}
+
+void two_groups()
+{
+    auto comm = form_group(world_rank % 2 == 0 ? "even" : "odd", GroupChoice::automatic, 20);
+    EXPECT(comm->size() == world_size / 2 && comm->rank() == world_rank / 2);
+    check_collectives(*comm);
+}
+
+void world_but_different()
+{
+    auto [code, text] = error_of([] { form_group("own-" + std::to_string(world_rank), GroupChoice::world, 20); });
+    EXPECT(code == -DER_MISMATCH);
+    EXPECT(contains(text, "Communicator"));
+}
+
+void handed_over_part()
+{
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank < 3 ? 1 : MPI_UNDEFINED, world_rank, &part);
+    if (world_rank < 3) {
+        auto comm = mpi_communicator(&part);
+        EXPECT(comm->size() == 3);
+        MPI_Comm_free(&part); // ours is a duplicate
+        check_collectives(*comm);
+    } else {
+        EXPECT(error_of([&] { mpi_communicator(&part); }).first == -DER_INVAL);
+    }
+    EXPECT(error_of([] { mpi_communicator(nullptr); }).first == -DER_INVAL);
+}
+
+void late_ranks()
+{
+    // Ranks come seconds apart, but within the time-out.
+    std::this_thread::sleep_for(std::chrono::milliseconds(700 * world_rank));
+    EXPECT(form_group("late", GroupChoice::automatic, 30)->size() == world_size);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700 * (world_size - world_rank)));
+    EXPECT(form_group("late", GroupChoice::automatic, 30)->size() == world_size);
+}
+
+void expect_advice(const std::pair<int, std::string>& error)
+{
+    EXPECT(error.first == -DER_TIMEDOUT);
+    EXPECT(contains(error.second, "Communicator=self"));
+    EXPECT(contains(error.second, "GroupTimeoutSecs"));
+    EXPECT(contains(error.second, "the thing"));
+}
+
+void only_rank_0()
+{
+    if (world_rank != 0) return;
+    expect_advice(error_of([] { form_group("the thing", GroupChoice::automatic, 1); }));
+    // At once the second time, and the way out works.
+    expect_advice(error_of([] { form_group("the thing", GroupChoice::automatic, 1000); }));
+    EXPECT(form_group("the thing", GroupChoice::self, 1)->size() == 1);
+}
+
+void without_rank_0()
+{
+    EXPECT(form_group("all", GroupChoice::automatic, 20)->size() == world_size);
+    if (world_rank == 0) return;
+    expect_advice(error_of([] { form_group("the thing", GroupChoice::automatic, 1); }));
+}
+
+void part_after_world()
+{
+    EXPECT(form_group("all", GroupChoice::automatic, 20)->size() == world_size);
+    if (world_rank == 3) {
+        // Comes when the others have given up: must not be taken for a group, and must not hang.
+        std::this_thread::sleep_for(std::chrono::seconds(5));
+        expect_advice(error_of([] { form_group("the thing", GroupChoice::automatic, 1); }));
+        return;
+    }
+    auto error = error_of([] { form_group("the thing", GroupChoice::automatic, 1); });
+    expect_advice(error);
+    EXPECT(contains(error.second, "3 of the 4 ranks"));
+}
+
+std::shared_ptr<Communicator> kept;
+
+void freed_at_finalize()
+{
+    kept = form_group("all", GroupChoice::automatic, 20);
+}
+
+void after_finalize()
+{
+    EXPECT(!mpi_running());
+    EXPECT(error_of([] { kept->barrier(); }).first == -DER_NO_PERM);
+    kept.reset(); // frees nothing: MPI is gone
+    EXPECT(form_group("later", GroupChoice::automatic, 5)->size() == 1);
+    EXPECT(error_of([] { form_group("later", GroupChoice::world, 5); }).first == -DER_NOSYS);
+}
+
+void not_initialised()
+{
+    EXPECT(!mpi_running());
+    EXPECT(form_group("key", GroupChoice::automatic, 5)->size() == 1);
+    auto error = error_of([] { form_group("key", GroupChoice::world, 5); });
+    EXPECT(error.first == -DER_NOSYS);
+    EXPECT(contains(error.second, "MPI_Init"));
+    MPI_Comm world = MPI_COMM_WORLD;
+    EXPECT(error_of([&] { mpi_communicator(&world); }).first == -DER_NOSYS);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const std::map<std::string, void (*)()> cases = {
+        {"collectives", collectives},
+        {"world", world},
+        {"large", large},
+        {"different_keys", different_keys},
+        {"two_groups", two_groups},
+        {"world_but_different", world_but_different},
+        {"handed_over_part", handed_over_part},
+        {"late_ranks", late_ranks},
+        {"only_rank_0", only_rank_0},
+        {"without_rank_0", without_rank_0},
+        {"part_after_world", part_after_world},
+        {"freed_at_finalize", freed_at_finalize},
+    };
+    std::string name = argc > 1 ? argv[1] : "";
+    if (name == "not_initialised") {
+        not_initialised();
+        return 0;
+    }
+    if (!cases.contains(name)) {
+        std::fprintf(stderr, "no case '%s'\n", name.c_str());
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    EXPECT(mpi_running());
+    cases.at(name)();
+    // A rank whose peers gave up has nothing to wait for: requests that were left open forbid a collective finalise.
+    if (name == "only_rank_0" || name == "without_rank_0" || name == "part_after_world") {
+        std::fflush(nullptr);
+        MPI_Barrier(MPI_COMM_WORLD); // the program itself goes on undisturbed
+    }
+    MPI_Finalize();
+    if (name == "freed_at_finalize") after_finalize();
+    return 0;
+}
