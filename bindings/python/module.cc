@@ -1,0 +1,39 @@
+// stepstore._core: the C++ client and the steps reader for Python. The package stepstore puts the pleasant names on
+// top.
+#include "common.h"
+
+#include <Python.h>
+
+namespace {
+
+namespace nb = nanobind;
+
+// stepstore.Error: made here so that errors raised in C++ and in Python are one type.
+PyObject* error_type = nullptr;
+
+void raise_error(int code, const char* message)
+{
+    nb::object error = nb::steal(PyObject_CallFunction(error_type, "is", code, message));
+    if (error.is_valid()) PyErr_SetObject(error_type, error.ptr());
+}
+
+} // namespace
+
+NB_MODULE(_core, module)
+{
+    module.doc() = "Stepstore's C++ client for Python. Import stepstore instead.";
+    module.attr("__version__") = STEPSTORE_VERSION;
+    // Python defines the exception class (it has properties and a text of its own), and hands it over once.
+    module.def("set_error_type", [](nb::object type) { error_type = type.release().ptr(); });
+    module.def("error_name", [](int code) { return std::string(d_errstr(code)); });
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const stepstore::Error& error) {
+            raise_error(error.code(), error.what());
+        }
+    });
+    stepstore::python::bind_store(module);
+    stepstore::python::bind_admin(module);
+    stepstore::python::bind_steps(module);
+}

@@ -1,0 +1,306 @@
+// The reader of streams of steps for Python. Dimensions are in the writer's order here; the package turns them for
+// numpy.
+#include "common.h"
+
+#include "steps/check.h"
+#include "steps/location.h"
+#include "steps/reader.h"
+
+#include <map>
+#include <mutex>
+
+#include <nanobind/stl/map.h>
+
+namespace stepstore::python {
+
+namespace {
+
+using steps::Reader;
+using steps::ReaderOptions;
+
+// A reader is one thread's at a time: calls of several Python threads wait for each other here.
+class StepsHandle {
+public:
+    StepsHandle(const std::string& location, bool stream, const std::map<std::string, std::string>& settings)
+    {
+        ReaderOptions options;
+        options.mode = stream ? steps::ReadMode::stream : steps::ReadMode::random_access;
+        for (const auto& [name, value] : settings) {
+            if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
+        }
+        reader_.emplace(location, options, self_communicator());
+    }
+
+    template <class Body>
+    auto use(Body&& body)
+    {
+        return unlocked([&] {
+            const std::lock_guard lock(mutex_);
+            if (!reader_) throw Error(-DER_NO_HDL, "this stream is closed: open it again");
+            return body(*reader_);
+        });
+    }
+    void close()
+    {
+        unlocked([&] {
+            const std::lock_guard lock(mutex_);
+            reader_.reset();
+        });
+    }
+    bool closed()
+    {
+        return unlocked([&] {
+            const std::lock_guard lock(mutex_);
+            return !reader_;
+        });
+    }
+
+private:
+    static std::string unknown_option(const std::string& name)
+    {
+        std::string known;
+        for (const std::string& option : ReaderOptions::names())
+            known += (known.empty() ? "" : ", ") + option;
+        return "a reader has no option '" + name + "': there are " + known;
+    }
+
+    std::mutex mutex_;
+    std::optional<Reader> reader_;
+};
+
+using Step = std::optional<std::uint64_t>;
+
+std::uint64_t step_of(Step step)
+{
+    return step.value_or(steps::this_step);
+}
+
+std::string raw(const steps::Scalar& scalar, steps::Type type)
+{
+    return {reinterpret_cast<const char*>(scalar.bytes.data()), steps::size_of(type)};
+}
+
+nb::bytes to_bytes(const std::string& text)
+{
+    return nb::bytes(text.data(), text.size());
+}
+
+nb::list to_bytes(const std::vector<std::string>& texts)
+{
+    nb::list result;
+    for (const std::string& text : texts)
+        result.append(to_bytes(text));
+    return result;
+}
+
+nb::object minmax_object(const std::optional<steps::MinMax>& minmax, steps::Type type)
+{
+    if (!minmax) return nb::none();
+    return nb::make_tuple(to_bytes(raw(minmax->min, type)), to_bytes(raw(minmax->max, type)));
+}
+
+std::string status_text(steps::StepStatus status)
+{
+    switch (status) {
+    case steps::StepStatus::ok: return "ok";
+    case steps::StepStatus::not_ready: return "not_ready";
+    case steps::StepStatus::end_of_stream: return "end_of_stream";
+    case steps::StepStatus::other_error: break;
+    }
+    return "other_error";
+}
+
+// Memory for a box: as many bytes as the elements asked for, or an error before anything is read.
+MutableBytes memory_for(const Buffer& buffer, std::uint64_t elements, steps::Type type)
+{
+    if (buffer.writable().size() / std::max<std::size_t>(steps::size_of(type), 1) < elements)
+        throw Error(-DER_INVAL, "the memory holds fewer than the " + std::to_string(elements) + " elements asked for");
+    return buffer.writable();
+}
+
+steps::Type type_of_variable(Reader& reader, steps::VariableId variable)
+{
+    const auto& known = reader.definitions();
+    if (variable >= known.size()) throw Error(-DER_NONEXIST, "there is no variable number " + std::to_string(variable));
+    return known[variable].type;
+}
+
+nb::list blocks(StepsHandle& self, steps::VariableId variable, Step step)
+{
+    steps::Type type{};
+    const std::vector<steps::Block> found = self.use([&](Reader& reader) {
+        type = type_of_variable(reader, variable);
+        return reader.blocks(variable, step_of(step));
+    });
+    nb::list result;
+    for (const steps::Block& block : found)
+        result.append(nb::make_tuple(block.writer_rank, block.index, block.start, block.count,
+                                     minmax_object(block.minmax, type)));
+    return result;
+}
+
+nb::object minmax(StepsHandle& self, steps::VariableId variable, Step step)
+{
+    steps::Type type{};
+    const auto found = self.use([&](Reader& reader) {
+        type = type_of_variable(reader, variable);
+        return reader.minmax(variable, step_of(step));
+    });
+    return minmax_object(found, type);
+}
+
+void get(StepsHandle& self, steps::VariableId variable, const steps::Dims& start, const steps::Dims& count,
+         nb::handle into, Step step)
+{
+    const Buffer buffer(into, true);
+    self.use([&](Reader& reader) {
+        const MutableBytes memory = memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+        reader.get(variable, start, count, memory.data(), steps::Mode::sync, step_of(step));
+    });
+}
+
+void get_block(StepsHandle& self, steps::VariableId variable, std::uint64_t block, const steps::Dims& start,
+               const steps::Dims& count, nb::handle into, Step step)
+{
+    const Buffer buffer(into, true);
+    self.use([&](Reader& reader) {
+        const MutableBytes memory = memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+        reader.get_block(variable, block, start, count, memory.data(), steps::Mode::sync, step_of(step));
+    });
+}
+
+nb::object get_value(StepsHandle& self, steps::VariableId variable, std::uint64_t block, Step step)
+{
+    bool is_string = false;
+    const std::string value = self.use([&](Reader& reader) {
+        const steps::Type type = type_of_variable(reader, variable);
+        is_string = type == steps::Type::string;
+        if (is_string) return reader.get_string(variable, block, step_of(step));
+        steps::Scalar scalar;
+        reader.get_value(variable, scalar.bytes.data(), block, step_of(step));
+        return raw(scalar, type);
+    });
+    return to_bytes(value);
+}
+
+nb::object attribute(StepsHandle& self, const nb::bytes& name, Step step)
+{
+    const auto found = self.use([&](Reader& reader) { return reader.attribute(text_of(name), step_of(step)); });
+    if (!found) return nb::none();
+    return nb::make_tuple(std::string(steps::name_of(found->type)), found->array,
+                          nb::bytes(found->data.data(), found->data.size()), to_bytes(found->strings));
+}
+
+nb::list definitions(StepsHandle& self)
+{
+    const std::vector<steps::Variable> known = self.use([](Reader& reader) { return reader.definitions(); });
+    nb::list result;
+    for (const steps::Variable& variable : known)
+        result.append(nb::make_tuple(to_bytes(variable.name), std::string(steps::name_of(variable.type)),
+                                     std::string(steps::name_of(variable.kind)), steps::is_value(variable.kind)));
+    return result;
+}
+
+void bind_walk(nb::class_<StepsHandle>& handle)
+{
+    handle
+        .def(
+            "__init__",
+            [](StepsHandle* self, const std::string& location, bool stream,
+               const std::map<std::string, std::string>& settings) {
+                unlocked([&] { new (self) StepsHandle(location, stream, settings); });
+            },
+            nb::arg("location"), nb::arg("stream"), nb::arg("settings"))
+        .def(
+            "begin_step",
+            [](StepsHandle& self, double timeout) {
+                return status_text(self.use([&](Reader& reader) { return reader.begin_step(timeout); }));
+            },
+            nb::arg("timeout"))
+        .def("end_step", [](StepsHandle& self) { self.use([](Reader& reader) { reader.end_step(); }); })
+        .def("current_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
+        .def("in_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.in_step(); }); })
+        .def("steps", [](StepsHandle& self) { return self.use([](Reader& r) { return r.steps(); }); })
+        .def("ended", [](StepsHandle& self) { return self.use([](Reader& r) { return r.closed(); }); })
+        .def("close", &StepsHandle::close)
+        .def_prop_ro("closed", &StepsHandle::closed);
+}
+
+void bind_looking(nb::class_<StepsHandle>& handle)
+{
+    handle.def("definitions", &definitions)
+        .def(
+            "variables",
+            [](StepsHandle& self, Step step) {
+                return self.use([&](Reader& reader) {
+                    const auto present = reader.variables(step_of(step));
+                    return std::vector<steps::VariableId>(present.begin(), present.end());
+                });
+            },
+            nb::arg("step") = nb::none())
+        .def(
+            "shape",
+            [](StepsHandle& self, steps::VariableId variable, Step step) {
+                return self.use([&](Reader& reader) { return reader.shape(variable, step_of(step)); });
+            },
+            nb::arg("variable"), nb::arg("step") = nb::none())
+        .def(
+            "available_steps",
+            [](StepsHandle& self, steps::VariableId variable) {
+                return self.use([&](Reader& reader) { return reader.available_steps(variable); });
+            },
+            nb::arg("variable"))
+        .def("blocks", &blocks, nb::arg("variable"), nb::arg("step") = nb::none())
+        .def("minmax", &minmax, nb::arg("variable"), nb::arg("step") = nb::none())
+        .def(
+            "attribute_names",
+            [](StepsHandle& self, Step step) {
+                return to_bytes(self.use([&](Reader& reader) { return reader.attribute_names(step_of(step)); }));
+            },
+            nb::arg("step") = nb::none())
+        .def("attribute", &attribute, nb::arg("name"), nb::arg("step") = nb::none())
+        .def("writer_profile",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.writer_profile_json(); }); })
+        .def("profile", [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
+        .def("describe", [](StepsHandle& self) { return self.use([](Reader& r) { return r.describe_json(); }); })
+        .def("column_major",
+             [](StepsHandle& self) {
+                 return self.use([](Reader& r) { return r.order() == steps::Order::column_major; });
+             })
+        .def("location", [](StepsHandle& self) { return self.use([](Reader& r) { return r.location().text(); }); });
+}
+
+} // namespace
+
+void bind_steps(nb::module_& module)
+{
+    nb::class_<StepsHandle> handle(module, "Steps");
+    bind_walk(handle);
+    bind_looking(handle);
+    handle
+        .def("get", &get, nb::arg("variable"), nb::arg("start"), nb::arg("count"), nb::arg("into"),
+             nb::arg("step") = nb::none())
+        .def("get_block", &get_block, nb::arg("variable"), nb::arg("block"), nb::arg("start"), nb::arg("count"),
+             nb::arg("into"), nb::arg("step") = nb::none())
+        .def("get_value", &get_value, nb::arg("variable"), nb::arg("block") = 0, nb::arg("step") = nb::none());
+
+    module.def(
+        "resolve_location",
+        [](const std::string& text) {
+            const steps::Location found = unlocked([&] { return steps::resolve_location(text); });
+            return nb::make_tuple(found.pool, found.container, found.stream, found.pool_exists);
+        },
+        nb::arg("text"));
+    module.def(
+        "list_streams",
+        [](const std::string& location) { return to_bytes(unlocked([&] { return steps::list_streams(location); })); },
+        nb::arg("location"));
+    module.def(
+        "check_streams",
+        [](const std::string& location, bool data) {
+            return unlocked([&] { return steps::check_streams(location, data).json(); });
+        },
+        nb::arg("location"), nb::arg("data"));
+}
+
+} // namespace stepstore::python

@@ -1,0 +1,3 @@
+from stepstore.cli import main
+
+main()

@@ -1,0 +1,91 @@
+"""The command line `stepstore`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import stepstore
+from stepstore.cli import bench, browse, cont, pool, snapshot, steps
+from stepstore.cli.common import CommandError, ExitCode, JsonOption, Settings, emit, exit_code_of, fail, prepare_console
+from stepstore.errors import Error
+
+_EPILOG = (
+    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
+    "A LOCATION is POOL[/CONTAINER[/STREAM or OBJECT[/KEY]]], POOL a directory or a label."
+)
+
+app = typer.Typer(
+    name="stepstore",
+    help="Pools, containers, objects and streams of steps: make them, look into them, check them.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(pool.app, name="pool")
+app.add_typer(cont.app, name="cont")
+app.add_typer(snapshot.app, name="snapshot")
+app.command("ls")(browse.ls)
+app.command("stat")(browse.stat)
+app.command("cat")(browse.cat)
+app.command("steps")(steps.steps)
+app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
+    bench.bench
+)
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    Settings.debug = debug or bool(os.environ.get("STEPSTORE_DEBUG"))
+
+
+@app.command("plugin-path")
+def plugin_path() -> None:
+    """Print the directory with the ADIOS2 plugin, for ADIOS2_PLUGIN_PATH."""
+    print(stepstore.plugin_path())
+
+
+@app.command("version")
+def version(as_json: JsonOption = False) -> None:
+    """Print the version of Stepstore and where its parts are."""
+    try:
+        plugin: str | None = stepstore.plugin_path()
+    except Error:
+        plugin = None
+    value = {"version": stepstore.__version__, "plugin_path": plugin, "python": sys.version.split()[0]}
+    emit(as_json, value, lambda: f"stepstore {stepstore.__version__}")
+
+
+def main() -> None:
+    """Runs the command line; an error is one line on stderr and an exit code, never a traceback (but with --debug)."""
+    prepare_console()
+    Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
+    try:
+        app(prog_name="stepstore")
+    except CommandError as error:
+        _exit(error, str(error), error.code)
+    except Error as error:
+        _exit(error, f"{error} [{error.name}]", exit_code_of(error))
+    except BrokenPipeError:
+        # The reader of our output went away (`stepstore ls | head`): nothing is wrong with the store.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.FAILURE)
+    except OSError as error:
+        _exit(error, f"{error.filename or 'the system'}: {error.strerror or error}", ExitCode.FAILURE)
+    except MemoryError as error:
+        _exit(error, "not enough memory for this: ask for less at a time (--offset, --size, -c)", ExitCode.FAILURE)
+    except (ValueError, TypeError, UnicodeError) as error:
+        _exit(error, f"{error} (run with --debug to see where)", ExitCode.FAILURE)
+
+
+def _exit(error: BaseException, message: str, code: int) -> None:
+    if Settings.debug:
+        raise error
+    fail(message)
+    sys.exit(int(code))

@@ -1,0 +1,120 @@
+"""Locations on the command line: POOL[/CONTAINER[/REST]], REST a stream's name or an object id and a key."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from stepstore import _core
+from stepstore.cli.common import CommandError, ExitCode, usage_error
+from stepstore.errors import Error
+from stepstore.store import Container, ObjectId, Pool
+
+_OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
+_DAOS = "daos://"
+_ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
+
+
+def escape(key: bytes) -> str:
+    """A key as printable text that unescape() turns back: what is not printable UTF-8 becomes %xx."""
+    shown = []
+    for character in key.decode("utf-8", "surrogateescape"):
+        if character.isprintable() and character != "%":
+            shown.append(character)
+        else:
+            raw = character.encode("utf-8", "surrogateescape")
+            shown.append("".join(f"%{byte:02x}" for byte in raw))
+    return "".join(shown)
+
+
+def unescape(text: str) -> bytes:
+    raw = text.encode("utf-8", "surrogateescape")
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), raw)
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a location names. rest: what follows the container, as it was given."""
+
+    text: str
+    pool: str
+    container: str = ""
+    rest: str = ""
+
+    @property
+    def object_id(self) -> ObjectId | None:
+        match = _OBJECT.fullmatch(self.rest)
+        if not match:
+            return None
+        hi, lo = int(match[1]), int(match[2])
+        if max(hi, lo) >= 1 << 64:
+            usage_error(f"{self.text!r}: an object id is two numbers below 2^64 with a dot between them")
+        return ObjectId(hi, lo)
+
+    @property
+    def key(self) -> bytes | None:
+        match = _OBJECT.fullmatch(self.rest)
+        return unescape(match[3]) if match and match[3] else None
+
+    @property
+    def stream(self) -> str:
+        """The name of a stream, "" where the location names an object or no more than a container."""
+        return "" if _OBJECT.fullmatch(self.rest) else self.rest
+
+
+def is_pool(location: str) -> bool:
+    """Whether the location is a pool, not something in one."""
+    try:
+        pool, _, _, exists = _core.resolve_location(location)
+        return exists and _core.pool_path(pool) == _core.pool_path(location)
+    except Error:
+        return False
+
+
+def existing_pool(location: str) -> str:
+    """A pool as users name it: a bare name is a label, or else a directory here."""
+    if "/" not in location and ":" not in location and not is_pool(location) and is_pool(f"./{location}"):
+        return f"./{location}"
+    return location
+
+
+def resolve(location: str) -> Address:
+    """Splits a location after the longest beginning that is a pool. Exit code 3 when there is none."""
+    check_text(location)
+    if location.startswith(_DAOS):
+        parts = location.removeprefix(_DAOS).split("/", 2)
+        return Address(location, _DAOS + parts[0], *parts[1:])
+    parts = location.rstrip("/").split("/") if location.strip("/") else [location]
+    for end in range(len(parts), 0, -1):
+        pool = existing_pool("/".join(parts[:end]))
+        if pool and is_pool(pool):
+            return Address(location, pool, *"/".join(parts[end:]).split("/", 1)) if end < len(parts) else Address(location, pool)
+    raise not_found(f"{location}: no pool there: looked for {_tried(parts)}; 'stepstore pool list' shows the pools under the root directory")
+
+
+def _tried(parts: list[str]) -> str:
+    try:
+        return _core.pool_path(parts[0] if len(parts) == 1 else "/".join(parts)) + (" and the directories above it" if len(parts) > 1 else "")
+    except Error:
+        return "/".join(parts)
+
+
+def check_text(location: str) -> None:
+    if not location:
+        usage_error("an empty location: give POOL[/CONTAINER[/...]]")
+    if any("\ud800" <= character <= "\udfff" for character in location):
+        usage_error(f"{escape(os.fsencode(location))!r}: a location is UTF-8 text; give other bytes of a key as %xx")
+
+
+def open_container(address: Address, snapshot: str | None = None) -> tuple[Pool, Container]:
+    """The container of an address, read-only, at a snapshot where one is named."""
+    if not address.container:
+        usage_error(f"{address.text!r} names a pool only: give POOL/CONTAINER")
+    pool = Pool.connect(address.pool, read_only=True)
+    container = pool.open_container(address.container, read_only=True)
+    return pool, container.at_snapshot(snapshot) if snapshot else container
+
+
+def not_found(message: str) -> CommandError:
+    return CommandError(message, ExitCode.NOT_FOUND)

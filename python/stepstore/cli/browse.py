@@ -1,0 +1,240 @@
+"""stepstore ls, stat, cat: looking into pools, containers and objects."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from stepstore import _core
+from stepstore.cli.address import Address, escape, not_found, open_container, resolve
+from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
+from stepstore.store import Array, Container, KeyValue, decode_key
+
+LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL[/CONTAINER[/STREAM or HI.LO[/KEY]]]")]
+_COPY_BYTES = 16 << 20
+
+
+# ---- what is there
+def objects_of(address: Address, snapshot: str | None) -> list[dict[str, Any]]:
+    epoch = None
+    if snapshot:
+        pool, container = open_container(address)
+        with pool, container:
+            epoch = container.epoch_of(snapshot)
+    return [json.loads(text) for text in _core.container_objects(address.pool, address.container, epoch)]
+
+
+def streams_of(address: Address) -> list[str]:
+    return sorted(decode_key(name) for name in _core.list_streams(f"{address.pool}/{address.container}"))
+
+
+def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
+    """What the container knows of the object that the address names."""
+    wanted = address.object_id
+    if wanted is None:
+        raise not_found(f"{address.text}: names no object")
+    for entry in objects_of(address, snapshot):
+        if (entry["hi"], entry["lo"]) == (wanted.hi, wanted.lo):
+            return entry
+    raise not_found(f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls {address.pool}/{address.container}' lists them")
+
+
+def is_array(entry: dict[str, Any]) -> bool:
+    return "array" in entry["type"]
+
+
+def container_summary(address: Address) -> dict[str, Any]:
+    query = _core.container_query(address.pool, address.container)
+    objects = objects_of(address, None)
+    return {
+        "label": address.container,
+        "uuid": query["uuid"],
+        "objects": len(objects),
+        "key_values": sum(1 for entry in objects if not is_array(entry)),
+        "arrays": sum(1 for entry in objects if is_array(entry)),
+        "streams": len(streams_of(address)),
+        "snapshots": query["snapshots"],
+        "latest_snapshot": query["latest_snapshot"],
+    }
+
+
+def _key_value(container: Container, address: Address) -> KeyValue:
+    return container.key_value(address.object_id, read_only=True)  # type: ignore[arg-type]
+
+
+# ---- ls
+def ls(
+    location: LocationArgument,
+    long: Annotated[bool, typer.Option("--long", "-l", help="Sizes and classes too.")] = False,
+    snapshot: SnapshotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List what a location holds: containers, streams and objects, or keys."""
+    address = resolve(location)
+    if not address.container:
+        if snapshot:
+            usage_error("--snapshot is of a container: give POOL/CONTAINER")
+        _list_containers(address, as_json)
+    elif not address.rest:
+        _list_container(address, long, snapshot, as_json)
+    elif address.object_id is None:
+        _list_stream(address, snapshot, as_json)
+    else:
+        _list_object(address, long, snapshot, as_json)
+
+
+def _list_containers(address: Address, as_json: bool) -> None:
+    handle = _core.Pool.connect(address.pool, True)
+    found = [{"type": "container", "name": label or uuid, "uuid": uuid} for uuid, label in handle.containers()]
+    handle.close()
+    found.sort(key=lambda entry: entry["name"])
+    emit(as_json, found, lambda: table(["CONTAINER", "UUID"], [(c["name"], c["uuid"]) for c in found]))
+
+
+def _list_container(address: Address, long: bool, snapshot: str | None, as_json: bool) -> None:
+    objects = [{**entry, "name": f"{entry['hi']}.{entry['lo']}"} for entry in objects_of(address, snapshot)]
+    streams = [] if snapshot else [{"type": "stream", "name": name} for name in streams_of(address)]
+    rows = [("stream", escape(s["name"].encode("utf-8", "surrogateescape")), "", "", "") for s in streams]
+    for entry in objects:
+        size = f"{entry['size']} cells" if is_array(entry) else f"{entry['keys']} keys"
+        detail = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if is_array(entry) and entry.get("cell_size") else ""
+        rows.append((entry["type"], entry["name"], entry["class"], size, detail))
+    columns = ["TYPE", "NAME", "CLASS", ("SIZE", "right"), "CELLS"]
+    keep = len(columns) if long else 2
+    emit(as_json, streams + objects, lambda: table(columns[:keep], [row[:keep] for row in rows]))
+
+
+def _list_stream(address: Address, snapshot: str | None, as_json: bool) -> None:
+    if snapshot:
+        usage_error("--snapshot lists objects: give POOL/CONTAINER or an object of it")
+    inside = [name for name in streams_of(address) if name == address.rest or name.startswith(address.rest + "/")]
+    if not inside:
+        raise not_found(f"{address.text}: container {address.container} has no stream {address.rest!r} and no object of that id")
+    found = [{"type": "stream", "name": name} for name in inside]
+    emit(as_json, found, lambda: table(["TYPE", "NAME"], [("stream", name) for name in inside]))
+
+
+def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bool) -> None:
+    entry = object_of(address, snapshot)
+    if is_array(entry):
+        entry = {**entry, "name": f"{entry['hi']}.{entry['lo']}"}
+        emit(as_json, [entry], lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size"))]))
+        return
+    pool, container = open_container(address, snapshot)
+    with pool, container, _key_value(container, address) as values:
+        keys = sorted(values.raw_keys())
+        if address.key is not None:
+            keys = [key for key in keys if key == address.key]
+            if not keys:
+                raise not_found(f"{address.text}: object {address.object_id} has no key {escape(address.key)}")
+        found = [{"type": "key", "key": escape(key), "size": values.size(key) if long or as_json else None} for key in keys]
+    columns: list[Any] = ["KEY", ("SIZE", "right")] if long else ["KEY"]
+    emit(as_json, found, lambda: table(columns, [[e["key"], e["size"]][: len(columns)] for e in found]))
+
+
+# ---- stat
+def stat(location: LocationArgument, snapshot: SnapshotOption = None, as_json: JsonOption = False) -> None:
+    """Tell everything known about a pool, container, stream, object or key."""
+    address = resolve(location)
+    if snapshot and (not address.container or address.object_id is None):
+        usage_error("--snapshot with stat is for objects and keys: give POOL/CONTAINER/HI.LO[/KEY]")
+    value = _stat(address, snapshot)
+    emit(as_json, value, lambda: facts([(name.replace("_", " "), _short(v)) for name, v in value.items()]))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)}"
+    return json.dumps(value) if isinstance(value, dict) else str(value)
+
+
+def _stat(address: Address, snapshot: str | None) -> dict[str, Any]:
+    if not address.container:
+        return {"type": "pool", **json.loads(_core.pool_describe(address.pool)[0])}
+    if not address.rest:
+        return {"type": "container", **container_summary(address)}
+    if address.object_id is None:
+        return _stat_stream(address)
+    entry = object_of(address, snapshot)
+    entry["object_type"] = entry.pop("type")
+    if address.key is None:
+        return {"type": "object", **entry}
+    if entry["object_type"] and is_array({"type": entry["object_type"]}):
+        usage_error(f"{address.text}: an array has no keys")
+    pool, container = open_container(address, snapshot)
+    with pool, container, _key_value(container, address) as values:
+        size = values.size(address.key)
+    if size is None:
+        raise not_found(f"{address.text}: object {address.object_id} has no key {escape(address.key)}")
+    return {"type": "key", "object": str(address.object_id), "key": escape(address.key), "size": size}
+
+
+def _stat_stream(address: Address) -> dict[str, Any]:
+    from stepstore.steps import open_steps
+
+    with open_steps(f"{address.pool}/{address.container}/{address.rest}") as steps:
+        return {
+            "type": "stream",
+            "name": address.rest,
+            "steps": len(steps),
+            "ended": steps.ended,
+            "variables": len(steps.definitions()),
+            **steps.describe(),
+        }
+
+
+# ---- cat
+def cat(
+    location: LocationArgument,
+    offset: Annotated[int, typer.Option(min=0, help="Skip this many bytes.")] = 0,
+    size: Annotated[int | None, typer.Option(min=0, help="Give at most this many bytes.")] = None,
+    snapshot: SnapshotOption = None,
+) -> None:
+    """Write the value of a key, or the bytes of an array, to stdout."""
+    address = resolve(location)
+    if address.object_id is None:
+        usage_error(f"{location!r} names no object: give POOL/CONTAINER/HI.LO[/KEY]; 'stepstore steps' shows streams")
+    if sys.stdout.isatty() and size is None:
+        size = 1 << 20  # nobody reads more on a terminal
+    entry = object_of(address, snapshot)
+    pool, container = open_container(address, snapshot)
+    with pool, container:
+        if is_array(entry):
+            if address.key is not None:
+                usage_error(f"{location!r}: an array has no keys: leave out {escape(address.key)!r}")
+            with container.open_array(address.object_id, read_only=True) as array:
+                _copy_array(array, offset, size)
+            return
+        if address.key is None:
+            usage_error(f"{location!r} is a key-value object: give one of its keys after a '/' ('stepstore ls' lists them)")
+        with _key_value(container, address) as values:
+            value = values.get(address.key)
+    if value is None:
+        raise not_found(f"{location}: object {address.object_id} has no key {escape(address.key)}")
+    _write(value[offset:] if size is None else value[offset : offset + size])
+
+
+def _copy_array(array: Array, offset: int, size: int | None) -> None:
+    cell = array.cell_size
+    end = len(array) * cell
+    if size is not None:
+        end = min(end, offset + size)
+    position = offset
+    while position < end:
+        first = position // cell
+        cells = max(1, min(_COPY_BYTES // cell, -(-end // cell) - first))
+        piece = array.read(first, cells)
+        skip = position - first * cell
+        piece = piece[skip : skip + end - position]
+        if not piece:
+            break
+        _write(piece)
+        position += len(piece)
+
+
+def _write(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,149 @@
+"""What all commands share: tables and JSON, exit codes, errors, confirmations."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stepstore.errors import Error
+
+
+class ExitCode(enum.IntEnum):
+    """The exit codes of every command; docs/cli.md lists them for users."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    DAMAGE = 4
+
+
+_EXIT_OF_NAME = {"DER_NONEXIST": ExitCode.NOT_FOUND, "DER_CSUM": ExitCode.DAMAGE}
+
+
+class CommandError(Exception):
+    """A failure of the command line itself, with its exit code and what to do."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.FAILURE):
+        super().__init__(message)
+        self.code = code
+
+
+def exit_code_of(error: Error) -> ExitCode:
+    return _EXIT_OF_NAME.get(error.name, ExitCode.FAILURE)
+
+
+class Settings:
+    """The global options, set once by the callback of the application."""
+
+    debug = False
+    # Tables are cut to a terminal's width, and never where a program reads them.
+    out = Console(highlight=False, soft_wrap=False)
+    err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def prepare_console() -> None:
+    Settings.out = Console(highlight=False, width=None if sys.stdout.isatty() else 1000)
+    Settings.err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(message: str) -> None:
+    """One red line on stderr."""
+    line = " ".join(message.split())
+    Settings.err.print(Text(f"error: {line}", style="bold red" if Settings.err.is_terminal else ""))
+
+
+def warn(message: str) -> None:
+    Settings.err.print(Text(f"warning: {message}", style="yellow" if Settings.err.is_terminal else ""))
+
+
+def usage_error(message: str) -> NoReturn:
+    raise CommandError(message, ExitCode.USAGE)
+
+
+# ---- options that many commands have
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", "-f", "--force", help="Do not ask for confirmation.")]
+SnapshotOption = Annotated[
+    str | None, typer.Option("--snapshot", metavar="NAME|EPOCH", help="Look at the container as it was then.")
+]
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks before something is destroyed. Without a terminal there is nobody to ask: then --yes is needed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        usage_error(f"{question} Nobody to ask: give --yes to do it without a question.")
+    if not typer.confirm(question):
+        raise CommandError("nothing was changed")
+
+
+# ---- output
+def emit_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, default=_plain, ensure_ascii=True))
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):  # numpy scalars
+        return value.item()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def table(columns: Iterable[str | tuple[str, str]], rows: Iterable[Iterable[Any]]) -> Table:
+    """A plain table; a column is a title, or (title, "right")."""
+    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for column in columns:
+        title, justify = column if isinstance(column, tuple) else (column, "left")
+        made.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
+    """Names and values under each other."""
+    made = Table(box=None, pad_edge=False, show_header=False)
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(no_wrap=True)
+    for name, value in pairs:
+        made.add_row(Text(name), Text(str(value)))
+    return made
+
+
+def show(renderable: Any) -> None:
+    Settings.out.print(Text(renderable) if isinstance(renderable, str) else renderable)
+
+
+def emit(as_json: bool, value: Any, render: Callable[[], Any]) -> None:
+    """The result of a command: `value` as JSON, or what `render` makes of it."""
+    if as_json:
+        emit_json(value)
+    else:
+        show(render())
+
+
+def human_bytes(count: int | float) -> str:
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"
+
+
+def human_time(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

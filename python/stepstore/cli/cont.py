@@ -1,0 +1,63 @@
+"""stepstore cont: create, list, query, destroy."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stepstore import _core
+from stepstore.cli.address import Address, resolve
+from stepstore.cli.browse import container_summary
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, facts, show, table, usage_error
+from stepstore.store import Pool
+
+app = typer.Typer(help="Containers: objects that live and are snapshotted together.", no_args_is_help=True)
+
+ContainerArgument = Annotated[str, typer.Argument(metavar="POOL/CONTAINER")]
+
+
+def container_address(location: str) -> Address:
+    address = resolve(location)
+    if not address.container or address.rest:
+        usage_error(f"{location!r} names no container: give POOL/CONTAINER")
+    return address
+
+
+@app.command()
+def create(location: ContainerArgument, as_json: JsonOption = False) -> None:
+    """Make a container in a pool that exists."""
+    address = container_address(location)
+    with Pool.connect(address.pool) as pool, pool.create_container(address.container):
+        pass
+    emit(as_json, container_summary(address), lambda: f"made container {address.container} in {address.pool}")
+
+
+@app.command("list")
+def list_containers(
+    pool: Annotated[str, typer.Argument(metavar="POOL")],
+    as_json: JsonOption = False,
+) -> None:
+    """List the containers of a pool."""
+    handle = _core.Pool.connect(pool, True)
+    found = [{"label": label, "uuid": uuid} for uuid, label in sorted(handle.containers(), key=lambda c: (c[1], c[0]))]
+    handle.close()
+    emit(as_json, found, lambda: table(["LABEL", "UUID"], [(c["label"], c["uuid"]) for c in found]))
+
+
+@app.command()
+def query(location: ContainerArgument, as_json: JsonOption = False) -> None:
+    """Show a container: what it holds and its snapshots."""
+    summary = container_summary(container_address(location))
+    emit(as_json, summary, lambda: facts([(name.replace("_", " "), value) for name, value in summary.items()]))
+
+
+@app.command()
+def destroy(location: ContainerArgument, yes: YesOption = False) -> None:
+    """Remove a container with all its objects, streams and snapshots."""
+    address = container_address(location)
+    with Pool.connect(address.pool) as pool:
+        pool.open_container(address.container, read_only=True).close()  # a missing one is said before the question
+        confirm(f"Remove the container {address.container} of {address.pool} with all in it?", yes)
+        pool.destroy_container(address.container, force=yes)
+    show(f"removed container {address.container}")

@@ -1,0 +1,180 @@
+"""stepstore pool: create, list, query, check, destroy."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from stepstore import _core
+from stepstore.cli.check import check_streams
+from stepstore.cli.common import (
+    CommandError,
+    ExitCode,
+    JsonOption,
+    Settings,
+    YesOption,
+    confirm,
+    emit,
+    emit_json,
+    facts,
+    human_bytes,
+    show,
+    table,
+)
+from stepstore.store import Pool
+
+app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_help=True)
+
+PoolArgument = Annotated[str, typer.Argument(metavar="POOL", help="A directory, or a label under the root directory.")]
+
+
+@app.command()
+def create(
+    pool: PoolArgument,
+    targets: Annotated[int, typer.Option(min=1, max=256, help="Storage targets: writers to different ones never meet.")] = 8,
+    durability: Annotated[
+        str, typer.Option(metavar="process|power", help="What an acknowledged update survives: the death of a process, or a power failure.")
+    ] = "process",
+    label: Annotated[str, typer.Option(help="Default: the last part of the path.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Make a pool. Its directory is made when missing."""
+    if durability not in ("process", "power"):
+        raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
+    Pool.create(pool, label=label, targets=targets, durability=durability)
+    made = describe(pool)
+    emit(as_json, made, lambda: f"made pool {made['label']} in {made['path']}")
+
+
+def describe(pool: str) -> dict[str, Any]:
+    return json.loads(_core.pool_describe(pool)[0])
+
+
+@app.command("list")
+def list_pools(
+    root: Annotated[str | None, typer.Argument(metavar="[DIRECTORY]", help="Default: the root directory ($STEPSTORE_ROOT).")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the pools below a directory."""
+    found = [json.loads(text) for text in _core.pool_list(root)]
+    rows = [(p["label"], p["durability"], p["containers"], p["path"]) for p in found]
+    emit(as_json, found, lambda: table(["LABEL", "DURABILITY", ("CONTAINERS", "right"), "PATH"], rows))
+
+
+@app.command()
+def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
+    """Show a pool: its format, space, and what its targets hold and did."""
+    info = describe(pool)
+    if as_json:
+        emit_json(info)
+        return
+    show(
+        facts(
+            [
+                ("label", info["label"]),
+                ("path", info["path"]),
+                ("uuid", info["uuid"]),
+                ("back end", f"{info['backend']}, format {info['format']}"),
+                ("durability", info["durability"]),
+                ("space", f"{human_bytes(info['space_free'])} free of {human_bytes(info['space_total'])}"),
+            ]
+        )
+    )
+    show(_targets_table(info["targets"]))
+
+
+def _targets_table(targets: list[dict[str, Any]]) -> Any:
+    columns = ["TARGET", "INDEX", "BULK", "UPDATES", "FETCHES", "WRITTEN", "READ"]
+    rows = [
+        (
+            number,
+            human_bytes(t["index_bytes"]),
+            human_bytes(t["bulk_bytes"]),
+            t["updates"],
+            t["fetches"],
+            human_bytes(t["bytes_written"]),
+            human_bytes(t["bytes_read"]),
+        )
+        for number, t in enumerate(targets)
+    ]
+    return table([(column, "right") for column in columns], rows)
+
+
+_STYLES = {"damage": "bold red", "reclaimable": "yellow", "info": "cyan"}
+
+
+@app.command()
+def check(
+    pool: PoolArgument,
+    no_data: Annotated[bool, typer.Option("--no-data", help="Structure only: do not read and verify every value.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Give back space that nothing refers to. Never touches what is referenced.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4: damage."""
+    findings: list[dict[str, Any]] = []
+    summary: dict[str, Any] = {}
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Settings.err, transient=True, disable=not Settings.err.is_terminal) as progress:
+        task = progress.add_task("checking objects")
+
+        def take(text: str) -> None:
+            item = json.loads(text)
+            if "summary" in item:
+                summary.update(item["summary"])
+            else:
+                findings.append(item)
+                progress.update(task, description=f"checking objects, {len(findings)} findings")
+
+        _core.pool_check(pool, not no_data, repair, take)
+        progress.update(task, description="checking streams")
+        found, streams = check_streams(pool, data=not no_data)
+    findings += found
+    summary.update(streams)
+    damaged = bool(summary.get("damaged")) or any(f["severity"] == "damage" for f in findings)
+    summary["damaged"] = damaged
+    if as_json:
+        emit_json({"findings": findings, "summary": summary})
+    else:
+        _show_findings(findings, summary)
+    if damaged:
+        raise typer.Exit(ExitCode.DAMAGE)
+
+
+def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> None:
+    for finding in findings:
+        line = Text(finding["severity"], style=_STYLES.get(finding["severity"], ""))
+        line.append(f"  {finding['where']}: ", style="default not bold")
+        line.append(finding["what"], style="default not bold")
+        Settings.out.print(line, soft_wrap=True)
+        if finding.get("advice"):
+            Settings.out.print(Text(f"        {finding['advice']}", style="dim"), soft_wrap=True)
+    for stream in summary.get("streams", []):
+        state = "" if stream["closed"] else ", not ended by its writer"
+        show(f"stream {stream['name']}: {stream['layout']}, {stream['whole_steps']} whole steps{state}")
+    counted = [(name, summary[name]) for name in ("containers", "objects", "records", "extents") if name in summary]
+    text = ", ".join(f"{count} {name}" for name, count in counted)
+    if "bytes" in summary:
+        text += f", {human_bytes(summary['bytes'])}"
+    show(f"checked {text}")
+    if summary.get("reclaimed_bytes"):
+        show(f"gave back {human_bytes(summary['reclaimed_bytes'])}")
+    elif summary.get("reclaimable_bytes"):
+        show(f"{human_bytes(summary['reclaimable_bytes'])} can be given back with --repair")
+    verdict = Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
+    Settings.out.print(verdict)
+
+
+@app.command()
+def destroy(
+    pool: PoolArgument,
+    yes: YesOption = False,
+) -> None:
+    """Remove a pool and all in it."""
+    path = _core.pool_path(pool)
+    confirm(f"Remove the pool in {path} with all its containers?", yes)
+    Pool.destroy(pool, force=yes)
+    show(f"removed pool {path}")

@@ -1,0 +1,62 @@
+"""stepstore snapshot: create, list, destroy."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated
+
+import typer
+
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, show, table
+from stepstore.cli.cont import ContainerArgument, container_address
+from stepstore.store import Pool
+
+app = typer.Typer(help="Snapshots: a container as it was.", no_args_is_help=True)
+
+
+def time_of(epoch: int) -> str:
+    """Epochs are nanoseconds of the clock, or a little more where it stood still."""
+    moment = datetime.datetime.fromtimestamp(epoch / 1e9, datetime.UTC)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+
+
+@app.command()
+def create(
+    location: ContainerArgument,
+    name: Annotated[str, typer.Option(help="A name to find it by.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Remember a container as it is now."""
+    address = container_address(location)
+    with Pool.connect(address.pool) as pool, pool.open_container(address.container) as container:
+        epoch = container.create_snapshot(name)
+    value = {"epoch": epoch, "name": name}
+    emit(as_json, value, lambda: f"made snapshot {name + ' ' if name else ''}at epoch {epoch}")
+
+
+@app.command("list")
+def list_snapshots(location: ContainerArgument, as_json: JsonOption = False) -> None:
+    """List the snapshots of a container, oldest first."""
+    address = container_address(location)
+    with (
+        Pool.connect(address.pool, read_only=True) as pool,
+        pool.open_container(address.container, read_only=True) as container,
+    ):
+        found = sorted(container.snapshots(), key=lambda entry: entry.epoch)
+    value = [{"epoch": entry.epoch, "name": entry.name, "time": time_of(entry.epoch)} for entry in found]
+    emit(as_json, value, lambda: table([("EPOCH", "right"), "NAME", "TIME"], [(v["epoch"], v["name"], v["time"]) for v in value]))
+
+
+@app.command()
+def destroy(
+    location: ContainerArgument,
+    snapshot: Annotated[str, typer.Argument(metavar="NAME|EPOCH")],
+    yes: YesOption = False,
+) -> None:
+    """Forget a snapshot; versions that nothing else needs are dropped."""
+    address = container_address(location)
+    with Pool.connect(address.pool) as pool, pool.open_container(address.container) as container:
+        epoch = container.epoch_of(snapshot)
+        confirm(f"Forget the snapshot {snapshot} of {location}?", yes)
+        container.destroy_snapshot(epoch)
+    show(f"removed snapshot {snapshot}")

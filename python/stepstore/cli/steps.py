@@ -1,0 +1,373 @@
+"""stepstore steps: what bpls shows of files, of streams of steps."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import track
+from rich.text import Text
+
+from stepstore.cli.address import escape, not_found, open_container, resolve
+from stepstore.cli.common import (
+    JsonOption,
+    Settings,
+    SnapshotOption,
+    emit,
+    emit_json,
+    human_bytes,
+    human_time,
+    show,
+    table,
+    usage_error,
+)
+from stepstore.steps import Steps, Variable, open_steps
+
+
+def shown_name(name: str) -> str:
+    return escape(name.encode("utf-8", "surrogateescape"))
+
+
+def steps(
+    location: Annotated[str, typer.Argument(metavar="LOCATION", help="POOL[/CONTAINER[/STREAM]]")],
+    patterns: Annotated[list[str] | None, typer.Argument(metavar="[PATTERN]...", help="Only variables whose name matches: U, 'grid/*'.")] = None,
+    long: Annotated[bool, typer.Option("--long", "-l", help="Minimum and maximum, blocks and bytes.")] = False,
+    dump: Annotated[bool, typer.Option("--dump", "-d", help="Print values.")] = False,
+    start: Annotated[str | None, typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins.")] = None,
+    count: Annotated[str | None, typer.Option("--count", "-c", metavar="N,M,...", help="How much it dumps; -1: to the end.")] = None,
+    columns: Annotated[int, typer.Option("--columns", "-n", min=1, help="Values in a line of a dump.")] = 6,
+    steps_: Annotated[str | None, typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices; -1: the last.")] = None,
+    attributes: Annotated[bool, typer.Option("--attributes", "-a", help="Attributes and their values.")] = False,
+    blocks: Annotated[bool, typer.Option("--blocks", help="The blocks of each variable.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="What the steps cost their writers.")] = False,
+    snapshot: SnapshotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a stream of steps: variables, types, steps, shapes, values, attributes, cost."""
+    if (start or count) and not dump:
+        usage_error("--start and --count choose what --dump prints: add -d")
+    with _open(location, snapshot) as stream:
+        if profile:
+            _show_profile(stream, as_json)
+            return
+        chosen = _chosen_steps(steps_, len(stream), stream.location)
+        names = _chosen_names(stream, patterns or [])
+        report = {
+            "location": stream.location,
+            **{name: value for name, value in stream.describe().items() if name in ("layout", "ranks", "generation")},
+            "steps": len(stream),
+            "ended": stream.ended,
+            "variables": _describe(stream, names, chosen, statistics=long or as_json),
+        }
+        if attributes or as_json:
+            report["attributes"] = _attributes(stream, chosen)
+        if blocks:
+            _add_blocks(stream, report["variables"], chosen)
+        if dump:
+            _add_values(stream, report["variables"], chosen, _box(start), _box(count), as_json, columns)
+            if not as_json:
+                return
+    if as_json:
+        emit_json(report)
+        return
+    _show(report, long=long, blocks=blocks, attributes=attributes)
+
+
+def _open(location: str, snapshot: str | None) -> Steps:
+    address = resolve(location)
+    if address.object_id is not None:
+        usage_error(f"{location!r} is an object: 'stepstore ls' and 'cat' show objects, 'steps' shows streams")
+    text = "/".join(part for part in (address.pool, address.container, address.rest) if part)
+    if not snapshot:
+        return open_steps(text)
+    if not address.container:
+        address = resolve(text + "/default")
+    pool, container = open_container(address)
+    with pool, container:
+        epoch = container.epoch_of(snapshot)
+    return open_steps(text, Snapshot=str(epoch))
+
+
+# ---- choosing
+def _chosen_steps(text: str | None, there: int, where: str) -> range:
+    if text is None:
+        return range(there)
+    parts = text.split(":")
+    try:
+        numbers = [int(part) if part else None for part in parts]
+    except ValueError:
+        usage_error(f"--steps {text!r}: give N, or A:B")
+    if len(numbers) == 1 and numbers[0] is not None:
+        number = numbers[0] + there if numbers[0] < 0 else numbers[0]
+        if not 0 <= number < there:
+            raise not_found(f"{where}: there is no step {text}: the stream has {there} steps")
+        return range(number, number + 1)
+    if len(numbers) not in (2, 3) or (len(numbers) == 3 and numbers[2] == 0):
+        usage_error(f"--steps {text!r}: give N, A:B, or A:B:EVERY")
+    return range(there)[slice(*numbers)]
+
+
+def _chosen_names(stream: Steps, patterns: list[str]) -> list[str]:
+    known = sorted(stream.definitions())
+    if not patterns:
+        return known
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            raise not_found(f"{stream.location}: no variable matches {pattern!r}: there is {', '.join(known) or 'none'}")
+    return [name for name in known if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _box(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        usage_error(f"{text!r} is no list of numbers: give them with commas, as 0,0,4")
+
+
+# ---- collecting
+def _describe(stream: Steps, names: list[str], chosen: range, *, statistics: bool) -> list[dict[str, Any]]:
+    """One entry per variable, gathered over the chosen steps."""
+    definitions = stream.definitions()
+    found = {
+        name: {"name": shown_name(name), "type": definitions[name][0], "kind": definitions[name][1], "steps": [], "shape": None,
+               "shapes_differ": False}
+        for name in names
+    }
+    for step in _tracked(chosen, "reading steps"):
+        for name, variable in stream.variables(step).items():
+            if name in found:
+                _add_step(stream, found[name], variable, step, statistics)
+    return list(found.values())
+
+
+def _tracked(chosen: range, title: str) -> Any:
+    hide = not Settings.err.is_terminal or len(chosen) < 50
+    return track(chosen, title, console=Settings.err, transient=True, disable=hide)
+
+
+def _add_step(stream: Steps, entry: dict[str, Any], variable: Variable, step: int, statistics: bool) -> None:
+    shape = list(variable.shape) if variable.shape is not None else None
+    entry["shapes_differ"] = entry["shapes_differ"] or (bool(entry["steps"]) and shape != entry["shape"])
+    entry["shape"] = shape
+    entry["steps"].append(step)
+    if not statistics:
+        return
+    minimum, maximum = stream.minmax(variable.name, step)
+    found = stream.blocks(variable.name, step)
+    entry["min"] = _merged(min, entry.get("min"), minimum)
+    entry["max"] = _merged(max, entry.get("max"), maximum)
+    entry["blocks"] = entry.get("blocks", 0) + len(found)
+    item = variable.dtype.itemsize if variable.type != "string" else 0
+    entry["bytes"] = entry.get("bytes", 0) + sum(int(np.prod(block.count, dtype=np.uint64)) * item for block in found)
+
+
+def _merged(choose: Any, old: Any, new: Any) -> Any:
+    """Minimum or maximum over steps. NaNs do not count."""
+    new = _plain(new)
+    if new is None or new != new:
+        return old
+    return new if old is None else choose(old, new)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it: characters as text, complex numbers as pairs."""
+    if isinstance(value, np.longdouble):
+        return float(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    return shown_name(value) if isinstance(value, str) else value
+
+
+def _attributes(stream: Steps, chosen: range) -> list[dict[str, Any]]:
+    if not chosen:
+        return []
+    found = stream.attributes(chosen[-1])
+    return [
+        {
+            "name": shown_name(name),
+            "type": attribute.type,
+            "value": [_plain(v) for v in attribute.value] if isinstance(attribute.value, list | np.ndarray) else _plain(attribute.value),
+        }
+        for name, attribute in sorted(found.items())
+    ]
+
+
+def _add_blocks(stream: Steps, variables: list[dict[str, Any]], chosen: range) -> None:
+    names = {shown_name(name): name for name in stream.definitions()}
+    for entry in variables:
+        entry["block_list"] = [
+            {
+                "step": step,
+                "block": block.index,
+                "writer": block.writer,
+                "start": block.start,
+                "count": block.count,
+                "min": _plain(block.minimum),
+                "max": _plain(block.maximum),
+            }
+            for step in entry["steps"]
+            for block in stream.blocks(names[entry["name"]], step)
+        ]
+
+
+def _add_values(
+    stream: Steps,
+    variables: list[dict[str, Any]],
+    chosen: range,
+    start: tuple[int, ...] | None,
+    count: tuple[int, ...] | None,
+    as_json: bool,
+    columns: int,
+) -> None:
+    """Reads the values one variable and step at a time: prints them, or keeps them for JSON."""
+    names = {shown_name(name): name for name in stream.definitions()}
+    for entry in variables:
+        if not as_json:
+            Settings.out.print(Text(_headline(entry), style="bold"), soft_wrap=True)
+        for step in entry["steps"]:
+            for label, first, values in _pieces(stream, names[entry["name"]], step, start, count):
+                if as_json:
+                    entry.setdefault("values", []).append({"step": step, **label, "data": _listed(values)})
+                else:
+                    _print_values(f"step {step}" + "".join(f" {k} {v}" for k, v in label.items()), first, values, columns)
+
+
+def _pieces(stream: Steps, name: str, step: int, start: Any, count: Any) -> Any:
+    """(label, index of the first value, values): one for a variable with a shape, one per block for local arrays."""
+    variable = stream.variable(name, step)
+    if variable.is_value and variable.kind == "global value":
+        yield {}, (), stream.read(name, step)
+    elif variable.shape is not None:
+        yield {}, start or (0,) * len(variable.shape), stream.read(name, step, start, count)
+    else:
+        for block in stream.blocks(name, step):
+            first = start or (0,) * len(block.count)
+            yield {"block": block.index}, first, stream.read_block(name, block.index, step, start, count)
+
+
+def _listed(values: Any) -> Any:
+    if not isinstance(values, np.ndarray):
+        return _plain(values)
+    if values.ndim == 0:
+        return _plain(values[()])
+    if values.dtype.kind in "fiu" and values.dtype != np.longdouble:
+        return values.tolist()
+    return [_listed(part) if isinstance(part, np.ndarray) else _plain(part) for part in values]
+
+
+# ---- showing
+def _headline(entry: dict[str, Any]) -> str:
+    shape = entry["shape"]
+    dims = "scalar" if shape in ([], None) and "value" in entry["kind"] else "local" if shape is None else ",".join(map(str, shape))
+    return f"{entry['type']}  {entry['name']}  {len(entry['steps'])}*{{{dims}}}"
+
+
+def _print_values(title: str, first: tuple[int, ...], values: Any, columns: int) -> None:
+    """Lines of values, each with the index of its first; a whole row of the last dimension begins a line of its own."""
+    print(f"  {title}")
+    if not isinstance(values, np.ndarray) or values.ndim == 0:
+        print(f"    {_text(values)}")
+        return
+    row = values.shape[-1]
+    for outer in np.ndindex(values.shape[:-1]):
+        for position in range(0, row, columns):
+            index = [f + o for f, o in zip(first, (*outer, position), strict=True)]
+            line = " ".join(_text(value) for value in values[outer][position : position + columns])
+            print(f"    ({','.join(map(str, index))})  {line}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    if isinstance(value, np.floating):
+        return np.format_float_positional(value, unique=True, trim="0") if 1e-4 <= abs(value) < 1e6 else repr(value.item()) if value.dtype != np.longdouble else str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        return repr(value.decode("latin-1"))
+    return f'"{shown_name(value)}"' if isinstance(value, str) else str(value)
+
+
+def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool) -> None:
+    state = "ended" if report["ended"] else "not ended by its writer"
+    layout = f", layout {report['layout']}" if "layout" in report else ""
+    show(f"{report['location']}: {report['steps']} steps, {state}{layout}")
+    columns: list[Any] = ["TYPE", "NAME", ("STEPS", "right"), "SHAPE"]
+    if long:
+        columns += [("MIN", "right"), ("MAX", "right"), ("BLOCKS", "right"), ("BYTES", "right")]
+    rows = []
+    for entry in report["variables"]:
+        row = [entry["type"], entry["name"], len(entry["steps"]), _shape_text(entry)]
+        if long:
+            row += [_number(entry.get("min")), _number(entry.get("max")), entry.get("blocks", 0), human_bytes(entry.get("bytes", 0))]
+        rows.append(row)
+    if rows:
+        show(table(columns, rows))
+    if blocks:
+        _show_blocks(report["variables"])
+    if attributes:
+        show(table(["TYPE", "ATTRIBUTE", "VALUE"], [(a["type"], a["name"], _number(a["value"])) for a in report["attributes"]]))
+
+
+def _shape_text(entry: dict[str, Any]) -> str:
+    shape = entry["shape"]
+    if entry["kind"] == "global value":
+        return "scalar"
+    if shape is None:
+        return "local blocks"
+    text = "{" + ", ".join(map(str, shape)) + "}"
+    return f"{text} in the last step, others before" if entry["shapes_differ"] else text
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _show_blocks(variables: list[dict[str, Any]]) -> None:
+    rows = [
+        (entry["name"], b["step"], b["block"], b["writer"], _dims(b["start"]), _dims(b["count"]), _number(b["min"]), _number(b["max"]))
+        for entry in variables
+        for b in entry["block_list"]
+    ]
+    columns = ["NAME", ("STEP", "right"), ("BLOCK", "right"), ("WRITER", "right"), "START", "COUNT", ("MIN", "right"), ("MAX", "right")]
+    show(table(columns, rows))
+
+
+def _dims(dims: Any) -> str:
+    return "" if dims is None else "{" + ", ".join(map(str, dims)) + "}"
+
+
+def _show_profile(stream: Steps, as_json: bool) -> None:
+    profile = stream.profile()
+    if not profile:
+        raise not_found(f"{stream.location}: no profile: the writer has not ended the stream, or wrote with Profile=off")
+
+    def render() -> Any:
+        rows = []
+        for rank in profile["ranks"]:
+            steps_done = max(rank["steps"], 1)
+            rows.append(
+                (
+                    rank["rank"],
+                    rank["steps"],
+                    *(human_time(rank[f"{part}_seconds"] / steps_done) for part in ("stabilisation", "encode", "store", "data", "statistics")),
+                    human_bytes(rank["metadata_bytes"] / steps_done),
+                    human_bytes(rank["data_bytes"] / steps_done),
+                )
+            )
+        titles = ("RANK", "STEPS", "STABILISATION", "ENCODE", "STORE", "DATA", "STATISTICS", "METADATA", "DATA BYTES")
+        return table([(title, "right") for title in titles], rows)
+
+    if not as_json:
+        show(f"{stream.location}: layout {profile['layout']}, per step and rank")
+    emit(as_json, profile, render)

@@ -1,0 +1,29 @@
+"""The one exception of the package."""
+
+from stepstore import _core
+
+
+class Error(RuntimeError):
+    """A failure of the store: str(error) says what was tried on what, and what to do."""
+
+    def __init__(self, code: int, message: str):
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+    @property
+    def name(self) -> str:
+        """The code's DAOS name: DER_NONEXIST and so on."""
+        return _core.error_name(self.code)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+_core.set_error_type(Error)
+
+DER_NO_PERM = -1001
+DER_NO_HDL = -1002
+DER_INVAL = -1003
+DER_EXIST = -1004
+DER_NONEXIST = -1005

@@ -1,0 +1,36 @@
+"""Where the package's libraries and programs are: in the installed package, or in a build tree beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from stepstore.errors import DER_NONEXIST, Error
+
+PLUGIN = "libstepstore_adios2.so"
+
+
+def _candidates(kind: str) -> list[Path]:
+    package = Path(__file__).absolute().parent
+    # In the package; in the build tree whose python/stepstore this is; where STEPSTORE_BUILD says.
+    found = [package / kind, package.parent.parent / kind]
+    if build := os.environ.get("STEPSTORE_BUILD"):
+        found += [Path(build) / kind, Path(build) / "release" / kind]
+    return found
+
+
+def _find(kind: str, name: str, what: str) -> Path:
+    tried = [folder / name for folder in _candidates(kind)]
+    for path in tried:
+        if path.exists():
+            return path.resolve()
+    places = ", ".join(str(path.parent) for path in tried)
+    raise Error(DER_NONEXIST, f"{what} ({name}) was not built with this installation: looked in {places}")
+
+
+def plugin_directory() -> Path:
+    return _find("lib", PLUGIN, "the ADIOS2 plugin").parent
+
+
+def program(name: str) -> Path:
+    return _find("bin", name, "the program")

@@ -1,0 +1,332 @@
+"""Reading streams of steps: the variables, blocks and attributes that a simulation wrote, as numpy arrays.
+
+After the run, or as far as it has got (any step, in any order)::
+
+    with stepstore.open_steps("out/gs") as steps:
+        for name, variable in steps.variables().items():
+            print(name, variable.type, variable.shape)
+        corner = steps.read("U", step=-1, start=(0, 0, 0), count=(4, 4, 4))
+
+While it runs, every step once::
+
+    with stepstore.open_steps("out/gs", stream=True, open_timeout=60) as steps:
+        for step in steps.follow(timeout=60):
+            print(step, steps.read("U").mean())
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepstore import _core
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.store import decode_key, encode_key
+
+_DTYPES = {
+    "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
+    "float128": np.dtype(np.longdouble),
+    "complex64": np.dtype(np.complex64),
+    "complex128": np.dtype(np.complex128),
+    "character": np.dtype("S1"),
+    **{f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+# How often waiting calls look whether the user wants to stop (Ctrl-C).
+_INTERRUPT_SECONDS = 0.2
+_TIMED_OUT = -1011
+
+
+class StepStatus(enum.Enum):
+    OK = "ok"
+    NOT_READY = "not_ready"
+    END_OF_STREAM = "end_of_stream"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks stand alone."""
+
+    name: str
+    type: str
+    kind: str
+    shape: tuple[int, ...] | None
+    id: int
+
+    @property
+    def is_value(self) -> bool:
+        return self.kind.endswith("value")
+
+    @property
+    def dtype(self) -> np.dtype:
+        """object for strings."""
+        return _DTYPES.get(self.type, np.dtype(object))
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one put wrote. start: None where the block stands alone; minimum, maximum: None when not recorded."""
+
+    writer: int
+    index: int
+    start: tuple[int, ...] | None
+    count: tuple[int, ...]
+    minimum: Any
+    maximum: Any
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: str
+    value: Any
+
+
+def open_steps(
+    location: str | os.PathLike[str], *, stream: bool = False, open_timeout: float = 0.0, **options: str
+) -> Steps:
+    """Opens a stream of steps for reading. stream: walk through the steps as they come (begin_step, follow);
+    otherwise any step at any time. open_timeout: seconds to wait for a stream that is not there yet.
+    options: a reader's parameters by their names in docs/adios2.md, as text (ReadAhead="4M")."""
+    return Steps(os.fspath(location), stream=stream, open_timeout=open_timeout, options=options)
+
+
+class Steps:
+    """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current or the last."""
+
+    def __init__(self, location: str, *, stream: bool, open_timeout: float, options: dict[str, str]):
+        self._stream = stream
+        self._handle = _open(location, stream, open_timeout, {name: str(value) for name, value in options.items()})
+        self._reversed = self._handle.column_major()
+
+    # ---- walking through a stream
+    def begin_step(self, timeout: float | None = None) -> StepStatus:
+        """Waits for the next step; timeout: seconds, None: for ever, 0: look once."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            rest = max(0.0, end - time.monotonic())
+            status = StepStatus(self._handle.begin_step(min(rest, _INTERRUPT_SECONDS)))
+            if status is not StepStatus.NOT_READY or rest <= _INTERRUPT_SECONDS:
+                return status
+
+    def end_step(self) -> None:
+        self._handle.end_step()
+
+    def follow(self, timeout: float | None = None) -> Iterator[int]:
+        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a new
+        step after which Error DER_TIMEDOUT is raised."""
+        while (status := self.begin_step(timeout)) is StepStatus.OK:
+            yield self._handle.current_step()
+            if self._handle.in_step():
+                self._handle.end_step()
+        if status is StepStatus.NOT_READY:
+            raise Error(_TIMED_OUT, f"{self.location}: no new step within {timeout} s and the writer has not ended the stream")
+
+    @property
+    def location(self) -> str:
+        """Pool, container and stream."""
+        return self._handle.location()
+
+    @property
+    def ended(self) -> bool:
+        """The writer has closed the stream: no further step will come."""
+        return self._handle.ended()
+
+    def __len__(self) -> int:
+        """The whole steps there are now."""
+        return self._handle.steps()
+
+    # ---- variables
+    def variables(self, step: int | None = None) -> dict[str, Variable]:
+        """The variables that the step has, by name."""
+        number = self._step(step)
+        known = self._handle.definitions()
+        return {v.name: v for v in (self._variable(known, i, number) for i in self._handle.variables(number))}
+
+    def definitions(self) -> dict[str, tuple[str, str]]:
+        """Type and kind of all variables that any step so far has, by name."""
+        return {decode_key(name): (kind_type, kind) for name, kind_type, kind, _ in self._handle.definitions()}
+
+    def variable(self, name: str, step: int | None = None) -> Variable:
+        found = self.variables(step).get(name)
+        if found is None:
+            raise Error(DER_NONEXIST, self._no_variable(name, step))
+        return found
+
+    def available_steps(self, name: str) -> list[int]:
+        """The steps that have a variable."""
+        return self._handle.available_steps(self._id(name))
+
+    def shape(self, name: str, step: int | None = None) -> tuple[int, ...]:
+        return self._turned(self._handle.shape(self._id(name), self._step(step)))
+
+    def blocks(self, name: str, step: int | None = None) -> list[Block]:
+        variable = self.variable(name, step)
+        return [
+            Block(writer, index, self._turned(start) if start else None, self._turned(count), *self._minmax(variable, found))
+            for writer, index, start, count, found in self._handle.blocks(variable.id, self._step(step))
+        ]
+
+    def minmax(self, name: str, step: int | None = None) -> tuple[Any, Any]:
+        """Minimum and maximum over all blocks; (None, None) when not recorded."""
+        variable = self.variable(name, step)
+        return self._minmax(variable, self._handle.minmax(variable.id, self._step(step)))
+
+    def read(
+        self,
+        name: str,
+        step: int | None = None,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+    ) -> Any:
+        """A variable, or the box start, count of it, as a numpy array; a single value as a numpy scalar or a str.
+        A count of -1 goes to the end. Elements that nobody wrote are zero. Local arrays: see read_block."""
+        variable = self.variable(name, step)
+        number = self._step(step)
+        if variable.is_value:
+            return self._read_value(variable, number, start, count)
+        if variable.shape is None:
+            raise Error(DER_INVAL, f"{self.location}: {name} is a local array, whose blocks stand alone: read_block({name!r}, block)")
+        first, size = self._box(variable, variable.shape, start, count)
+        data = np.zeros(size, dtype=variable.dtype)
+        self._handle.get(variable.id, self._turned(first), self._turned(size), data, number)
+        return data
+
+    def read_block(
+        self,
+        name: str,
+        block: int,
+        step: int | None = None,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+    ) -> Any:
+        """One block as its writer put it, or a box of it."""
+        variable = self.variable(name, step)
+        if variable.is_value:
+            return self._value(variable, block, self._step(step))
+        known = self.blocks(name, step)
+        if not 0 <= block < len(known):
+            raise Error(DER_NONEXIST, f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}")
+        first, size = self._box(variable, known[block].count, start, count)
+        data = np.zeros(size, dtype=variable.dtype)
+        self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, self._step(step))
+        return data
+
+    # ---- attributes and descriptions
+    def attributes(self, step: int | None = None) -> dict[str, Attribute]:
+        """The attributes as they are in the step."""
+        number = self._step(step)
+        found = {}
+        for name in self._handle.attribute_names(number):
+            kind, is_list, data, strings = self._handle.attribute(name, number)
+            values: Any = [decode_key(text) for text in strings] if kind == "string" else np.frombuffer(data, _DTYPES[kind])
+            text = decode_key(name)
+            found[text] = Attribute(text, kind, values if is_list or len(values) != 1 else values[0])
+        return found
+
+    def profile(self) -> dict[str, Any]:
+        """What the steps cost their writers, by rank, as they stored it at close; {} while there is none."""
+        text = self._handle.writer_profile()
+        return json.loads(text) if text else {}
+
+    def reader_profile(self) -> dict[str, Any]:
+        """What reading cost so far."""
+        return json.loads(self._handle.profile())
+
+    def describe(self) -> dict[str, Any]:
+        """The stream's own record: layout, sizes, ranks, state."""
+        return json.loads(self._handle.describe())
+
+    def close(self) -> None:
+        self._handle.close()
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- inside
+    def _step(self, step: int | None) -> int | None:
+        if step is None or step >= 0:
+            return step
+        there = len(self)
+        if step < -there:
+            raise Error(DER_NONEXIST, f"{self.location}: there is no step {step} of {there}")
+        return there + step
+
+    def _turned(self, dims: Sequence[int]) -> tuple[int, ...]:
+        """numpy's order of the dimensions from the writer's, and back: streams of Fortran programs are reversed."""
+        return tuple(reversed(dims)) if self._reversed else tuple(dims)
+
+    def _variable(self, known: list[tuple[bytes, str, str, bool]], number: int, step: int | None) -> Variable:
+        name, kind_type, kind, _ = known[number]
+        shape: tuple[int, ...] | None = None
+        if kind != "local array":
+            shape = self._turned(self._handle.shape(number, step))
+        return Variable(decode_key(name), kind_type, kind, shape, number)
+
+    def _id(self, name: str) -> int:
+        wanted = encode_key(name)
+        for number, (known, *_) in enumerate(self._handle.definitions()):
+            if known == wanted:
+                return number
+        raise Error(DER_NONEXIST, self._no_variable(name, None))
+
+    def _no_variable(self, name: str, step: int | None) -> str:
+        names = sorted(self.definitions())
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
+        where = "the stream" if name not in names else f"step {'last' if step is None else step}"
+        return f"{self.location}: {where} has no variable {name!r}; there is {shown}"
+
+    def _minmax(self, variable: Variable, found: tuple[bytes, bytes] | None) -> tuple[Any, Any]:
+        if found is None or variable.type == "string":
+            return None, None
+        return tuple(np.frombuffer(raw, variable.dtype)[0] for raw in found)  # type: ignore[return-value]
+
+    def _value(self, variable: Variable, block: int, step: int | None) -> Any:
+        raw = self._handle.get_value(variable.id, block, step)
+        return decode_key(raw) if variable.type == "string" else np.frombuffer(raw, variable.dtype)[0]
+
+    def _read_value(self, variable: Variable, step: int | None, start: Any, count: Any) -> Any:
+        if variable.kind == "global value":
+            return self._value(variable, 0, step)
+        first, size = self._box(variable, variable.shape or (0,), start, count)
+        values = [self._value(variable, number, step) for number in range(first[0], first[0] + size[0])]
+        return np.array(values, dtype=variable.dtype)
+
+    def _box(
+        self, variable: Variable, shape: tuple[int, ...], start: Sequence[int] | None, count: Sequence[int] | None
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        first = tuple(start) if start is not None else (0,) * len(shape)
+        size = tuple(count) if count is not None else (-1,) * len(shape)
+        if len(first) != len(shape) or len(size) != len(shape):
+            raise Error(
+                DER_INVAL,
+                f"{self.location}: {variable.name} has {len(shape)} dimensions {shape}, "
+                f"the selection start {first} count {size} has {len(first)} and {len(size)}",
+            )
+        size = tuple(n - s if c == -1 else c for n, s, c in zip(shape, first, size, strict=True))
+        if any(s < 0 or c < 0 or s + c > n for n, s, c in zip(shape, first, size, strict=True)):
+            raise Error(DER_INVAL, f"{self.location}: the box at {first} of {size} is not inside {variable.name} of shape {shape}")
+        return first, size
+
+
+def _open(location: str, stream: bool, open_timeout: float, settings: dict[str, str]) -> _core.Steps:
+    """Waits for the stream in small pieces, so that Ctrl-C works."""
+    end = time.monotonic() + open_timeout
+    while True:
+        try:
+            return _core.Steps(location, stream, settings)
+        except Error as error:
+            if error.code != DER_NONEXIST or time.monotonic() >= end:
+                raise
+        time.sleep(0.01)
