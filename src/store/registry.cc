@@ -12,6 +12,7 @@ namespace {
 std::vector<BackendFactory>& registered()
 {
     static std::vector<BackendFactory> all{
+        lmdb::factory(), // the default comes first
         memory::factory(),
     };
     return all;

@@ -1,0 +1,113 @@
+// One LMDB environment: the index of one target. The caveats of lmdb.h live
+// here and nowhere else.
+//
+// Reading. A read takes a reset transaction with its cursor out of a pool,
+// renews it and puts it back: no allocation, no lock of LMDB's, one load of the
+// newest meta page. The thread that gets it is the only one to use it
+// (MDB_NOTLS).
+//
+// The map. It begins small and doubles when a transaction finds it full, which
+// is then run again. LMDB wants no transaction of this process while the map
+// moves: every transaction holds map_guard_ shared, the growing one takes it
+// exclusive. A reader that meets a waiting grower steps back for a moment, so
+// that reads without end cannot keep it out; it does not do so for ever,
+// because the grower may wait for a transaction that waits, over another
+// target, for that reader. Growth by another process is met as MDB_MAP_RESIZED
+// when a transaction begins, and adopted in the same way.
+//
+// Writing. Durability `process`: a transaction and a commit each, no sync
+// (MDB_NOSYNC). Durability `power`: a commit syncs, so the calls that wait are
+// committed together. Whoever finds no leader becomes it, takes all that wait,
+// runs each body in a transaction nested in one common transaction, and commits
+// once; then it wakes them. A body that throws loses its nested transaction and
+// nothing else. When the common transaction fails as a whole, each body runs
+// again in one of its own and gets its own result. A body that writes to
+// another target meanwhile waits only for leaders of higher targets (the order
+// that Target::write demands), so no circle of waiting closes.
+#pragma once
+
+#include "base/function_ref.h"
+#include "store/backend.h"
+#include "store/lmdb/transactions.h"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace stepstore::store::lmdb {
+
+class Environment {
+public:
+    // Makes an empty index in `directory`, which must exist.
+    static void create(const std::string& directory, const std::string& where);
+    // read_only: the files cannot be written. no_lock: nor can the lock file:
+    // readers of such an index are not seen by writers, so it must have none.
+    Environment(const std::string& directory, std::string where, Durability durability, bool read_only, bool no_lock);
+    ~Environment();
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+
+    void read(FunctionRef<void(ReadTransaction&)> body);
+    void write(FunctionRef<void(WriteTransaction&)> body);
+    void sync();
+    std::uint64_t bytes() const; // that the file takes
+    std::vector<std::string> check();
+
+private:
+    struct Reader {
+        MDB_txn* transaction = nullptr;
+        MDB_cursor* cursor = nullptr;
+    };
+    struct Waiting;
+    class MapUse;
+    class Transaction;
+
+    void open(unsigned flags);
+    Reader* begin_read();
+    void end_read(Reader* reader);
+    Reader* new_reader();
+    void free_reader(Reader* reader);
+    void verify_length();
+    std::vector<std::string> walk(std::size_t limit) const;
+
+    bool try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted);
+    void write_alone(FunctionRef<void(WriteTransaction&)> body);
+    void write_grouped(FunctionRef<void(WriteTransaction&)> body);
+    void run(std::vector<Waiting*>& group);
+    bool try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted);
+    void settle_length();
+    void commit(Transaction& transaction);
+
+    void grow(std::size_t seen, std::size_t wanted);
+    void adopt_map();
+    void step_back() const;
+
+    const std::string directory_;
+    const std::string where_;
+    const Durability durability_;
+    const std::uint64_t generation_;
+    MDB_env* env_ = nullptr;
+    MDB_dbi database_ = 0;
+    int fd_ = -1; // LMDB's own, of data.mdb
+    std::uint64_t page_size_ = 0;
+
+    std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
+    std::atomic<int> growers_{0};
+    std::atomic<std::size_t> map_size_{0};
+    std::atomic<std::uint64_t> verified_page_{0}; // the file is known to reach to the end of this page
+
+    static constexpr std::size_t pooled_readers = 32;
+    std::array<std::atomic<Reader*>, pooled_readers> readers_{};
+
+    std::mutex queue_guard_; // guards queue_, leading_
+    std::condition_variable queue_changed_;
+    std::vector<Waiting*> queue_;
+    bool leading_ = false;
+};
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,283 @@
+#include "store/lmdb/extents.h"
+
+#include "store/lmdb/errors.h"
+#include "store/lmdb/fork.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+constexpr std::string_view suffix = ".ext";
+
+std::uint64_t aligned(std::uint64_t offset)
+{
+    return (offset + ExtentStore::alignment - 1) & ~(ExtentStore::alignment - 1);
+}
+
+// File systems whose count of blocks is zero only when nothing was ever written
+// or all was punched. Others store a run of zero bytes without a block, and
+// there no file may be removed for having none.
+bool counts_every_block(int fd)
+{
+    struct statfs status {};
+    if (fstatfs(fd, &status) != 0) return false;
+    switch (static_cast<unsigned long>(status.f_type)) {
+    case EXT4_SUPER_MAGIC: // ext2 and ext3 too
+    case XFS_SUPER_MAGIC:
+    case TMPFS_MAGIC: return true;
+    default: return false;
+    }
+}
+
+} // namespace
+
+ExtentStore::Appended::~Appended()
+{
+    if (fd) forget_in_children(fd.get());
+}
+
+ExtentStore::ExtentStore(std::string directory, std::string where, Durability durability, bool read_only,
+                         std::function<std::uint64_t()> new_file_number)
+    : directory_(std::move(directory)), where_(std::move(where)), durability_(durability), read_only_(read_only),
+      new_file_number_(std::move(new_file_number))
+{
+}
+
+ExtentStore::~ExtentStore() = default;
+
+std::string ExtentStore::path_of(std::uint64_t number) const
+{
+    char name[24];
+    std::snprintf(name, sizeof name, "%016llx.ext", static_cast<unsigned long long>(number));
+    return directory_ + "/" + name;
+}
+
+std::vector<std::uint64_t> ExtentStore::numbers() const
+{
+    std::vector<std::uint64_t> found;
+    for (const std::string& name : names_in(directory_)) {
+        if (name.size() != 16 + suffix.size() || !name.ends_with(suffix)) continue;
+        if (name.find_first_not_of("0123456789abcdef") != 16) continue;
+        found.push_back(std::stoull(name.substr(0, 16), nullptr, 16));
+    }
+    return found;
+}
+
+// ---- appending
+
+ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
+{
+    std::uint64_t length = 0;
+    for (const Bytes& piece : pieces)
+        length += piece.size();
+    if (length == 0) return {};
+    std::uint64_t offset = 0;
+    const std::shared_ptr<Appended> file = reserve(length, offset);
+    int error = write_all(file->fd.get(), pieces, offset);
+    if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
+    if (error != 0) {
+        const std::string path = path_of(file->number);
+        // The bytes that did arrive would only make the lack of space worse.
+        fallocate(file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(aligned(length)));
+        fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
+    }
+    return {file->number, offset, length};
+}
+
+std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset)
+{
+    std::lock_guard lock(append_guard_);
+    if (appended_ && appended_->end >= rotate_at) appended_.reset();
+    if (!appended_) appended_ = take_over();
+    if (!appended_) appended_ = make_file();
+    offset = appended_->end;
+    appended_->end = aligned(offset + length);
+    return appended_;
+}
+
+// A file that nobody appends to and that has room, or none.
+std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
+{
+    for (const std::uint64_t number : numbers()) {
+        const std::string path = path_of(number);
+        auto file = std::make_shared<Appended>();
+        Descriptor fd = open_file(path, O_RDWR);
+        if (!fd) continue; // removed meanwhile, or another user's: a new file is as good
+        if (size_of(fd.get(), path) >= rotate_at || !try_lock(fd.get(), Lock::exclusive, path)) continue;
+        if (unlinked(fd.get(), path)) continue;
+        file->number = number;
+        file->end = aligned(size_of(fd.get(), path)); // again: its last holder may have
+                                                      // gone on until it lost the lock
+        file->fd = std::move(fd);
+        close_in_children(file->fd.get());
+        if (file->end < rotate_at) return file;
+    }
+    return nullptr;
+}
+
+std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
+{
+    for (;;) {
+        auto file = std::make_shared<Appended>();
+        file->number = new_file_number_();
+        const std::string path = path_of(file->number);
+        Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
+        if (!fd && errno == EEXIST) continue;
+        if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
+        // Between its making and its locking the file can be taken over, or found
+        // empty and removed: then it is theirs.
+        if (!try_lock(fd.get(), Lock::exclusive, path) || unlinked(fd.get(), path)) continue;
+        file->end = aligned(size_of(fd.get(), path));
+        file->fd = std::move(fd);
+        close_in_children(file->fd.get());
+        if (durability_ == Durability::power) sync_directory(directory_);
+        return file;
+    }
+}
+
+bool ExtentStore::appending_to(std::uint64_t number)
+{
+    std::lock_guard lock(append_guard_);
+    return appended_ && appended_->number == number;
+}
+
+// ---- reading
+
+std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
+{
+    {
+        std::lock_guard lock(cache_guard_);
+        if (const auto found = by_number_.find(number); found != by_number_.end()) {
+            recent_.splice(recent_.begin(), recent_, found->second);
+            return found->second->second;
+        }
+    }
+    const std::string path = path_of(number);
+    auto fd = std::make_shared<Descriptor>(open_file(path, read_only_ ? O_RDONLY : O_RDWR));
+    if (!*fd && !read_only_ && errno == EACCES) *fd = open_file(path, O_RDONLY);
+    if (!*fd && errno == ENOENT)
+        throw Error(-DER_CSUM, where_ + ": the extent file " + path + " is missing: its data are lost");
+    if (!*fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
+    std::lock_guard lock(cache_guard_);
+    if (by_number_.contains(number)) return fd;
+    recent_.emplace_front(number, fd);
+    by_number_[number] = recent_.begin();
+    if (recent_.size() > cached_files) {
+        by_number_.erase(recent_.back().first);
+        recent_.pop_back();
+    }
+    return fd;
+}
+
+void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
+{
+    if (skip > extent.length || into.size() > extent.length - skip) {
+        throw Error(-DER_CSUM, where_ + ": " + std::to_string(into.size()) + " bytes from " + std::to_string(skip) +
+                                   " on do not lie in an extent of " + std::to_string(extent.length) + " bytes");
+    }
+    if (into.empty()) return;
+    if (extent.offset > static_cast<std::uint64_t>(INT64_MAX) - extent.length || extent.length > INT64_MAX)
+        throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: no file has such offsets");
+    const auto fd = cached(extent.file);
+    const std::int64_t got = read_all(fd->get(), into, extent.offset + skip);
+    if (got < 0) fail_errno(where_, "cannot read " + path_of(extent.file));
+    if (static_cast<std::size_t>(got) < into.size()) {
+        throw Error(-DER_CSUM, where_ + ": the extent file " + path_of(extent.file) + " was cut off: it ends " +
+                                   std::to_string(into.size() - static_cast<std::size_t>(got)) +
+                                   " bytes before the end of what is stored there");
+    }
+}
+
+// ---- giving back
+
+void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path)
+{
+    while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                     static_cast<off_t>(length)) != 0) {
+        if (errno == EINTR) continue;
+        if (errno == EOPNOTSUPP || errno == ENOSYS) return; // such a file system keeps the space; all else is the same
+        fail_errno(where_, "cannot give back space in " + path);
+    }
+}
+
+void ExtentStore::release(const ExtentRef& extent)
+{
+    if (extent.length == 0) return;
+    const std::string path = path_of(extent.file);
+    if (extent.offset % alignment != 0 || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
+        extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
+        throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
+                                   std::to_string(extent.offset) + " of " + path);
+    }
+    if (!exists(path)) return; // all of it was released before
+    const auto fd = cached(extent.file);
+    punch(fd->get(), extent.offset, aligned(extent.length), path);
+    if (allocated_of(fd->get(), path) == 0) remove_if_empty(extent.file);
+}
+
+void ExtentStore::remove_if_empty(std::uint64_t number)
+{
+    if (appending_to(number)) return;
+    const std::string path = path_of(number);
+    const Descriptor fd = open_file(path, O_RDWR);
+    if (!fd || !counts_every_block(fd.get())) return;
+    if (!try_lock(fd.get(), Lock::exclusive, path)) return; // somebody appends to it
+    if (allocated_of(fd.get(), path) != 0 || unlinked(fd.get(), path)) return;
+    unlink(path.c_str());
+    std::lock_guard lock(cache_guard_);
+    if (const auto found = by_number_.find(number); found != by_number_.end()) {
+        recent_.erase(found->second);
+        by_number_.erase(found);
+    }
+}
+
+// ---- looking
+
+std::vector<Target::ExtentFile> ExtentStore::files()
+{
+    std::vector<Target::ExtentFile> all;
+    for (const std::uint64_t number : numbers()) {
+        const std::string path = path_of(number);
+        const Descriptor fd = open_file(path, read_only_ ? O_RDONLY : O_RDWR);
+        if (!fd) continue; // removed meanwhile
+        Target::ExtentFile file{number, size_of(fd.get(), path), allocated_of(fd.get(), path), false};
+        file.in_use = appending_to(number) || !try_lock(fd.get(), read_only_ ? Lock::shared : Lock::exclusive, path);
+        all.push_back(file);
+    }
+    return all;
+}
+
+std::uint64_t ExtentStore::allocated()
+{
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t number : numbers()) {
+        struct stat status {};
+        if (stat(path_of(number).c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    }
+    return bytes;
+}
+
+void ExtentStore::sync()
+{
+    for (const std::uint64_t number : numbers()) {
+        const std::string path = path_of(number);
+        const Descriptor fd = open_file(path, O_RDONLY);
+        if (!fd && errno == ENOENT) continue;
+        if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path);
+    }
+    sync_directory(directory_);
+}
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,91 @@
+// The bulk extents of one target: the files `extents/<16 hexadecimal
+// digits>.ext` beside its index.
+//
+// 1. A process appends to one file per target, which it holds by an exclusive
+// lock on the file. It takes over a file that nobody
+//    holds and that has room, or makes a new one. A file's number is an epoch,
+//    so no number is ever used twice.
+// 2. To append, a thread reserves [offset, offset + length) at the end, under a
+// mutex, and writes outside of it: threads
+//    and processes never write to the same bytes. Offsets are multiples of 4
+//    KiB, so that an extent's blocks are its own.
+// 3. Bytes become reachable when the caller's transaction has put the reference
+// into the index. A process that dies before
+//    leaves bytes that nothing refers to. The next holder of the file starts
+//    behind them: it takes the end from the file's size, and the dead process's
+//    lock went with it, after its last write.
+// 4. release() punches a hole. The blocks are the extent's own (2), so no other
+// extent is touched; the file's
+//    size stays, so its end is never reused. A file without a block left that
+//    nobody appends to is removed, by the holder of its lock, and who takes
+//    over a file looks whether it still has a name once it holds the lock.
+#pragma once
+
+#include "base/function_ref.h"
+#include "store/backend.h"
+#include "store/lmdb/files.h"
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace stepstore::store::lmdb {
+
+class ExtentStore {
+public:
+    static constexpr std::uint64_t alignment = 4096;
+    static constexpr std::uint64_t rotate_at = std::uint64_t{4} << 30; // bytes: a file that is so long gets no more
+    static constexpr std::size_t cached_files = 64;
+
+    // new_file_number: a number never given before to any process.
+    ExtentStore(std::string directory, std::string where, Durability durability, bool read_only,
+                std::function<std::uint64_t()> new_file_number);
+    ~ExtentStore();
+
+    ExtentRef append(const std::vector<Bytes>& pieces);
+    void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
+    void release(const ExtentRef& extent);
+    std::vector<Target::ExtentFile> files();
+    std::uint64_t allocated(); // bytes that take space, over all files
+    void sync();
+
+private:
+    // A file this process appends to. Closing it, when the last writer is done
+    // with it, drops the lock.
+    struct Appended {
+        std::uint64_t number = 0;
+        Descriptor fd;
+        std::uint64_t end = 0; // where the next extent begins at the earliest;
+                               // guarded by append_guard_
+        ~Appended();
+    };
+    std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset);
+    std::shared_ptr<Appended> take_over();
+    std::shared_ptr<Appended> make_file();
+    bool appending_to(std::uint64_t number);
+    std::shared_ptr<Descriptor> cached(std::uint64_t number);
+    void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);
+    void remove_if_empty(std::uint64_t number);
+    std::string path_of(std::uint64_t number) const;
+    std::vector<std::uint64_t> numbers() const;
+
+    const std::string directory_;
+    const std::string where_;
+    const Durability durability_;
+    const bool read_only_;
+    const std::function<std::uint64_t()> new_file_number_;
+
+    std::mutex append_guard_; // guards appended_ and its end
+    std::shared_ptr<Appended> appended_;
+
+    using Recent = std::list<std::pair<std::uint64_t, std::shared_ptr<Descriptor>>>;
+    std::mutex cache_guard_; // guards recent_, by_number_
+    Recent recent_;          // the file used last comes first
+    std::unordered_map<std::uint64_t, Recent::iterator> by_number_;
+};
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,129 @@
+#include "store/lmdb/format.h"
+
+#include "base/checksum.h"
+#include "store/lmdb/errors.h"
+#include "store/lmdb/files.h"
+
+#include <daos_errno.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+constexpr std::string_view first_line = "stepstore pool\n";
+constexpr std::string_view checksum_word = "checksum ";
+
+std::string hexadecimal(std::uint64_t value)
+{
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+    return text;
+}
+
+// The value after "word " on the line that begins so.
+std::optional<std::string_view> value_of(std::string_view text, std::string_view word)
+{
+    std::size_t at = 0;
+    while (at < text.size()) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        const std::string_view line = text.substr(at, end - at);
+        if (line.size() > word.size() && line.starts_with(word) && line[word.size()] == ' ')
+            return line.substr(word.size() + 1);
+        at = end + 1;
+    }
+    return std::nullopt;
+}
+
+std::optional<unsigned> number_of(std::string_view text, std::string_view word)
+{
+    const auto value = value_of(text, word);
+    unsigned number = 0;
+    if (!value) return std::nullopt;
+    const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+    if (error != std::errc{} || end != value->data() + value->size()) return std::nullopt;
+    return number;
+}
+
+[[noreturn]] void damaged(const std::string& path, const std::string& why)
+{
+    throw Error(-DER_DF_INVAL, path + " is damaged (" + why +
+                                   "): the pool cannot be opened; \"stepstore "
+                                   "pool check\" says what can be saved");
+}
+
+} // namespace
+
+std::string target_name(unsigned index)
+{
+    char name[24];
+    std::snprintf(name, sizeof name, "target-%03u", index);
+    return name;
+}
+
+bool is_target_name(const std::string& name)
+{
+    return name.size() == 10 && name.starts_with("target-") &&
+           name.find_first_not_of("0123456789", 7) == std::string::npos;
+}
+
+void write_format(const std::string& pool, const Format& format)
+{
+    std::string text(first_line);
+    text += "version " + std::to_string(format_version) + "\n";
+    text += "targets " + std::to_string(format.targets) + "\n";
+    text += std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
+    text += std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
+
+    const std::string path = pool + "/" + format_name;
+    const std::string half = path + ".new";
+    {
+        const Descriptor fd = open_file(half, O_WRONLY | O_CREAT | O_TRUNC);
+        if (!fd) fail_errno(half, "cannot make the file");
+        if (const int error = write_all(fd.get(), {as_bytes(text)}, 0); error != 0)
+            fail(error, half, "cannot write the file");
+        if (fsync(fd.get()) != 0) fail_errno(half, "cannot sync the file");
+    }
+    if (rename(half.c_str(), path.c_str()) != 0) fail_errno(path, "cannot put the file in place");
+    sync_directory(pool);
+}
+
+Format read_format(const std::string& pool)
+{
+    const std::string path = pool + "/" + format_name;
+    const Descriptor fd = open_file(path, O_RDONLY);
+    if (!fd && (errno == ENOENT || errno == ENOTDIR))
+        throw Error(-DER_NONEXIST, "there is no pool in " + pool + ": create it first, or look at the path again");
+    if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
+    std::string buffer(4096, '\0');
+    const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(buffer)), 0);
+    if (length < 0) fail_errno(path, "cannot read the file");
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
+
+    if (!text.starts_with(first_line)) damaged(path, "it does not begin with the line \"stepstore pool\"");
+    const std::size_t end = text.rfind(checksum_word);
+    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n') damaged(path, "it has no checksum");
+    const std::string_view body = text.substr(0, end);
+    if (text.substr(end) != std::string(checksum_word) + hexadecimal(checksum(as_bytes(body))) + "\n")
+        damaged(path, "its checksum does not match");
+    const auto version = number_of(body, "version");
+    if (!version || *version == 0) damaged(path, "it states no version");
+    if (*version > format_version) {
+        throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
+                                         ", this library reads up to version " + std::to_string(format_version) +
+                                         ": use a newer Stepstore");
+    }
+    const auto targets = number_of(body, "targets");
+    if (!targets || *targets == 0 || *targets > max_targets) damaged(path, "it states no number of targets");
+    const auto durability = value_of(body, "durability");
+    if (durability == "process") return {*targets, Durability::process};
+    if (durability == "power") return {*targets, Durability::power};
+    damaged(path, "it states no durability");
+}
+
+} // namespace stepstore::store::lmdb

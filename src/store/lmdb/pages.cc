@@ -1,0 +1,339 @@
+#include "store/lmdb/pages.h"
+
+#include "base/bytes.h"
+#include "store/lmdb/files.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+constexpr std::uint64_t none = UINT64_MAX;
+constexpr std::size_t header_size = 16; // of a page
+constexpr std::size_t node_size = 8;    // of a node, before its key
+constexpr std::uint16_t branch_flag = 0x01, leaf_flag = 0x02, overflow_flag = 0x04, meta_flag = 0x08;
+constexpr std::uint16_t big_flag = 0x01; // of a node: the value lies in pages of its own
+constexpr std::uint32_t magic = 0xBEEFC0DE;
+constexpr std::uint64_t max_map = std::uint64_t{1} << 47;
+
+// LMDB's files are in the machine's own byte order.
+template <class T>
+T at(Bytes bytes, std::size_t offset)
+{
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+Meta::Database database_at(Bytes page, std::size_t offset)
+{
+    Meta::Database database;
+    database.depth = at<std::uint16_t>(page, offset + 6);
+    database.branches = at<std::uint64_t>(page, offset + 8);
+    database.leaves = at<std::uint64_t>(page, offset + 16);
+    database.overflows = at<std::uint64_t>(page, offset + 24);
+    database.entries = at<std::uint64_t>(page, offset + 32);
+    database.root = at<std::uint64_t>(page, offset + 40);
+    return database;
+}
+
+bool plausible(const Meta& meta, const Meta::Database& database)
+{
+    if (database.root == none) return database.depth == 0 && database.entries == 0;
+    return database.root >= 2 && database.root <= meta.last_page && database.depth >= 1 && database.depth <= 32;
+}
+
+// The layout: page header, then magic, version, address, map size, two
+// databases of 48 bytes, last page, transaction.
+std::optional<Meta> meta_at(Bytes page, std::string& problem)
+{
+    if ((at<std::uint16_t>(page, 10) & meta_flag) == 0 || at<std::uint32_t>(page, 16) != magic) {
+        problem = "a meta page is damaged, or it is no LMDB file";
+        return std::nullopt;
+    }
+    if (at<std::uint32_t>(page, 20) != 1) {
+        problem = "its LMDB data format is version " + std::to_string(at<std::uint32_t>(page, 20)) + " instead of 1";
+        return std::nullopt;
+    }
+    Meta meta;
+    meta.map_size = at<std::uint64_t>(page, 32);
+    meta.page_size = at<std::uint32_t>(page, 40);
+    meta.free_pages = database_at(page, 40);
+    meta.content = database_at(page, 88);
+    meta.last_page = at<std::uint64_t>(page, 136);
+    meta.transaction = at<std::uint64_t>(page, 144);
+    const bool good_size = meta.page_size >= 512 && meta.page_size <= 65536 && std::has_single_bit(meta.page_size);
+    if (!good_size || meta.map_size > max_map || meta.last_page < 1 || meta.last_page >= max_map / meta.page_size ||
+        !plausible(meta, meta.free_pages) || !plausible(meta, meta.content)) {
+        problem = "a meta page is damaged";
+        return std::nullopt;
+    }
+    return meta;
+}
+
+} // namespace
+
+const Meta* Metas::newest() const
+{
+    if (!pages[0] || !pages[1]) return pages[0] ? &*pages[0] : pages[1] ? &*pages[1] : nullptr;
+    return pages[0]->transaction >= pages[1]->transaction ? &*pages[0] : &*pages[1];
+}
+
+Metas read_metas(int fd)
+{
+    Metas metas;
+    metas.file_size = size_of(fd, "index file");
+    std::byte page[152];
+    std::uint64_t page_size = 4096;
+    for (std::size_t number = 0; number < 2; ++number) {
+        const std::int64_t got = read_all(fd, page, number * page_size);
+        if (got < static_cast<std::int64_t>(sizeof page)) {
+            metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
+            continue;
+        }
+        metas.pages[number] = meta_at(page, metas.problem);
+        if (metas.pages[number]) page_size = metas.pages[number]->page_size;
+    }
+    if (metas.problem.empty() && metas.file_size < 2 * page_size)
+        metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
+    return metas;
+}
+
+bool lies_in_its_pages(const void* data, std::size_t length)
+{
+    static constexpr std::size_t page_size = 4096; // the least that LMDB maps
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    const std::size_t offset = address & (page_size - 1);
+    if (offset + length <= page_size) return true;
+    if (offset != header_size) return false;
+    // The first page of a run states how many there are.
+    std::uint32_t pages;
+    std::uint16_t flags;
+    std::memcpy(&flags, reinterpret_cast<const void*>(address - 6), sizeof flags);
+    std::memcpy(&pages, reinterpret_cast<const void*>(address - 4), sizeof pages);
+    return (flags & overflow_flag) != 0 && header_size + length <= std::uint64_t{pages} * page_size;
+}
+
+// ---- the walk
+
+namespace {
+
+class Walk {
+public:
+    Walk(int fd, const Meta& meta, std::size_t limit)
+        : fd_(fd), meta_(meta), limit_(limit), used_(static_cast<std::size_t>(meta.last_page) + 1)
+    {
+        used_[0] = used_[1] = true;
+    }
+    std::vector<std::string> run()
+    {
+        walk("list of free pages", meta_.free_pages, true);
+        const std::vector<std::uint64_t> free_pages = std::move(free_);
+        walk("index", meta_.content, false);
+        for (const std::uint64_t page : free_pages) {
+            if (page < 2 || page > meta_.last_page)
+                found(page, "stands in the list of free pages but does not exist");
+            else if (used_[page])
+                found(page, "stands in the list of free pages but is in use, or stands "
+                            "there twice");
+            else
+                used_[page] = true;
+        }
+        return std::move(found_);
+    }
+
+private:
+    using Key = std::vector<std::byte>;
+    struct Tree {
+        const char* name;
+        bool list_of_pages; // the keys are numbers, the values lists of page numbers
+        Meta::Database expected;
+        Meta::Database counted;
+        Key last; // the greatest key so far
+        bool any = false;
+    };
+
+    void found(std::uint64_t page, const std::string& what)
+    {
+        if (found_.size() < limit_) found_.push_back("page " + std::to_string(page) + ": " + what);
+    }
+
+    bool take(std::uint64_t page, std::uint64_t count)
+    {
+        if (page < 2 || count == 0 || page > meta_.last_page || count > meta_.last_page - page + 1) {
+            found(page, "is referred to but does not exist");
+            return false;
+        }
+        for (std::uint64_t each = page; each < page + count; ++each) {
+            if (used_[each]) {
+                found(each, "is used twice");
+                return false;
+            }
+            used_[each] = true;
+        }
+        return true;
+    }
+
+    bool read(std::uint64_t page, MutableBytes into)
+    {
+        if (read_all(fd_, into, page * meta_.page_size) == static_cast<std::int64_t>(into.size())) return true;
+        found(page, "cannot be read: the file was cut off");
+        return false;
+    }
+
+    void walk(const char* name, const Meta::Database& expected, bool list_of_pages)
+    {
+        Tree tree{name, list_of_pages, expected, {}, {}, false};
+        if (expected.root != none) visit(tree, expected.root, 1);
+        const bool same = tree.counted.branches == expected.branches && tree.counted.leaves == expected.leaves &&
+                          tree.counted.overflows == expected.overflows && tree.counted.entries == expected.entries;
+        if (!same && found_.empty()) {
+            found_.push_back(std::string(name) + ": " + std::to_string(tree.counted.entries) + " entries found where " +
+                             std::to_string(expected.entries) + " should be");
+        }
+    }
+
+    // The offset of node `index`, when it and its key lie within the page.
+    std::optional<std::size_t> node_of(Bytes page, std::uint64_t number, std::size_t index, std::size_t upper)
+    {
+        const std::size_t node = at<std::uint16_t>(page, header_size + 2 * index);
+        if (node >= upper && node + node_size <= page.size() &&
+            node + node_size + at<std::uint16_t>(page, node + 6) <= page.size())
+            return node;
+        found(number, "entry " + std::to_string(index) + " lies outside of the page");
+        return std::nullopt;
+    }
+
+    void visit(Tree& tree, std::uint64_t number, std::uint64_t depth)
+    {
+        if (found_.size() >= limit_ || !take(number, 1)) return;
+        std::vector<std::byte> page(meta_.page_size);
+        if (!read(number, page)) return;
+        const auto flags = at<std::uint16_t>(page, 10);
+        const std::size_t lower = at<std::uint16_t>(page, 12);
+        const std::size_t upper = at<std::uint16_t>(page, 14);
+        const bool leaf = (flags & leaf_flag) != 0;
+        if (at<std::uint64_t>(page, 0) != number || leaf == ((flags & branch_flag) != 0))
+            return found(number, std::string("is not the page of the ") + tree.name + " that should be here");
+        if (leaf != (depth == tree.expected.depth)) return found(number, "lies at the wrong depth");
+        if (lower < header_size || lower % 2 != 0 || upper < lower || upper > page.size())
+            return found(number, "its header is damaged");
+        const std::size_t nodes = (lower - header_size) / 2;
+        if (nodes == 0) return found(number, "is empty");
+        ++(leaf ? tree.counted.leaves : tree.counted.branches);
+        for (std::size_t index = 0; index < nodes; ++index) {
+            const auto node = node_of(page, number, index, upper);
+            if (!node) return;
+            if (leaf)
+                entry(tree, page, number, *node);
+            else
+                child(tree, page, number, *node, index, depth);
+        }
+    }
+
+    void child(Tree& tree, Bytes page, std::uint64_t number, std::size_t node, std::size_t index, std::uint64_t depth)
+    {
+        const std::uint64_t to = at<std::uint16_t>(page, node) |
+                                 std::uint64_t{at<std::uint16_t>(page, node + 2)} << 16 |
+                                 std::uint64_t{at<std::uint16_t>(page, node + 4)} << 32;
+        const Bytes key = page.subspan(node + node_size, at<std::uint16_t>(page, node + 6));
+        if (index > 0) { // the first child's key is not used
+            if (tree.any && !less(tree, tree.last, key)) found(number, "its keys are not in order");
+            // Every key below is at least this one: what comes next is compared with
+            // it, less one.
+            floor_.assign(key.begin(), key.end());
+            has_floor_ = true;
+        }
+        visit(tree, to, depth + 1);
+    }
+
+    void entry(Tree& tree, Bytes page, std::uint64_t number, std::size_t node)
+    {
+        const std::size_t key_size = at<std::uint16_t>(page, node + 6);
+        const Bytes key = page.subspan(node + node_size, key_size);
+        if (key.empty() || (tree.list_of_pages && key.size() != 8)) return found(number, "has a key of a wrong size");
+        if (tree.any && !less(tree, tree.last, key)) found(number, "its keys are not in order");
+        if (has_floor_ && less(tree, key, floor_)) found(number, "has a key that belongs before this page");
+        has_floor_ = false;
+        tree.last.assign(key.begin(), key.end());
+        tree.any = true;
+        ++tree.counted.entries;
+
+        const std::uint64_t size = at<std::uint16_t>(page, node) | std::uint64_t{at<std::uint16_t>(page, node + 2)}
+                                                                       << 16;
+        const auto flags = at<std::uint16_t>(page, node + 4);
+        const std::size_t value = node + node_size + key_size;
+        if ((flags & ~big_flag) != 0) return found(number, "has an entry of an unknown kind");
+        if ((flags & big_flag) != 0) {
+            if (value + 8 > page.size()) return found(number, "has an entry that leaves the page");
+            return big_value(tree, at<std::uint64_t>(page, value), size);
+        }
+        if (value + size > page.size()) return found(number, "has a value that leaves the page");
+        if (tree.list_of_pages) page_list(number, page.subspan(value, size));
+    }
+
+    void big_value(Tree& tree, std::uint64_t number, std::uint64_t size)
+    {
+        const std::uint64_t pages = (header_size + size + meta_.page_size - 1) / meta_.page_size;
+        if (!take(number, pages)) return;
+        std::byte header[header_size];
+        if (!read(number, header)) return;
+        if (at<std::uint64_t>(header, 0) != number || (at<std::uint16_t>(header, 10) & overflow_flag) == 0 ||
+            at<std::uint32_t>(header, 12) != pages)
+            return found(number, "does not begin the value that should be here");
+        std::byte last;
+        if (!read_byte(number * meta_.page_size + header_size + size - 1, last))
+            return found(number, "its value is cut off with the file");
+        tree.counted.overflows += pages;
+        if (tree.list_of_pages) {
+            std::vector<std::byte> list(size);
+            if (read_all(fd_, list, number * meta_.page_size + header_size) == static_cast<std::int64_t>(size))
+                page_list(number, list);
+        }
+    }
+
+    bool read_byte(std::uint64_t offset, std::byte& byte) { return read_all(fd_, {&byte, 1}, offset) == 1; }
+
+    void page_list(std::uint64_t number, Bytes list)
+    {
+        const std::uint64_t count = list.size() < 8 ? 0 : at<std::uint64_t>(list, 0);
+        if (list.size() < 8 || count > (list.size() - 8) / 8) return found(number, "its list of free pages is damaged");
+        for (std::uint64_t index = 1; index <= count; ++index)
+            free_.push_back(at<std::uint64_t>(list, index * 8));
+    }
+
+    static bool less(const Tree& tree, Bytes a, Bytes b)
+    {
+        if (tree.list_of_pages && a.size() == 8 && b.size() == 8)
+            return at<std::uint64_t>(a, 0) < at<std::uint64_t>(b, 0);
+        const std::size_t common = std::min(a.size(), b.size());
+        const int order = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
+        return order != 0 ? order < 0 : a.size() < b.size();
+    }
+
+    int fd_;
+    const Meta& meta_;
+    std::size_t limit_;
+    std::vector<bool> used_;
+    std::vector<std::uint64_t> free_;
+    std::vector<std::string> found_;
+    Key floor_; // the separator above the page that is visited next
+    bool has_floor_ = false;
+};
+
+} // namespace
+
+std::vector<std::string> check_pages(int fd, const Meta& meta, std::size_t limit)
+{
+    // A damaged number of pages must not cost memory: no more pages are looked at
+    // than could be in the file twice over.
+    const std::uint64_t in_file = size_of(fd, "index file") / meta.page_size;
+    if (meta.last_page / 64 > in_file + 1'000'000)
+        return {"the file has " + std::to_string(in_file) + " pages where " + std::to_string(meta.last_page + 1) +
+                " should be: it was cut off, or its first pages are damaged"};
+    return Walk(fd, meta, limit).run();
+}
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,48 @@
+// LMDB's file format (data.mdb of LMDB 0.9, 64 bits), read without LMDB and
+// without trusting a byte of it: before an environment is opened, and to find
+// damage that would take LMDB itself down.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::store::lmdb {
+
+// One of the two meta pages, a root of the index's history. A commit overwrites
+// the older one.
+struct Meta {
+    struct Database {
+        std::uint64_t depth = 0, branches = 0, leaves = 0, overflows = 0, entries = 0;
+        std::uint64_t root = 0; // page number; UINT64_MAX: empty
+    };
+    std::uint64_t page_size = 0;
+    std::uint64_t map_size = 0;
+    std::uint64_t last_page = 0;
+    std::uint64_t transaction = 0;
+    Database free_pages;
+    Database content;
+};
+
+// The meta pages of a file, and what is wrong with them (empty: nothing).
+struct Metas {
+    std::array<std::optional<Meta>, 2> pages;
+    std::uint64_t file_size = 0;
+    std::string problem;
+    const Meta* newest() const;
+};
+Metas read_metas(int fd);
+
+// True when `length` bytes at `data`, which LMDB gave out of its map, end
+// within the page or the run of pages they began in.
+bool lies_in_its_pages(const void* data, std::size_t length);
+
+// Walks every page that the transaction `meta` can reach: page headers, order
+// of keys, places of values, depths and counts, and that no page is used twice
+// or both used and free. One text per damage, at most `limit`.
+std::vector<std::string> check_pages(int fd, const Meta& meta, std::size_t limit = 100);
+
+} // namespace stepstore::store::lmdb

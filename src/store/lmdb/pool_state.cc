@@ -1,0 +1,211 @@
+#include "store/lmdb/pool_state.h"
+
+#include "store/lmdb/errors.h"
+#include "store/lmdb/fork.h"
+
+#include <daos_errno.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <map>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto lock_patience = 5s;
+
+// A path may be spelled in many ways; a directory is one.
+using Identity = std::pair<dev_t, ino_t>;
+
+// The open pools of this process; guarded by process_guard(). A forked child
+// begins with none.
+struct OpenPools {
+    std::uint64_t generation = process_generation();
+    std::map<Identity, std::weak_ptr<PoolState>> pools;
+};
+
+OpenPools& open_pools()
+{
+    static auto* all = new OpenPools; // never destroyed: pools may be closed at the very end
+    if (all->generation != process_generation()) {
+        all->pools.clear();
+        all->generation = process_generation();
+    }
+    return *all;
+}
+
+std::optional<Identity> identity_of(const std::string& path)
+{
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) return std::nullopt;
+    return Identity{status.st_dev, status.st_ino};
+}
+
+bool can_write(const std::string& path)
+{
+    return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+Permissions permissions_of(const std::string& path)
+{
+    Permissions found;
+    const std::string meta = path + "/" + meta_name;
+    found.lock = can_write(meta + "/lock.mdb") || (errno == ENOENT && can_write(meta));
+    found.data = can_write(meta) && can_write(meta + "/data.mdb") && can_write(meta + "/" + extents_name);
+    if (!found.data) found.error = errno;
+    if (found.error == ENOENT) { // damage, which opening says better
+        found.data = can_write(path);
+        found.error = found.data ? 0 : errno;
+    }
+    found.data = found.data && found.lock;
+    return found;
+}
+
+[[noreturn]] void refuse_writing(const std::string& path, int error)
+{
+    fail(error == 0 ? EACCES : error, "pool " + path,
+         "cannot open it for writing (open it read-only, or ask its owner" + owner_of(path) + ")");
+}
+
+Descriptor take_lock(const std::string& path)
+{
+    const std::string name = path + "/" + lock_name;
+    const auto deadline = std::chrono::steady_clock::now() + lock_patience;
+    for (;;) {
+        Descriptor fd = open_file(name, O_RDWR | O_CREAT);
+        if (!fd) fd = open_file(name, O_RDONLY);
+        if (!fd && errno == ENOENT)
+            return fd; // a copy without it that cannot be written: nobody will
+                       // destroy it
+        if (!fd) fail_errno("pool " + path, "cannot open its lock file" + owner_of(name));
+        if (try_lock(fd.get(), Lock::shared, name)) {
+            if (!unlinked(fd.get(), name)) return fd;
+        } else {
+            if (std::chrono::steady_clock::now() > deadline)
+                throw Error(-DER_BUSY, "pool " + path +
+                                           " is just being made or destroyed by "
+                                           "another process: try again");
+            std::this_thread::sleep_for(2ms);
+        }
+        if (!exists(path + "/" + format_name)) read_format(path); // says that it is gone
+    }
+}
+
+} // namespace
+
+// ---- finding
+
+std::shared_ptr<PoolState> PoolState::open(const std::string& path, Access access)
+{
+    std::lock_guard lock(process_guard());
+    auto& all = open_pools();
+    const auto identity = identity_of(path);
+    if (identity) {
+        if (const auto found = all.pools.find(*identity); found != all.pools.end()) {
+            if (auto state = found->second.lock()) {
+                if (access == Access::read_write && !state->writable()) refuse_writing(path, state->permissions_.error);
+                return state;
+            }
+            all.pools.erase(found);
+        }
+    }
+    const Format format = read_format(path);
+    const Permissions permissions = permissions_of(path);
+    if (access == Access::read_write && !permissions.data) refuse_writing(path, permissions.error);
+    auto state = std::make_shared<PoolState>(path, format, permissions, take_lock(path));
+    read_format(path);                  // it may have been destroyed before the lock was ours
+    state->environment(format.targets); // without the pool's metadata nothing can be found
+    all.pools[*identity_of(path)] = state;
+    return state;
+}
+
+void PoolState::close(std::shared_ptr<PoolState> state)
+{
+    if (!state) return;
+    std::lock_guard lock(process_guard());
+    if (state->generation_ != process_generation()) {
+        new std::shared_ptr<PoolState>(std::move(state)); // on purpose for ever: see fork.h
+        return;
+    }
+    state.reset();
+}
+
+std::shared_ptr<PoolState> PoolState::reopen(std::shared_ptr<PoolState> of_parent, Access access)
+{
+    const std::string path = of_parent->path_;
+    close(std::move(of_parent));
+    return open(path, access);
+}
+
+bool PoolState::forget(const std::string& path, bool& alone)
+{
+    std::lock_guard lock(process_guard());
+    auto& all = open_pools();
+    const auto identity = identity_of(path);
+    const auto found = identity ? all.pools.find(*identity) : all.pools.end();
+    if (found == all.pools.end()) return false;
+    const auto state = found->second.lock();
+    if (!state) {
+        all.pools.erase(found);
+        return false;
+    }
+    alone = !state->lock_ || try_lock(state->lock_.get(), Lock::exclusive, path);
+    if (alone) all.pools.erase(found);
+    return true;
+}
+
+// ---- the state
+
+PoolState::Part::Part(PoolState& pool, unsigned index)
+    : extents(pool.directory_of(index) + "/" + extents_name, pool.name_of(index), pool.format_.durability,
+              !pool.writable(), [&shared = pool.shared_] { return shared.next_epoch(); })
+{
+}
+
+PoolState::PoolState(const std::string& path, const Format& format, Permissions permissions, Descriptor lock)
+    : path_(path), format_(format), permissions_(permissions), generation_(process_generation()),
+      lock_(std::move(lock)), shared_(path + "/" + shared_name, format.targets, format.durability == Durability::power)
+{
+    for (unsigned index = 0; index <= format.targets; ++index)
+        parts_.emplace_back(*this, index);
+    if (lock_) close_in_children(lock_.get());
+}
+
+PoolState::~PoolState()
+{
+    if (lock_) forget_in_children(lock_.get());
+}
+
+std::string PoolState::name_of(unsigned index) const
+{
+    return "pool " + path_ + (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
+}
+
+std::string PoolState::directory_of(unsigned index) const
+{
+    return path_ + "/" + (index == format_.targets ? meta_name : target_name(index));
+}
+
+Environment& PoolState::environment(unsigned index)
+{
+    Part& part = parts_[index];
+    Environment* there = part.environment.load(std::memory_order_acquire);
+    if (there != nullptr) [[likely]]
+        return *there;
+    std::lock_guard lock(part.opening);
+    there = part.environment.load();
+    if (there == nullptr) {
+        there = new Environment(directory_of(index), name_of(index), format_.durability, !permissions_.data,
+                                !permissions_.lock);
+        part.environment.store(there, std::memory_order_release);
+    }
+    return *there;
+}
+
+} // namespace stepstore::store::lmdb

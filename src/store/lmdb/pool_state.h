@@ -1,0 +1,73 @@
+// What all who have one pool open in this process share: one LMDB environment
+// per target, extents, clock, the lock.
+#pragma once
+
+#include "store/lmdb/environment.h"
+#include "store/lmdb/extents.h"
+#include "store/lmdb/format.h"
+#include "store/lmdb/shared_state.h"
+
+#include <deque>
+#include <memory>
+
+namespace stepstore::store::lmdb {
+
+// What the directory's permissions leave to this process.
+struct Permissions {
+    bool data = false; // the indices and extents can be written
+    bool lock = false; // LMDB's lock files can be written
+    int error = 0;     // why not
+};
+
+class PoolState {
+public:
+    // The one of this process and path, opened when there is none yet.
+    // DER_NONEXIST, DER_DF_INVAL, DER_DF_INCOMPT, DER_NO_PERM, DER_BUSY (being
+    // made or destroyed for longer than five seconds).
+    static std::shared_ptr<PoolState> open(const std::string& path, Access access);
+    // Gives up a share; the last one closes. One of a parent process is left
+    // alone.
+    static void close(std::shared_ptr<PoolState> state);
+    // As open() in a forked child, in the place of the parent's.
+    static std::shared_ptr<PoolState> reopen(std::shared_ptr<PoolState> of_parent, Access access);
+    // Makes the one of this process, if any, stop being found; `alone` says
+    // whether no other process has it open.
+    static bool forget(const std::string& path, bool& alone);
+
+    PoolState(const std::string& path, const Format& format, Permissions permissions, Descriptor lock);
+    ~PoolState();
+
+    const std::string& path() const { return path_; }
+    const Format& format() const { return format_; }
+    bool writable() const { return permissions_.data; }
+    SharedState& shared() { return shared_; }
+    // index == format().targets: the pool's metadata. Opened by the first who
+    // needs it.
+    Environment& environment(unsigned index);
+    ExtentStore& extents(unsigned index) { return parts_[index].extents; }
+    std::string name_of(unsigned index) const; // "pool /p, target 3"
+    std::string directory_of(unsigned index) const;
+    std::uint64_t generation() const { return generation_; }
+
+private:
+    struct Part {
+        explicit Part(PoolState& pool, unsigned index);
+        std::mutex opening;
+        std::atomic<Environment*> environment{nullptr}; // owned
+        ExtentStore extents;
+        ~Part() { delete environment.load(); }
+    };
+    const std::string path_;
+    const Format format_;
+    const Permissions permissions_;
+    const std::uint64_t generation_;
+    Descriptor lock_; // shared lock on the pool's lock file
+    SharedState shared_;
+    std::deque<Part> parts_; // the pool's metadata last
+};
+
+// The lock file of a pool: a shared lock by those who have it open, an
+// exclusive one by who makes or destroys it.
+inline constexpr std::string_view lock_text = "stepstore pool lock\n";
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,164 @@
+#include "store/lmdb/shared_state.h"
+
+#include "base/checksum.h"
+#include "store/lmdb/errors.h"
+#include "store/lmdb/files.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+constexpr char magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '1'};
+constexpr Epoch ceiling_step = 10'000'000'000; // ns
+
+using Word = std::atomic<std::uint64_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == 8, "the words are shared between processes");
+
+Epoch real_time()
+{
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<Epoch>(now.tv_sec) * 1'000'000'000 + static_cast<Epoch>(now.tv_nsec);
+}
+
+// Differs from boot to boot; 0 where the system does not tell.
+std::uint64_t boot_id()
+{
+    const Descriptor fd = open_file("/proc/sys/kernel/random/boot_id", O_RDONLY);
+    std::byte text[64];
+    if (!fd) return 0;
+    const std::int64_t length = read_all(fd.get(), text, 0);
+    return length > 0 ? checksum({text, static_cast<std::size_t>(length)}) : 0;
+}
+
+} // namespace
+
+struct SharedState::Header {
+    char magic[8];
+    Word targets;
+    alignas(64) Word clock;   // the last epoch given
+    alignas(64) Word ceiling; // no epoch above it was given before it was synced
+    Word synced;              // the ceiling that is known to be on the disk
+    Word boot;
+};
+
+struct alignas(64) SharedState::CounterLine {
+    Word updates;
+    Word fetches;
+    Word bytes_written;
+    Word bytes_read;
+};
+
+void SharedState::create(const std::string& path, unsigned targets)
+{
+    const std::size_t length = sizeof(Header) + (targets + 1) * sizeof(CounterLine);
+    std::vector<std::byte> bytes(length);
+    Header first{};
+    std::memcpy(first.magic, magic, sizeof magic);
+    first.targets = targets;
+    std::memcpy(bytes.data(), static_cast<const void*>(&first), sizeof first);
+    const Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_TRUNC);
+    if (!fd) fail_errno(path, "cannot make the file");
+    if (const int error = write_all(fd.get(), {bytes}, 0); error != 0) fail(error, path, "cannot write the file");
+    if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
+}
+
+SharedState::SharedState(const std::string& path, unsigned targets, bool durable)
+    : path_(path), targets_(targets), durable_(durable), length_(sizeof(Header) + (targets + 1) * sizeof(CounterLine))
+{
+    Descriptor fd = open_file(path, O_RDWR);
+    writable_ = static_cast<bool>(fd);
+    if (!fd && (errno == EACCES || errno == EPERM || errno == EROFS)) fd = open_file(path, O_RDONLY);
+    if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, path + " is missing: the pool is damaged");
+    if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
+    if (const std::uint64_t size = size_of(fd.get(), path); size != length_) {
+        throw Error(-DER_DF_INVAL, path + " has " + std::to_string(size) + " bytes instead of " +
+                                       std::to_string(length_) + ": the pool's clock is damaged");
+    }
+    void* map = mmap(nullptr, length_, writable_ ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (map == MAP_FAILED) fail_errno(path, "cannot map the file");
+    header_ = static_cast<Header*>(map);
+    lines_ = reinterpret_cast<CounterLine*>(static_cast<std::byte*>(map) + sizeof(Header));
+    if (std::memcmp(header_->magic, magic, sizeof magic) != 0 || header_->targets.load() != targets) {
+        munmap(map, length_);
+        throw Error(-DER_DF_INVAL, path + " is damaged: it does not begin as the clock of a pool of " +
+                                       std::to_string(targets) + " targets");
+    }
+    if (writable_) start_clock();
+}
+
+SharedState::~SharedState()
+{
+    munmap(header_, length_);
+}
+
+// The first process after a boot cannot know what the last one before it gave:
+// no more than the ceiling, if it was kept.
+void SharedState::start_clock()
+{
+    const std::uint64_t boot = boot_id();
+    if (header_->boot.load() == boot && boot != 0) return;
+    const Epoch floor = header_->ceiling.load();
+    Epoch last = header_->clock.load();
+    while (last < floor && !header_->clock.compare_exchange_weak(last, floor)) {
+    }
+    header_->boot.store(boot);
+}
+
+// Puts the bound above `epoch` on the disk before anybody gets it: `ceiling` is
+// written first, and `synced` says so only after the sync, so that a caller who
+// meets another's raised ceiling does not rely on it too early.
+void SharedState::raise_ceiling(Epoch epoch)
+{
+    Word& ceiling = header_->ceiling;
+    Epoch bound = ceiling.load();
+    while (bound < epoch) {
+        if (ceiling.compare_exchange_weak(bound, epoch + ceiling_step)) bound = epoch + ceiling_step;
+    }
+    if (msync(header_, sizeof(Header), MS_SYNC) != 0) fail_errno(path_, "cannot sync the clock");
+    Epoch synced = header_->synced.load();
+    while (synced < bound && !header_->synced.compare_exchange_weak(synced, bound)) {
+    }
+}
+
+Epoch SharedState::next_epoch()
+{
+    if (!writable_) {
+        throw Error(-DER_NO_PERM, path_ + ": cannot be written, so that this pool gives no epochs" + owner_of(path_));
+    }
+    Epoch last = header_->clock.load(std::memory_order_relaxed);
+    Epoch next;
+    do
+        next = std::max(real_time(), last + 1);
+    while (!header_->clock.compare_exchange_weak(last, next));
+    if (durable_ && next > header_->synced.load()) [[unlikely]]
+        raise_ceiling(next);
+    return next;
+}
+
+void SharedState::count(unsigned target, const Counters& added)
+{
+    if (!writable_) return;
+    CounterLine& line = lines_[target];
+    if (added.updates != 0) line.updates.fetch_add(added.updates, std::memory_order_relaxed);
+    if (added.fetches != 0) line.fetches.fetch_add(added.fetches, std::memory_order_relaxed);
+    if (added.bytes_written != 0) line.bytes_written.fetch_add(added.bytes_written, std::memory_order_relaxed);
+    if (added.bytes_read != 0) line.bytes_read.fetch_add(added.bytes_read, std::memory_order_relaxed);
+}
+
+Counters SharedState::counters(unsigned target) const
+{
+    const CounterLine& line = lines_[target];
+    return {line.updates.load(std::memory_order_relaxed), line.fetches.load(std::memory_order_relaxed),
+            line.bytes_written.load(std::memory_order_relaxed), line.bytes_read.load(std::memory_order_relaxed)};
+}
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,51 @@
+// The pool's file `shared`, mapped by every process that has the pool open: the
+// epoch clock and the targets' counters.
+//
+// The clock. next_epoch() sets it to the greater of the real-time clock and
+// itself plus one, by compare and swap, so that no two callers get the same
+// epoch whatever their processes. The page belongs to the file, so it survives
+// every process. After a power failure the file may be older than the last
+// epoch given. Then, seen by the boot id, the clock goes on from its ceiling: a
+// bound that is written and synced before any epoch above it is given (about
+// every ten seconds).
+#pragma once
+
+#include "store/backend.h"
+
+#include <atomic>
+#include <string>
+
+namespace stepstore::store::lmdb {
+
+class SharedState {
+public:
+    // Writes a new file. `durable`: synced, and the ceiling is kept.
+    static void create(const std::string& path, unsigned targets);
+    // Maps the file; only for looking where it cannot be written (writable() is
+    // false then).
+    SharedState(const std::string& path, unsigned targets, bool durable);
+    ~SharedState();
+    SharedState(const SharedState&) = delete;
+    SharedState& operator=(const SharedState&) = delete;
+
+    bool writable() const { return writable_; }
+    Epoch next_epoch();
+    void count(unsigned target, const Counters& added);
+    Counters counters(unsigned target) const;
+
+private:
+    struct Header;
+    struct CounterLine;
+    void start_clock();
+    void raise_ceiling(Epoch epoch);
+
+    std::string path_;
+    unsigned targets_;
+    bool durable_;
+    bool writable_ = false;
+    std::size_t length_ = 0;
+    Header* header_ = nullptr;
+    CounterLine* lines_ = nullptr; // one a target, the pool's metadata last
+};
+
+} // namespace stepstore::store::lmdb

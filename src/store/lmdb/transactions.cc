@@ -1,0 +1,186 @@
+#include "store/lmdb/transactions.h"
+
+#include "store/lmdb/errors.h"
+#include "store/lmdb/pages.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+MDB_val value_of(Bytes bytes)
+{
+    return {bytes.size(), const_cast<std::byte*>(bytes.data())};
+}
+
+Bytes bytes_of(const MDB_val& value)
+{
+    return {static_cast<const std::byte*>(value.mv_data), value.mv_size};
+}
+
+bool possible_key(Bytes key)
+{
+    return !key.empty() && key.size() <= ReadTransaction::max_key;
+}
+
+} // namespace
+
+// ---- Lookup
+
+// A damaged length must not lead a reader beyond the map.
+void Lookup::require_whole(const MDB_val& value) const
+{
+    if (mapped_ && !lies_in_its_pages(value.mv_data, value.mv_size)) fail(MDB_CORRUPTED, where_, "cannot read a value");
+}
+
+bool Lookup::get(Bytes key, Bytes& value)
+{
+    if (!possible_key(key)) return false;
+    MDB_val wanted = value_of(key);
+    MDB_val found;
+    const int result = mdb_get(transaction_, database_, &wanted, &found);
+    if (result == MDB_NOTFOUND) return false;
+    if (result != 0) fail(result, where_, "cannot read");
+    require_whole(found);
+    value = bytes_of(found);
+    return true;
+}
+
+MDB_cursor* Lookup::cursor()
+{
+    if (cursor_ready_) [[likely]]
+        return cursor_;
+    const int result = cursor_ != nullptr ? mdb_cursor_renew(transaction_, cursor_)
+                                          : mdb_cursor_open(transaction_, database_, &cursor_);
+    if (result != 0) fail(result, where_, "cannot open a cursor");
+    cursor_ready_ = true;
+    return cursor_;
+}
+
+int Lookup::move(MDB_cursor_op operation)
+{
+    return mdb_cursor_get(cursor(), &key_, &value_, operation);
+}
+
+bool Lookup::give(int result, Entry& entry)
+{
+    if (result == MDB_NOTFOUND) {
+        astray_ = true;
+        return false;
+    }
+    if (result != 0) fail(result, where_, "cannot read on");
+    if (key_.mv_size == 0 || key_.mv_size > kept_.size()) fail(MDB_CORRUPTED, where_, "cannot read a key");
+    require_whole(value_);
+    placed_ = true;
+    astray_ = false;
+    position_ = bytes_of(key_);
+    entry = {position_, bytes_of(value_)};
+    return true;
+}
+
+bool Lookup::seek(Bytes key, Entry& entry)
+{
+    key_ = value_of(key);
+    return give(key.empty() ? move(MDB_FIRST) : move(MDB_SET_RANGE), entry);
+}
+
+bool Lookup::seek_last(Bytes key, Entry& entry)
+{
+    if (key.empty()) return false;
+    key_ = value_of(key);
+    int result = move(MDB_SET_RANGE);
+    if (result == 0)
+        result = move(MDB_PREV);
+    else if (result == MDB_NOTFOUND)
+        result = move(MDB_LAST);
+    return give(result, entry);
+}
+
+bool Lookup::next(Entry& entry)
+{
+    if (!placed_) return false;
+    if (astray_) {
+        key_ = value_of(position_);
+        const int result = move(MDB_SET_RANGE);
+        if (result != 0 || !std::ranges::equal(bytes_of(key_), position_)) return give(result, entry);
+    }
+    return give(move(MDB_NEXT), entry);
+}
+
+bool Lookup::previous(Entry& entry)
+{
+    if (!placed_) return false;
+    if (astray_) return seek_last(position_, entry);
+    return give(move(MDB_PREV), entry);
+}
+
+void Lookup::before_change()
+{
+    if (!placed_ || position_.data() == kept_.data()) return;
+    std::ranges::copy(position_, kept_.begin());
+    position_ = Bytes(kept_).first(position_.size());
+    astray_ = true;
+}
+
+// ---- LmdbWrite
+
+LmdbWrite::~LmdbWrite()
+{
+    close_cursor();
+}
+
+void LmdbWrite::close_cursor()
+{
+    if (cursor_ != nullptr) mdb_cursor_close(cursor_);
+    cursor_ = nullptr;
+}
+
+std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
+{
+    if (!possible_key(key)) {
+        throw Error(-DER_INVAL, where_ + ": a key of " + std::to_string(key.size()) + " bytes (1 to " +
+                                    std::to_string(ReadTransaction::max_key) + " are possible)");
+    }
+    lookup_.before_change();
+    MDB_val name = value_of(key);
+    MDB_val content = value_of(value);
+    const int result = mdb_put(transaction_, database_, &name, &content, flags);
+    if (result == MDB_MAP_FULL) {
+        map_full_ = true;
+        wanted_ = value.size();
+        throw MapFull{wanted_};
+    }
+    if (result != 0) fail(result, where_, "cannot store a value of " + std::to_string(value.size()) + " bytes");
+    return static_cast<std::byte*>(content.mv_data);
+}
+
+void LmdbWrite::put(Bytes key, Bytes value)
+{
+    store(key, value, 0);
+}
+
+MutableBytes LmdbWrite::reserve(Bytes key, std::size_t length)
+{
+    // With MDB_RESERVE only the length of what is handed over counts.
+    return {store(key, {static_cast<const std::byte*>(nullptr), length}, MDB_RESERVE), length};
+}
+
+bool LmdbWrite::erase(Bytes key)
+{
+    if (!possible_key(key)) return false;
+    lookup_.before_change();
+    MDB_val name = value_of(key);
+    const int result = mdb_del(transaction_, database_, &name, nullptr);
+    if (result == MDB_NOTFOUND) return false;
+    if (result == MDB_MAP_FULL) {
+        map_full_ = true;
+        throw MapFull{0};
+    }
+    if (result != 0) fail(result, where_, "cannot erase");
+    return true;
+}
+
+} // namespace stepstore::store::lmdb

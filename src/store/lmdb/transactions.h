@@ -1,0 +1,107 @@
+// ReadTransaction and WriteTransaction over a transaction of LMDB's. Only
+// environment.cc makes them.
+#pragma once
+
+#include "store/backend.h"
+
+#include <array>
+#include <lmdb.h>
+
+namespace stepstore::store::lmdb {
+
+// The map is full, and this much more is wanted at once. Ends a body that is
+// then run again; never leaves the back end.
+struct MapFull {
+    std::size_t wanted;
+};
+
+// What both kinds have in common: lookups, and the one position.
+class Lookup {
+public:
+    Lookup(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where, bool mapped)
+        : transaction_(transaction), database_(database), cursor_(cursor), where_(where), mapped_(mapped)
+    {
+    }
+    bool get(Bytes key, Bytes& value);
+    bool seek(Bytes key, Entry& entry);
+    bool seek_last(Bytes key, Entry& entry);
+    bool next(Entry& entry);
+    bool previous(Entry& entry);
+    // The pages are about to change: the position's key is kept, and found again
+    // by the next move.
+    void before_change();
+
+private:
+    bool give(int result, Entry& entry);
+    int move(MDB_cursor_op operation);
+    MDB_cursor* cursor();
+    void require_whole(const MDB_val& value) const;
+
+    MDB_txn* transaction_;
+    MDB_dbi database_;
+    MDB_cursor*& cursor_; // renewed or opened by the first move
+    const std::string& where_;
+    bool mapped_; // all pages lie in the map: a stored length can be checked
+                  // against its page
+    bool cursor_ready_ = false;
+    bool placed_ = false;
+    bool astray_ = false; // the cursor does not stand on position_
+    MDB_val key_{}, value_{};
+    Bytes position_; // the key last given
+    std::array<std::byte, ReadTransaction::max_key + 12> kept_;
+};
+
+class LmdbRead final : public ReadTransaction {
+public:
+    LmdbRead(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where)
+        : lookup_(transaction, database, cursor, where, true)
+    {
+    }
+    bool get(Bytes key, Bytes& value) override { return lookup_.get(key, value); }
+    bool seek(Bytes key, Entry& entry) override { return lookup_.seek(key, entry); }
+    bool seek_last(Bytes key, Entry& entry) override { return lookup_.seek_last(key, entry); }
+    bool next(Entry& entry) override { return lookup_.next(entry); }
+    bool previous(Entry& entry) override { return lookup_.previous(entry); }
+
+private:
+    Lookup lookup_;
+};
+
+class LmdbWrite final : public WriteTransaction {
+public:
+    LmdbWrite(MDB_txn* transaction, MDB_dbi database, const std::string& where)
+        : transaction_(transaction), database_(database), where_(where),
+          lookup_(transaction, database, cursor_, where, false)
+    {
+    }
+    ~LmdbWrite() override;
+    LmdbWrite(const LmdbWrite&) = delete;
+    LmdbWrite& operator=(const LmdbWrite&) = delete;
+
+    bool get(Bytes key, Bytes& value) override { return lookup_.get(key, value); }
+    bool seek(Bytes key, Entry& entry) override { return lookup_.seek(key, entry); }
+    bool seek_last(Bytes key, Entry& entry) override { return lookup_.seek_last(key, entry); }
+    bool next(Entry& entry) override { return lookup_.next(entry); }
+    bool previous(Entry& entry) override { return lookup_.previous(entry); }
+    void put(Bytes key, Bytes value) override;
+    MutableBytes reserve(Bytes key, std::size_t length) override;
+    bool erase(Bytes key) override;
+
+    // Set when MapFull was thrown, whatever the body made of it.
+    bool map_full() const { return map_full_; }
+    std::size_t wanted() const { return wanted_; }
+    void close_cursor(); // before the transaction ends
+
+private:
+    std::byte* store(Bytes key, Bytes value, unsigned flags);
+
+    MDB_txn* transaction_;
+    MDB_dbi database_;
+    const std::string& where_;
+    MDB_cursor* cursor_ = nullptr;
+    Lookup lookup_;
+    bool map_full_ = false;
+    std::size_t wanted_ = 0;
+};
+
+} // namespace stepstore::store::lmdb
