@@ -95,7 +95,7 @@ def open_steps(
 ) -> Steps:
     """Opens a stream of steps for reading. stream: walk through the steps as they come (begin_step, follow);
     otherwise any step at any time. open_timeout: seconds to wait for a stream that is not there yet.
-    options: a reader's parameters by their names in docs/adios2.md, as text (ReadAhead="4M")."""
+    options: a reader's parameters by their names in docs/parameters.md, as text (ReadAhead="4M")."""
     return Steps(os.fspath(location), stream=stream, open_timeout=open_timeout, options=options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -15,7 +15,8 @@ from stepstore.errors import Error
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
-    "A LOCATION is POOL[/CONTAINER[/STREAM or OBJECT[/KEY]]], POOL a directory or a label."
+    "A LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY; "
+    "POOL is a directory or a label."
 )
 
 app = typer.Typer(
@@ -62,12 +63,21 @@ def version(as_json: JsonOption = False) -> None:
     emit(as_json, value, lambda: f"stepstore {stepstore.__version__}")
 
 
+# typer carries a click of its own or uses the one that is installed: take the classes from where it has them.
+_CLICK = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
+_UsageError, _ClickException = _CLICK["UsageError"], _CLICK["ClickException"]
+
+
 def main() -> None:
     """Runs the command line; an error is one line on stderr and an exit code, never a traceback (but with --debug)."""
     prepare_console()
     Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
     try:
-        app(prog_name="stepstore")
+        sys.exit(app(prog_name="stepstore", standalone_mode=False) or 0)
+    except _ClickException as error:
+        _exit_from_usage(error)
+    except typer.Abort:
+        sys.exit(ExitCode.FAILURE)
     except CommandError as error:
         _exit(error, str(error), error.code)
     except Error as error:
@@ -80,11 +90,22 @@ def main() -> None:
         _exit(error, f"{error.filename or 'the system'}: {error.strerror or error}", ExitCode.FAILURE)
     except MemoryError as error:
         _exit(error, "not enough memory for this: ask for less at a time (--offset, --size, -c)", ExitCode.FAILURE)
-    except (ValueError, TypeError, UnicodeError) as error:
+    except (ValueError, TypeError) as error:
         _exit(error, f"{error} (run with --debug to see where)", ExitCode.FAILURE)
 
 
-def _exit(error: BaseException, message: str, code: int) -> None:
+def _exit_from_usage(error: Exception) -> NoReturn:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # type: ignore[attr-defined]
+        sys.exit(ExitCode.USAGE)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "stepstore"
+    message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    fail(f"{message}: '{path} --help' tells the usage")
+    sys.exit(ExitCode.USAGE if isinstance(error, _UsageError) else ExitCode.FAILURE)
+
+
+def _exit(error: BaseException, message: str, code: int) -> NoReturn:
     if Settings.debug:
         raise error
     fail(message)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stepstore import _core
 from stepstore.cli.common import CommandError, ExitCode, usage_error
-from stepstore.errors import Error
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Container, ObjectId, Pool
 
 _OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
@@ -64,18 +64,24 @@ class Address:
 
 
 def is_pool(location: str) -> bool:
-    """Whether the location is a pool, not something in one."""
+    """Whether the location is a pool, not something in one. A pool that cannot be opened is an error that says why."""
     try:
         pool, _, _, exists = _core.resolve_location(location)
         return exists and _core.pool_path(pool) == _core.pool_path(location)
-    except Error:
-        return False
+    except Error as error:
+        if error.code in (DER_NONEXIST, DER_INVAL):
+            return False
+        raise
 
 
 def existing_pool(location: str) -> str:
-    """A pool as users name it: a bare name is a label, or else a directory here."""
-    if "/" not in location and ":" not in location and not is_pool(location) and is_pool(f"./{location}"):
-        return f"./{location}"
+    """A pool as users name it: a bare name is a label, or else a directory here. Not opened: it may be damaged."""
+    check_text(location)
+    try:
+        if "/" not in location and ":" not in location and not is_pool(location) and is_pool(f"./{location}"):
+            return f"./{location}"
+    except Error:
+        pass
     return location
 
 

@@ -13,7 +13,7 @@ from stepstore.cli.address import Address, escape, not_found, open_container, re
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
 from stepstore.store import Array, Container, KeyValue, decode_key
 
-LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL[/CONTAINER[/STREAM or HI.LO[/KEY]]]")]
+LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key")]
 _COPY_BYTES = 16 << 20
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stepstore import _core
-from stepstore.cli.address import Address, resolve
+from stepstore.cli.address import Address, existing_pool, resolve
 from stepstore.cli.browse import container_summary
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, facts, show, table, usage_error
 from stepstore.store import Pool
@@ -39,7 +39,7 @@ def list_containers(
     as_json: JsonOption = False,
 ) -> None:
     """List the containers of a pool."""
-    handle = _core.Pool.connect(pool, True)
+    handle = _core.Pool.connect(existing_pool(pool), True)
     found = [{"label": label, "uuid": uuid} for uuid, label in sorted(handle.containers(), key=lambda c: (c[1], c[0]))]
     handle.close()
     emit(as_json, found, lambda: table(["LABEL", "UUID"], [(c["label"], c["uuid"]) for c in found]))

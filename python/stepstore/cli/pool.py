@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from stepstore import _core
+from stepstore.cli.address import check_text, existing_pool
 from stepstore.cli.check import check_streams
 from stepstore.cli.common import (
     CommandError,
@@ -45,6 +47,7 @@ def create(
     """Make a pool. Its directory is made when missing."""
     if durability not in ("process", "power"):
         raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
+    check_text(pool)
     Pool.create(pool, label=label, targets=targets, durability=durability)
     made = describe(pool)
     emit(as_json, made, lambda: f"made pool {made['label']} in {made['path']}")
@@ -56,7 +59,7 @@ def describe(pool: str) -> dict[str, Any]:
 
 @app.command("list")
 def list_pools(
-    root: Annotated[str | None, typer.Argument(metavar="[DIRECTORY]", help="Default: the root directory ($STEPSTORE_ROOT).")] = None,
+    root: Annotated[str | None, typer.Argument(metavar="DIRECTORY", help="Default: the root directory ($STEPSTORE_ROOT).")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the pools below a directory."""
@@ -68,7 +71,7 @@ def list_pools(
 @app.command()
 def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     """Show a pool: its format, space, and what its targets hold and did."""
-    info = describe(pool)
+    info = describe(existing_pool(pool))
     if as_json:
         emit_json(info)
         return
@@ -115,6 +118,7 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4: damage."""
+    pool = existing_pool(pool)
     findings: list[dict[str, Any]] = []
     summary: dict[str, Any] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -174,7 +178,10 @@ def destroy(
     yes: YesOption = False,
 ) -> None:
     """Remove a pool and all in it."""
+    pool = existing_pool(pool)
     path = _core.pool_path(pool)
+    if not Path(path).exists():  # said before the question
+        raise CommandError(f"{pool}: no pool there: there is no directory {path}", ExitCode.NOT_FOUND)
     confirm(f"Remove the pool in {path} with all its containers?", yes)
     Pool.destroy(pool, force=yes)
     show(f"removed pool {path}")

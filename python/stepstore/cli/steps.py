@@ -31,8 +31,8 @@ def shown_name(name: str) -> str:
 
 
 def steps(
-    location: Annotated[str, typer.Argument(metavar="LOCATION", help="POOL[/CONTAINER[/STREAM]]")],
-    patterns: Annotated[list[str] | None, typer.Argument(metavar="[PATTERN]...", help="Only variables whose name matches: U, 'grid/*'.")] = None,
+    location: Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM")],
+    patterns: Annotated[list[str] | None, typer.Argument(metavar="PATTERN", help="Only variables whose name matches: U, 'grid/*'.")] = None,
     long: Annotated[bool, typer.Option("--long", "-l", help="Minimum and maximum, blocks and bytes.")] = False,
     dump: Annotated[bool, typer.Option("--dump", "-d", help="Print values.")] = False,
     start: Annotated[str | None, typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins.")] = None,

@@ -1,0 +1,130 @@
+"""Runs the command line as users do: a process of its own, its exit code, its output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import stepstore
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+    raw: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+class CommandLine:
+    """run(...) in `directory`, with a root directory and a home of its own."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.environment = {
+            **os.environ,
+            "HOME": str(directory / "home"),
+            "STEPSTORE_ROOT": str(directory / "root"),
+            "NO_COLOR": "1",
+            "PYTHONPATH": os.pathsep.join([str(Path(stepstore.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+        }
+        for name in ("STEPSTORE_DEBUG", "STEPSTORE_BUILD"):
+            self.environment.pop(name, None)
+
+    def __call__(self, *arguments: object, code: int = 0, stdin: bytes = b"", **environment: str) -> Result:
+        done = subprocess.run(
+            [sys.executable, "-m", "stepstore", *map(str, arguments)],
+            cwd=self.directory,
+            env={**self.environment, **environment},
+            input=stdin,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        result = Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode(), done.stdout)
+        assert result.code == code, f"{arguments}: exit code {result.code}, not {code}\n{result.out}\n{result.err}"
+        assert "Traceback" not in result.err, result.err
+        return result
+
+    def fails(self, *arguments: object, code: int, says: str | tuple[str, ...] = ()) -> str:
+        """The command fails with this code and one line on stderr that holds these words."""
+        result = self(*arguments, code=code)
+        assert result.out == "", result.out
+        lines = result.err.strip().splitlines()
+        assert len(lines) == 1, result.err
+        assert lines[0].startswith("error: "), lines[0]
+        for word in (says,) if isinstance(says, str) else says:
+            assert word in lines[0], f"{word!r} is not in {lines[0]!r}"
+        return lines[0]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def pool(cli: CommandLine) -> Path:
+    """A pool ./p with the container `box`: a key-value object 1 and an array 2."""
+    path = cli.directory / "p"
+    stepstore.Pool.create(path)
+    with stepstore.Pool.connect(path) as opened, opened.create_container("box") as box:
+        with box.key_value(1) as values:
+            values["plain"] = b"hello"
+            values["a/b"] = b"slash"
+            values[b"\x00\xff%"] = b"binary"
+            values["empty"] = b""
+        with box.create_array(2, cell_size=4, chunk_size=1024) as array:
+            array.write(10, bytes(range(40)))
+    return path
+
+
+def object_names(cli: CommandLine, location: str) -> dict[str, str]:
+    """The objects of a container by type: {"key_value": "hi.lo", "array": "hi.lo"}."""
+    found = cli("ls", location, "--json").json
+    return {("array" if "array" in entry["type"] else "key_value"): entry["name"] for entry in found if "hi" in entry}
+
+
+def flip(path: Path, marker: bytes) -> Path:
+    """Flips one bit in the one file below `path` that holds the marker, as a bad disk does."""
+    for file in sorted(path.rglob("*")):
+        if not file.is_file():
+            continue
+        data = file.read_bytes()
+        at = data.find(marker)
+        if at >= 0:
+            with file.open("r+b") as opened:
+                opened.seek(at + len(marker) // 2)
+                opened.write(bytes([data[at + len(marker) // 2] ^ 0x10]))
+            return file
+    raise AssertionError(f"no file in {path} holds the marker")
+
+
+@pytest.fixture(scope="session")
+def stream_template(tmp_path_factory) -> Path:
+    """A pool with a stream that a stock ADIOS2 program wrote through the plugin; made once."""
+    if os.environ.get("STEPSTORE_TEST_PLUGIN") == "0":
+        pytest.skip("built without the ADIOS2 plugin")
+    directory = tmp_path_factory.mktemp("stream")
+    program = Path(__file__).parent / "write_stream.py"
+    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
+    done = subprocess.run([sys.executable, program, "s"], cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory / "s"
+
+
+@pytest.fixture
+def stream(stream_template: Path, cli: CommandLine) -> str:
+    """A copy of that pool, as ./s."""
+    subprocess.run(["cp", "-a", "--sparse=always", stream_template, cli.directory / "s"], check=True)
+    return "./s"

@@ -1,0 +1,54 @@
+"""version, plugin-path, bench, help and usage."""
+
+import os
+from pathlib import Path
+
+import pytest
+import stepstore
+
+
+def test_version(cli):
+    assert cli("version").out.strip() == f"stepstore {stepstore.__version__}"
+    assert cli("version", "--json").json["version"] == stepstore.__version__
+
+
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_PLUGIN") == "0", reason="built without the ADIOS2 plugin")
+def test_plugin_path_holds_the_plugin(cli):
+    folder = Path(cli("plugin-path").out.strip())
+    assert (folder / "libstepstore_adios2.so").is_file()
+
+
+COMMANDS = [
+    ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
+    ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
+    ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("plugin-path",), ("version",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_of_every_command(cli, command):
+    assert "Usage: stepstore" in cli(*command, "--help").out
+
+
+def test_help_and_the_document_tell_the_exit_codes(cli):
+    shown = " ".join(cli("--help").out.split())
+    assert "3 not found" in shown and "4 damage" in shown
+
+
+def test_wrong_usage_exits_with_2(cli):
+    cli("nonsense", code=2)
+    cli("ls", code=2)
+    cli("ls", "./p", "--no-such-option", code=2)
+    cli("pool", "create", "./p", "--targets", "many", code=2)
+
+
+def test_bench_names_what_there_is(cli):
+    cli.fails("bench", "nonsense", code=2, says=("nonsense", "store"))
+    assert "store" in cli("bench", code=2).out
+
+
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_BENCH") == "0", reason="built without the benchmark programs")
+def test_bench_store_passes_options_on(cli):
+    assert "--json" in cli("bench", "store", "--help").out
+    cli("bench", "store", "--no-such-option", code=2)

@@ -1,0 +1,87 @@
+"""stepstore ls, stat and cat."""
+
+import pytest
+import stepstore
+from conftest import object_names
+
+
+@pytest.fixture
+def names(cli, pool):
+    return object_names(cli, "./p/box")
+
+
+def test_ls_shows_the_objects(cli, pool, names):
+    assert names.keys() == {"key_value", "array"}
+    shown = cli("ls", "./p/box").out
+    assert names["array"] in shown and names["key_value"] in shown
+    long = cli("ls", "-l", "./p/box").out
+    assert "20 cells" in long and "4 keys" in long
+
+
+def test_ls_shows_keys_escaped(cli, pool, names):
+    found = cli("ls", f"./p/box/{names['key_value']}", "--json").json
+    assert {(k["key"], k["size"]) for k in found} == {("plain", 5), ("a/b", 5), ("%00%ff%25", 6), ("empty", 0)}
+    assert "%00%ff%25" in cli("ls", f"./p/box/{names['key_value']}").out
+
+
+def test_ls_of_one_key(cli, pool, names):
+    location = f"./p/box/{names['key_value']}"
+    assert [k["key"] for k in cli("ls", f"{location}/plain", "--json").json] == ["plain"]
+    cli.fails("ls", f"{location}/absent", code=3, says="absent")
+
+
+def test_cat_of_keys(cli, pool, names):
+    location = f"./p/box/{names['key_value']}"
+    assert cli("cat", f"{location}/plain").raw == b"hello"
+    assert cli("cat", f"{location}/a/b").raw == b"slash"
+    assert cli("cat", f"{location}/%00%FF%25").raw == b"binary"
+    assert cli("cat", f"{location}/empty").raw == b""
+    assert cli("cat", f"{location}/plain", "--offset", 1, "--size", 3).raw == b"ell"
+    cli.fails("cat", f"{location}/absent", code=3, says=("absent", "no key"))
+    cli.fails("cat", location, code=2, says="key")
+
+
+def test_cat_of_an_array_gives_holes_as_zeros(cli, pool, names):
+    location = f"./p/box/{names['array']}"
+    assert cli("cat", location).raw == b"\0" * 40 + bytes(range(40))
+    assert cli("cat", location, "--offset", 41, "--size", 3).raw == bytes([1, 2, 3])
+    assert cli("cat", location, "--offset", 1000).raw == b""
+    cli.fails("cat", f"{location}/key", code=2, says="keys")
+
+
+def test_cat_of_a_large_array_in_pieces(cli, pool):
+    data = bytes(range(251)) * 150_000  # more than two copies' worth, not a multiple of anything
+    with stepstore.Pool.connect(pool) as opened, opened.create_container("large") as box, box.create_array(1) as array:
+        array.write(0, data)
+    name = object_names(cli, "./p/large")["array"]
+    assert cli("cat", f"./p/large/{name}").raw == data
+    assert cli("cat", f"./p/large/{name}", "--offset", 17_000_001, "--size", 9).raw == data[17_000_001:17_000_010]
+
+
+def test_stat_of_everything(cli, pool, names):
+    assert cli("stat", "./p", "--json").json["type"] == "pool"
+    assert cli("stat", "./p/box", "--json").json["objects"] == 2
+    array = cli("stat", f"./p/box/{names['array']}", "--json").json
+    assert (array["size"], array["cell_size"], array["chunk_size"]) == (20, 4, 1024)
+    assert cli("stat", f"./p/box/{names['key_value']}", "--json").json["keys"] == 4
+    key = cli("stat", f"./p/box/{names['key_value']}/%00%ff%25", "--json").json
+    assert (key["type"], key["key"], key["size"]) == ("key", "%00%ff%25", 6)
+    cli.fails("stat", f"./p/box/{names['key_value']}/absent", code=3, says="absent")
+    assert "cell size" in cli("stat", f"./p/box/{names['array']}").out
+
+
+def test_objects_that_are_not_there(cli, pool):
+    cli.fails("ls", "./p/box/1.99", code=3, says="1.99")
+    cli.fails("cat", "./p/box/1.99/k", code=3, says="1.99")
+    cli.fails("stat", "./p/box/1.99", code=3, says="1.99")
+    cli.fails("ls", f"./p/box/{1 << 64}.0", code=2, says="2^64")
+
+
+def test_ls_into_a_closed_pipe_is_quiet(cli, pool):
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        f"{sys.executable} -m stepstore ls ./p --json | true", shell=True, cwd=cli.directory, env=cli.environment, capture_output=True, check=False
+    )
+    assert done.stderr == b""

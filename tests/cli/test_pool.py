@@ -1,0 +1,141 @@
+"""stepstore pool and cont."""
+
+import stepstore
+from conftest import flip
+
+
+def test_create_makes_the_directory_and_describes_it(cli):
+    made = cli("pool", "create", "./a/b", "--targets", 3, "--durability", "power", "--label", "mine", "--json").json
+    assert made["label"] == "mine"
+    assert made["durability"] == "power"
+    assert len(made["targets"]) == 3
+    assert (cli.directory / "a" / "b").is_dir()
+
+
+def test_create_says_what_it_made(cli):
+    assert cli("pool", "create", "./p").out.startswith("made pool p in ")
+
+
+def test_create_twice_fails_and_keeps_the_first(cli, pool):
+    cli.fails("pool", "create", "./p", code=1, says=("p", "DER_EXIST"))
+    assert cli("cont", "list", "./p", "--json").json[0]["label"] == "box"
+
+
+def test_create_refuses_bad_options(cli):
+    cli("pool", "create", "./p", "--targets", 0, code=2)
+    cli("pool", "create", "./p", "--targets", 257, code=2)
+    cli.fails("pool", "create", "./p", "--durability", "maybe", code=2, says=("maybe", "process", "power"))
+    assert not (cli.directory / "p").exists()
+
+
+def test_a_label_is_below_the_root_directory(cli):
+    cli("pool", "create", "mine")
+    assert (cli.directory / "root" / "mine").is_dir()
+    found = cli("pool", "list", "--json").json
+    assert [p["label"] for p in found] == ["mine"]
+    assert cli("pool", "query", "mine", "--json").json["label"] == "mine"
+
+
+def test_list_a_directory(cli):
+    for name in ("x", "y"):
+        cli("pool", "create", f"./many/{name}")
+    found = cli("pool", "list", "./many", "--json").json
+    assert sorted(p["label"] for p in found) == ["x", "y"]
+    assert {"path", "label", "uuid", "durability", "containers"} <= found[0].keys()
+    table = cli("pool", "list", "./many").out.splitlines()
+    assert table[0].split() == ["LABEL", "DURABILITY", "CONTAINERS", "PATH"]
+    assert len(table) == 3
+
+
+def test_query_counts_what_targets_did(cli, pool):
+    info = cli("pool", "query", "./p", "--json").json
+    assert len(info["targets"]) == 8
+    assert sum(t["updates"] for t in info["targets"]) >= 5
+    assert info["space_total"] >= info["space_free"] > 0
+    shown = cli("pool", "query", "./p").out
+    assert info["uuid"] in shown
+    assert "UPDATES" in shown
+
+
+def test_a_bare_name_is_a_directory_where_no_label_is(cli, pool):
+    assert cli("pool", "query", "p", "--json").json["label"] == "p"
+
+
+def test_check_of_a_whole_pool(cli, pool):
+    report = cli("pool", "check", "./p", "--json").json
+    assert report["summary"]["damaged"] is False
+    assert not [f for f in report["findings"] if f["severity"] == "damage"]
+    assert report["summary"]["containers"] == 1
+    assert report["summary"]["objects"] == 2
+    assert "no damage" in cli("pool", "check", "./p").out
+
+
+def test_check_finds_a_flipped_bit_and_exits_with_4(cli, pool):
+    marker = b"this value will be damaged by a bad disk"
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        with box.key_value(7) as values:
+            values["hurt"] = marker
+            values["fine"] = b"untouched"
+    flip(pool, marker)
+    report = cli("pool", "check", "./p", "--json", code=4).json
+    assert report["summary"]["damaged"] is True
+    damage = [f for f in report["findings"] if f["severity"] == "damage"]
+    assert damage
+    assert any("hurt" in f["where"] + f["what"] for f in damage)
+    assert all(f["advice"] for f in damage)
+    assert "damage found" in cli("pool", "check", "./p", code=4).out
+
+
+def test_check_without_data_does_not_read_bulk_values(cli, pool):
+    marker = bytes(range(256)) * 1024
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        with box.create_array(9) as array:
+            array.write(0, marker)
+    flip(pool, marker[:4096])
+    cli("pool", "check", "./p", "--no-data")
+    cli("pool", "check", "./p", code=4)
+
+
+def test_check_repair_gives_back_what_nothing_refers_to(cli, pool):
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        with box.create_array(9) as array:
+            array.write(0, b"x" * (1 << 20))
+    report = cli("pool", "check", "./p", "--repair", "--json").json
+    assert report["summary"]["damaged"] is False
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        assert box.open_array(9).read() == b"x" * (1 << 20)
+
+
+def test_destroy_asks_and_removes(cli, pool):
+    cli.fails("pool", "destroy", "./p", code=2, says="--yes")
+    assert pool.exists()
+    cli("pool", "destroy", "./p", "--yes")
+    cli.fails("pool", "query", "./p", code=3, says="p")
+
+
+def test_destroy_leaves_what_is_not_the_pools(cli, pool):
+    (pool / "notes.txt").write_text("mine")
+    cli("pool", "destroy", "./p", "-f")
+    assert (pool / "notes.txt").read_text() == "mine"
+
+
+def test_containers_are_made_listed_and_removed(cli, pool):
+    assert cli("cont", "create", "./p/second", "--json").json["label"] == "second"
+    cli.fails("cont", "create", "./p/second", code=1, says=("second", "DER_EXIST"))
+    assert [c["label"] for c in cli("cont", "list", "./p", "--json").json] == ["box", "second"]
+    assert cli("ls", "./p").out.splitlines()[1].split()[0] == "box"
+    cli.fails("cont", "destroy", "./p/second", code=2, says="--yes")
+    cli("cont", "destroy", "./p/second", "-y")
+    assert [c["label"] for c in cli("cont", "list", "./p", "--json").json] == ["box"]
+    cli.fails("cont", "destroy", "./p/second", "-y", code=3, says="second")
+
+
+def test_cont_query_tells_what_is_in_it(cli, pool):
+    info = cli("cont", "query", "./p/box", "--json").json
+    assert (info["objects"], info["key_values"], info["arrays"], info["snapshots"]) == (2, 1, 1, 0)
+    assert info["uuid"] in cli("cont", "query", "./p/box").out
+
+
+def test_a_container_of_a_pool_that_is_not_there(cli):
+    cli.fails("cont", "create", "./nothing/box", code=3, says="nothing")
+    assert not (cli.directory / "nothing").exists()

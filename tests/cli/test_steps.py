@@ -1,0 +1,160 @@
+"""stepstore steps, on a stream that a stock ADIOS2 program wrote."""
+
+import numpy as np
+import pytest
+import stepstore
+from conftest import flip
+from write_stream import SHAPE, STEPS
+
+
+def by_name(report):
+    return {variable["name"]: variable for variable in report["variables"]}
+
+
+def test_variables_types_shapes_and_steps(cli, stream):
+    report = cli("steps", stream, "--json").json
+    assert report["steps"] == STEPS and report["ended"] is True
+    found = by_name(report)
+    assert found.keys() == {"field", "grid/half", "count", "label"}
+    assert (found["field"]["type"], found["field"]["shape"], found["field"]["steps"]) == ("float64", list(SHAPE), [0, 1, 2, 3])
+    assert (found["count"]["type"], found["count"]["steps"]) == ("uint64", [0, 2])
+    assert found["label"]["type"] == "string"
+    shown = cli("steps", stream).out
+    assert "{6, 8}" in shown and "scalar" in shown and "4 steps, ended" in shown
+
+
+def test_minimum_and_maximum_blocks_and_bytes(cli, stream):
+    found = by_name(cli("steps", stream, "-l", "--json").json)
+    assert (found["field"]["min"], found["field"]["max"]) == (0.0, 347.0)
+    assert (found["grid/half"]["min"], found["grid/half"]["max"]) == (0, 31)
+    assert (found["grid/half"]["blocks"], found["grid/half"]["bytes"]) == (8, 4 * 48 * 4)
+    shown = cli("steps", stream, "-l").out
+    assert "347" in shown and "MIN" in shown
+
+
+def test_patterns_choose_variables(cli, stream):
+    assert by_name(cli("steps", stream, "grid/*", "--json").json).keys() == {"grid/half"}
+    cli.fails("steps", stream, "nonsense*", code=3, says=("nonsense", "field"))
+
+
+def test_choosing_steps(cli, stream):
+    def steps_of(text):
+        return by_name(cli("steps", stream, "field", "--steps", text, "--json").json)["field"]["steps"]
+
+    assert steps_of("1") == [1]
+    assert steps_of("1:3") == [1, 2]
+    assert steps_of("-1") == [3]
+    assert steps_of("-2:") == [2, 3]
+    cli.fails("steps", stream, "--steps", 4, code=3, says=("4", "4 steps"))
+    cli.fails("steps", stream, "--steps", "x", code=2, says="A:B")
+
+
+def test_dump_of_a_box(cli, stream):
+    found = by_name(cli("steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,-1", "--json").json)
+    expected = (np.arange(48.0).reshape(SHAPE) + 200)[1:3, 2:]
+    assert found["field"]["values"] == [{"step": 2, "data": expected.tolist()}]
+    lines = cli("steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,4", "-n", 4).out.splitlines()
+    assert "(1,2)  210.0 211.0 212.0 213.0" in lines[2]
+    assert "(2,2)  218.0 219.0 220.0 221.0" in lines[3]
+
+
+def test_dump_of_values_and_text(cli, stream):
+    found = by_name(cli("steps", stream, "count", "label", "-d", "--json").json)
+    assert [v["data"] for v in found["count"]["values"]] == [0, 14]
+    assert [v["data"] for v in found["label"]["values"]] == [f"step {i}" for i in range(STEPS)]
+    assert '"step 3"' in cli("steps", stream, "label", "-d").out
+
+
+def test_a_box_outside_is_refused(cli, stream):
+    assert "field" in cli("steps", stream, "field", "-d", "-s", "5,0", "-c", "2,1", code=1).err
+    assert "2 dimensions" in cli("steps", stream, "field", "-d", "-s", "5", "-c", "2", code=1).err
+    cli.fails("steps", stream, "-s", "0,0", code=2, says="-d")
+    cli.fails("steps", stream, "-d", "-s", "a,b", code=2, says="a,b")
+
+
+def test_attributes(cli, stream):
+    found = {a["name"]: a for a in cli("steps", stream, "-a", "--json").json["attributes"]}
+    assert found["title"]["value"] == "a test"
+    assert found["spacing"]["value"] == [0.5, 0.25]
+    assert "a test" in cli("steps", stream, "-a").out
+
+
+def test_blocks(cli, stream):
+    found = by_name(cli("steps", stream, "grid/half", "--blocks", "--steps", 1, "--json").json)
+    blocks = found["grid/half"]["block_list"]
+    assert [(b["start"], b["count"], b["min"], b["max"]) for b in blocks] == [([0, 0], [3, 8], 10, 10), ([3, 0], [3, 8], 11, 11)]
+    assert "{3, 0}" in cli("steps", stream, "grid/half", "--blocks").out
+
+
+def test_profile(cli, stream):
+    profile = cli("steps", stream, "--profile", "--json").json
+    assert profile["ranks"][0]["steps"] == STEPS
+    assert profile["ranks"][0]["stabilisation_seconds"] > 0
+    assert "STABILISATION" in cli("steps", stream, "--profile").out
+
+
+def test_ls_stat_and_locations_of_a_stream(cli, stream):
+    assert {"type": "stream", "name": "main"} in cli("ls", "./s/default", "--json").json
+    info = cli("stat", "./s/default/main", "--json").json
+    assert (info["type"], info["steps"], info["variables"]) == ("stream", STEPS, 4)
+    assert cli("steps", "./s/default/main", "--json").json["steps"] == STEPS
+    assert cli("steps", "s", "--json").json["steps"] == STEPS
+    assert cli("ls", "./s/default/main", "--json").json == [{"type": "stream", "name": "main"}]
+
+
+def test_streams_that_are_not_there(cli, stream):
+    cli.fails("steps", "./s/default/other", code=3, says="other")
+    cli.fails("steps", "./s/none", code=3, says="none")
+    cli.fails("steps", "./absent", code=3, says="absent")
+    cli.fails("ls", "./s/default/other", code=3, says="other")
+    cli.fails("stat", "./s/default/other", code=3, says="other")
+
+
+def test_check_walks_the_stream(cli, stream):
+    report = cli("pool", "check", stream, "--json").json
+    assert report["summary"]["damaged"] is False
+    assert [(s["whole_steps"], s["damaged_steps"]) for s in report["summary"]["streams"]] == [(STEPS, 0)]
+    assert "4 whole steps" in cli("pool", "check", stream).out
+
+
+def test_check_names_the_step_whose_data_are_damaged(cli, stream):
+    flip(cli.directory / "s", (np.arange(48, dtype=np.float64) + 200).tobytes())
+    report = cli("pool", "check", stream, "--json", code=4).json
+    assert report["summary"]["damaged"] is True
+    damage = [f for f in report["findings"] if f["severity"] == "damage"]
+    assert any("step 2" in f["where"] + f["what"] for f in damage)
+    assert "step 2" in cli("pool", "check", stream, code=4).out
+    assert "field" in cli("steps", stream, "field", "-d", "--steps", 2, code=4).err
+    cli("steps", stream, "field", "-d", "--steps", 1)
+
+
+def test_python_reads_the_same(cli, stream):
+    with stepstore.open_steps(cli.directory / "s") as steps:
+        assert len(steps) == STEPS and steps.ended
+        for step in range(STEPS):
+            assert np.array_equal(steps.read("field", step), np.arange(48.0).reshape(SHAPE) + 100 * step)
+        assert np.array_equal(steps.read("grid/half")[2:4, 5], [30, 31])
+        assert np.array_equal(steps.read_block("grid/half", 1, step=0), np.full((3, 8), 1))
+        assert steps.read("label", -1) == "step 3"
+        assert steps.read("count", 2) == 14
+        assert steps.available_steps("count") == [0, 2]
+        assert steps.minmax("field", 1) == (100.0, 147.0)
+        assert steps.attributes()["title"].value == "a test"
+        for wrong in (lambda: steps.read("nothing"), lambda: steps.read("count", 1), lambda: steps.read("field", 99)):
+            with pytest.raises(stepstore.Error) as caught:
+                wrong()
+            assert caught.value.name == "DER_NONEXIST"
+        assert steps.read("field", 0).sum() == np.arange(48.0).sum()  # still usable after the errors
+
+
+def test_python_follows_a_stream(cli, stream):
+    with stepstore.open_steps(cli.directory / "s", stream=True) as steps:
+        seen = [(step, steps.read("field")[0, 0]) for step in steps.follow(timeout=5)]
+    assert seen == [(step, 100.0 * step) for step in range(STEPS)]
+    with pytest.raises(stepstore.Error, match="closed"):
+        len(steps)
+
+
+def test_python_refuses_unknown_options(cli, stream):
+    with pytest.raises(stepstore.Error, match="Nonsense.*ReadAhead"):
+        stepstore.open_steps(cli.directory / "s", Nonsense="1")
