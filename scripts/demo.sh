@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# The demo: a Gray-Scott simulation on four ranks writes its steps through ADIOS2, an analysis program reads them while it runs.
+#   1. Through Stepstore's plugin, with nothing but the adios2 wheel from PyPI: a first result and a picture.
+#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same run through BP5 and through every layout of Stepstore. What was read is
+#      compared bit for bit, and what the steps cost is measured and plotted.
+# Leaves field.png, timings.png and results.json in demo/.
+#
+# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/ of the clone), DEMO_RANKS (4), DEMO_L, DEMO_STEPS,
+# DEMO_PLOTGAP. Tests run it on a build tree: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH; then nothing is set up.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$STEPSTORE_ROOT"
+demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo}
+ranks=${DEMO_RANKS:-4}
+if [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]]; then
+    L=${DEMO_L:-16} steps=${DEMO_STEPS:-12} plotgap=${DEMO_PLOTGAP:-3}
+else
+    L=${DEMO_L:-64} steps=${DEMO_STEPS:-1000} plotgap=${DEMO_PLOTGAP:-40}
+fi
+example=$STEPSTORE_ROOT/examples/gray-scott
+layouts=(posix kv array array-aligned)
+
+# ---- what it runs with: from the clone's .venv and build, or from a build tree
+if [[ -n ${STEPSTORE_DEMO_BIN:-} ]]; then
+    bin=$(cd "$STEPSTORE_DEMO_BIN" && pwd)
+    python=${PYTHON:?set PYTHON to the interpreter that has adios2}
+    stepstore=("$python" -m stepstore)
+else
+    scripts/setup.sh
+    python=$STEPSTORE_VENV/bin/python
+    stepstore=("$STEPSTORE_VENV/bin/stepstore")
+    bin=$STEPSTORE_BUILD/demo/bin
+fi
+log=$STEPSTORE_BUILD/log
+
+# build_example TARGET [CMAKE OPTION...]: the simulation, against one build of ADIOS2.
+build_example() {
+    [[ -z ${STEPSTORE_DEMO_BIN:-} ]] || return 0
+    local target=$1
+    shift
+    quiet_step "configure the simulation" "$log/demo-configure.log" \
+        cmake -S "$STEPSTORE_ROOT" -B "$STEPSTORE_BUILD/demo" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTEPSTORE_TESTS=OFF \
+        -DSTEPSTORE_BENCH=OFF -DSTEPSTORE_ADIOS2_PYTHON="$python" "$@"
+    quiet_step "build $target" "$log/demo-build.log" cmake --build "$STEPSTORE_BUILD/demo" --target "$target" --parallel "$JOBS"
+}
+
+# What OpenMPI needs where there are fewer cores than ranks, and in containers, whose user is root; other MPIs pass over it.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
+export ADIOS2_PLUGIN_PATH
+
+# run_live NAME PROGRAM CONFIG: the simulation in demo/NAME, and the analysis beside it from the first moment.
+run_live() {
+    local name=$1 program=$2 config=$3 directory=$demo/$1 analysis status=0
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    # The engine is chosen here, and nowhere else.
+    sed -e 's|gray-scott\.pool|./pool|' -e "s|value=\"array-aligned\"|value=\"$name\"|" "$example/$config" >"$directory/adios2.xml"
+    (
+        cd "$directory"
+        exec "$python" "$example/analysis.py" --config adios2.xml --json live.json ${quiet_analysis:-} 2>analysis.err
+    ) &
+    analysis=$!
+    (
+        cd "$directory"
+        exec mpirun -n "$ranks" "$program" "$example/settings.txt" "L=$L" "steps=$steps" "plotgap=$plotgap" timings=writer.json >simulation.log 2>&1
+    ) || status=$?
+    if ((status != 0)); then
+        kill "$analysis" 2>/dev/null || true
+        tail -n 20 "$directory/simulation.log" >&2
+        die "the simulation failed with status $status through $name; its output is $directory/simulation.log"
+    fi
+    wait "$analysis" || {
+        tail -n 20 "$directory/analysis.err" >&2
+        die "the analysis failed through $name; its errors are in $directory/analysis.err"
+    }
+    grep '^gray-scott:' "$directory/simulation.log" || true
+}
+
+mkdir -p "$demo"
+rm -f "$demo"/*.png "$demo/results.json"
+
+# ---- 1: the wheel only
+build_example gray-scott
+say "phase 1: Gray-Scott on $ranks ranks, $L^3 cells, with the adios2 wheel from PyPI and Stepstore's plugin, read while it runs:"
+run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml
+"$python" "$STEPSTORE_ROOT/examples/report.py" picture "$demo/array-aligned/pool" "$demo/field.png"
+rm -rf "$demo/wheel"
+mv "$demo/array-aligned" "$demo/wheel"
+say "first result: $demo/field.png; the steps are in $demo/wheel/pool:"
+"${stepstore[@]}" steps "$demo/wheel/pool" -l
+
+# ---- 2: BP5 and every layout, with ADIOS2's MPI build
+if [[ -z ${STEPSTORE_DEMO_BIN:-} ]]; then
+    PYTHON=$python scripts/adios2-mpi.sh
+fi
+build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
+quiet_analysis=--quiet
+say "phase 2: the same run through BP5"
+run_live bp5 "$bin/gray-scott-mpi" adios2-bp5.xml
+for layout in "${layouts[@]}"; do
+    say "phase 2: the same run through Stepstore, layout $layout"
+    run_live "$layout" "$bin/gray-scott-mpi" adios2-stepstore.xml
+done
+say "read every run again, all steps being there, to time the acquisition alone"
+for name in bp5 "${layouts[@]}"; do
+    (cd "$demo/$name" && "$python" "$STEPSTORE_ROOT/examples/report.py" acquire adios2.xml acquire.json)
+    [[ $name == bp5 ]] || "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
+done
+status=0
+"$python" "$STEPSTORE_ROOT/examples/report.py" compare "$demo" bp5 "${layouts[@]}" || status=$?
+say "demo: done in $((SECONDS - SCRIPT_START)) s: $demo/field.png, $demo/timings.png, $demo/results.json"
+exit "$status"
