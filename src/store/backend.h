@@ -33,6 +33,9 @@ struct ExtentRef {
     friend bool operator==(const ExtentRef&, const ExtentRef&) = default;
 };
 
+// Where an append begins in its file: a multiple of this, so that space can be given back in such units.
+inline constexpr std::size_t extent_alignment = 4096;
+
 struct Entry {
     Bytes key;
     Bytes value;
@@ -85,7 +88,8 @@ public:
     virtual ExtentRef append(const std::vector<Bytes>& pieces) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives the extent's space back. Only after the transaction that dropped the last reference has committed.
+    // Gives space back: an extent's, or that of a part of one, which begins at a multiple of extent_alignment in the extent
+    // and ends at one or at its end. Only after the transaction that dropped the last reference to it has committed.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {

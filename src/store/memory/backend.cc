@@ -135,17 +135,27 @@ public:
         }
         if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
     }
+    // A file goes when all of it was released; parts of it only count until then.
     void release(const ExtentRef& extent)
     {
         std::lock_guard lock(extents_guard_);
-        extents_.erase(extent.file);
+        const auto found = extents_.find(extent.file);
+        if (found == extents_.end()) return;
+        std::uint64_t& released = released_[extent.file];
+        released += (extent.length + extent_alignment - 1) / extent_alignment * extent_alignment;
+        if (released < found->second->size()) return;
+        extents_.erase(found);
+        released_.erase(extent.file);
     }
     std::vector<Target::ExtentFile> extent_files()
     {
         std::shared_lock lock(extents_guard_);
         std::vector<Target::ExtentFile> files;
-        for (const auto& [file, bytes] : extents_)
-            files.push_back({file, bytes->size(), bytes->size(), false});
+        for (const auto& [file, bytes] : extents_) {
+            const auto part = released_.find(file);
+            const std::uint64_t released = part == released_.end() ? 0 : part->second;
+            files.push_back({file, bytes->size(), bytes->size() - released, false});
+        }
         return files;
     }
     Target::Usage usage()
@@ -178,8 +188,9 @@ private:
     const std::string name_; // "memory pool PATH, target N"
     std::mutex writer_;      // held by the one writer
     std::atomic<Tree> root_;
-    std::shared_mutex extents_guard_; // guards extents_, next_file_
+    std::shared_mutex extents_guard_; // guards extents_, released_, next_file_
     std::map<std::uint64_t, std::shared_ptr<const std::vector<std::byte>>> extents_;
+    std::map<std::uint64_t, std::uint64_t> released_; // bytes, of the files of which a part was released
     std::uint64_t next_file_ = 1;
     std::atomic<std::uint64_t> updates_{0}, fetches_{0}, bytes_written_{0}, bytes_read_{0};
 };

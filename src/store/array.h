@@ -1,0 +1,96 @@
+// Array objects, inside: bytes of a chunk, the extents that hold them, and how an update makes room.
+//
+// An extent of the live view is one record, under (chunk, end of the extent in the chunk), both in bytes. Live extents
+// of a chunk never overlap, so in the order of their ends they are in the order of their starts too: the first extent
+// with an end beyond `a` is the first that can hold byte a, and one seek finds it among any number.
+//
+// An update of [a, b) first cuts the live extents that reach over a or b, then retires what lies in between. A cut goes
+// through an extent's bulk blocks in this way: whole blocks stay where they are and belong to one part each; the block
+// that is cut becomes two small inline records. So every byte of an extent file belongs to at most one record.
+#pragma once
+
+#include "store/bulk.h"
+#include "store/object.h"
+#include "store/store.h"
+
+#include <span>
+#include <vector>
+
+namespace stepstore::store {
+
+// An array's shape in bytes, checked. DER_INVAL, DER_OVERFLOW.
+struct ArrayShape {
+    ArrayShape(const ObjectAccess& object, const ArrayAttributes& attributes);
+    std::uint64_t cell;  // bytes of a cell
+    std::uint64_t chunk; // bytes of a chunk
+};
+
+// A place in an array: a byte of a chunk.
+struct ArrayPosition {
+    std::uint64_t chunk = 0;
+    std::uint64_t offset = 0;
+};
+
+// A part of a range that lies in one chunk, [begin, end) in bytes of the chunk, with the memory it goes from or to.
+template <class Memory>
+struct Piece {
+    std::uint64_t chunk = 0, begin = 0, end = 0;
+    std::span<const Memory> memory;
+    std::uint64_t length() const { return end - begin; }
+};
+
+// A request taken apart: the pieces of each group of targets, in the order of the request.
+template <class Memory>
+struct Request {
+    Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
+            std::span<const Memory> memory);
+    std::vector<std::vector<Piece<Memory>>> groups; // by group; some are empty
+    std::vector<Memory> slices;                     // what the pieces' spans refer to
+    std::uint64_t bytes = 0;
+    std::uint64_t highest = 0; // the greatest end of a range, in bytes
+};
+
+unsigned group_of_chunk(const ObjectAccess& object, std::uint64_t chunk);
+
+// Byte bounds of a range. DER_OVERFLOW beyond 2^63 bytes.
+struct ByteRange {
+    ByteRange(const ObjectAccess& object, const ArrayShape& shape, const Range& range);
+    std::uint64_t begin, end;
+};
+
+KeyBuffer extent_key(const ObjectAccess& object, Space space, std::uint64_t chunk, std::uint64_t end);
+
+// The update of one target, within its write transaction.
+class ArrayUpdate {
+public:
+    ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
+                std::vector<ExtentRef>& released);
+
+    // Takes everything in [from, to) out of the live view, at most `budget` records. False: there is more.
+    bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget = SIZE_MAX);
+    // Where clear() stopped for its budget.
+    ArrayPosition stopped_at() const { return stopped_; }
+    // Puts a record at [end - record.length, end) of the chunk, which was cleared.
+    void put(std::uint64_t chunk, std::uint64_t end, NewRecord& record);
+
+private:
+    struct Cut;
+    void retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
+                    std::uint64_t b);
+    void put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history);
+    void put_inline(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history);
+
+    const ObjectAccess& object_;
+    unsigned target_;
+    WriteTransaction& transaction_;
+    Epoch epoch_;
+    ContainerState state_;
+    std::vector<ExtentRef>& released_;
+    ArrayPosition stopped_;
+};
+
+// The end of the array at `epoch` on one target, in bytes of the whole array; 0: nothing there.
+std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
+                            const ArrayShape& shape, Epoch epoch);
+
+} // namespace stepstore::store

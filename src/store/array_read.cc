@@ -1,0 +1,219 @@
+// Array reads. At `latest` one seek finds the first extent of a range, and the walk ends behind the range. At a
+// snapshot the live extents born by then are joined by the history that was alive then; history is in the order of ends
+// too, but its extents may overlap (of different times), so its walk ends only with the chunk.
+#include "store/array.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+using ReadPiece = Piece<MutableBytes>;
+
+class GroupRead {
+public:
+    GroupRead(const ObjectAccess& object, const std::vector<ReadPiece>& pieces, unsigned target, Epoch epoch)
+        : object_(object), pieces_(pieces), target_(target), epoch_(epoch)
+    {
+    }
+
+    void run(bool may_write)
+    {
+        read_with_bulk(
+            object_.target(target_), may_write,
+            [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) { find(transaction, reads); },
+            [&](std::size_t index) {
+                object_.damaged(target_, named_[index], "the checksum of the bulk extent does not match");
+            });
+        object_.target(target_).count({0, 1, 0, bytes});
+    }
+
+    std::uint64_t bytes = 0;    // that were stored
+    ArrayPosition farthest_end; // of a record that was seen
+
+private:
+    void find(ReadTransaction& transaction, std::vector<BulkRead>& reads)
+    {
+        bytes = 0;
+        farthest_end = {};
+        named_.clear();
+        object_.require_epoch(transaction, target_, epoch_);
+        for (const ReadPiece& piece : pieces_) {
+            const std::uint64_t before = bytes;
+            if (epoch_ == latest) {
+                walk_latest(transaction, piece, reads);
+            } else {
+                Scattered(piece.memory).zero(0, piece.length());
+                walk_at_epoch(transaction, piece, Space::live, reads);
+                walk_at_epoch(transaction, piece, Space::history, reads);
+            }
+            if (bytes - before != piece.length()) look_for_damage(transaction, piece);
+        }
+    }
+
+    void walk_latest(ReadTransaction& transaction, const ReadPiece& piece, std::vector<BulkRead>& reads)
+    {
+        const KeyBuffer prefix = object_.prefix(Space::live, Kind::array);
+        KeyBuffer first = prefix;
+        first.add(piece.chunk).add(piece.begin + 1);
+        const Scattered memory(piece.memory);
+        std::uint64_t filled = piece.begin;
+        Entry entry;
+        for (bool more = transaction.seek(first.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = transaction.next(entry)) {
+            ParsedKey parsed;
+            Record record;
+            parse(entry, parsed, record);
+            saw(parsed);
+            if (parsed.chunk != piece.chunk) break;
+            const std::uint64_t start = parsed.end - record.length;
+            if (start >= piece.end) break;
+            if (record.type == RecordType::marker) continue;
+            memory.zero(filled - piece.begin, std::max(start, filled) - filled);
+            take(piece, parsed, record, reads);
+            filled = std::min(parsed.end, piece.end);
+            if (filled == piece.end) return;
+        }
+        memory.zero(filled - piece.begin, piece.end - filled);
+    }
+
+    void walk_at_epoch(ReadTransaction& transaction, const ReadPiece& piece, Space space, std::vector<BulkRead>& reads)
+    {
+        const KeyBuffer prefix = object_.prefix(space, Kind::array).add(piece.chunk);
+        KeyBuffer first = prefix;
+        first.add(piece.begin + 1);
+        Entry entry;
+        for (bool more = transaction.seek(first.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = transaction.next(entry)) {
+            ParsedKey parsed;
+            Record record;
+            parse(entry, parsed, record);
+            if (record.birth > epoch_ || (space == Space::history && parsed.death <= epoch_)) continue;
+            saw(parsed);
+            const std::uint64_t start = parsed.end - record.length;
+            if (start >= piece.end) {
+                if (space == Space::live) break;
+                continue;
+            }
+            if (record.type != RecordType::marker) take(piece, parsed, record, reads);
+        }
+    }
+
+    void parse(const Entry& entry, ParsedKey& parsed, Record& record)
+    {
+        const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                          : "the record's key is malformed";
+        if (reason == nullptr && record.length > parsed.end) reason = "the extent begins before its chunk";
+        if (reason == nullptr) return;
+        object_.damaged(target_,
+                        "the extent that ends at chunk " + std::to_string(parsed.chunk) + ", byte " +
+                            std::to_string(parsed.end),
+                        reason);
+    }
+
+    void saw(const ParsedKey& parsed)
+    {
+        if (parsed.chunk > farthest_end.chunk)
+            farthest_end = {parsed.chunk, parsed.end};
+        else if (parsed.chunk == farthest_end.chunk)
+            farthest_end.offset = std::max(farthest_end.offset, parsed.end);
+    }
+
+    // Copies what the record has of the piece, or asks for it to be read.
+    void take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record, std::vector<BulkRead>& reads)
+    {
+        const std::uint64_t start = parsed.end - record.length;
+        const std::uint64_t from = std::max(start, piece.begin);
+        const std::uint64_t to = std::min(parsed.end, piece.end);
+        bytes += to - from;
+        const Scattered memory(piece.memory);
+        if (record.type == RecordType::bulk) {
+            reads.push_back({BulkSource(record), from - start, to - start, memory, from - piece.begin});
+            named_.push_back(extent_text(parsed, start));
+            return;
+        }
+        if (!payload_intact(record)) {
+            object_.damaged(target_, extent_text(parsed, start), "the checksum of the extent does not match");
+        }
+        memory.copy_in(from - piece.begin, record.payload.subspan(from - start, to - from));
+    }
+
+    // A hole may be an extent whose key was damaged.
+    void look_for_damage(ReadTransaction& transaction, const ReadPiece& piece)
+    {
+        const KeyBuffer place = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
+        if (const char* reason = damaged_neighbour(transaction, place.view())) {
+            object_.damaged(target_,
+                            "beside the hole in chunk " + std::to_string(piece.chunk) + ", bytes " +
+                                std::to_string(piece.begin) + " to " + std::to_string(piece.end),
+                            reason);
+        }
+    }
+
+    static std::string extent_text(const ParsedKey& parsed, std::uint64_t start)
+    {
+        return "chunk " + std::to_string(parsed.chunk) + ", extent of bytes " + std::to_string(start) + " to " +
+               std::to_string(parsed.end);
+    }
+
+    const ObjectAccess& object_;
+    const std::vector<ReadPiece>& pieces_;
+    unsigned target_;
+    Epoch epoch_;
+    std::vector<std::string> named_; // the extents to be read, for messages
+};
+
+std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
+{
+    std::uint64_t end = 0;
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        end = std::max(end, from_copies(object.placement.group(group), [&](unsigned index) {
+                           std::uint64_t here = 0;
+                           object.target(index).read([&](ReadTransaction& transaction) {
+                               here = end_on_target(object, index, transaction, shape, epoch);
+                           });
+                           object.target(index).count({0, 1, 0, 0});
+                           return here;
+                       }));
+    }
+    return end;
+}
+
+} // namespace
+
+ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
+                                 std::span<const MutableBytes> memory, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    const ArrayShape shape(object, attributes);
+    const Request<MutableBytes> request(object, shape, ranges, memory);
+    ReadResult result;
+    std::uint64_t known_end = 0;
+    for (unsigned group = 0; group < request.groups.size(); ++group) {
+        if (request.groups[group].empty()) continue;
+        from_copies(object.placement.group(group), [&](unsigned index) {
+            GroupRead read(object, request.groups[group], index, epoch);
+            read.run(pool_->access == Access::read_write);
+            result.bytes += read.bytes;
+            known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);
+            return 0;
+        });
+    }
+    if (known_end >= request.highest && request.bytes != 0) return result; // no range reaches beyond the end
+    const std::uint64_t size = std::max(known_end, size_in_bytes(object, shape, epoch)) / shape.cell;
+    for (const Range& range : ranges) {
+        const std::uint64_t end = range.index + range.length;
+        if (end > size) result.cells_short += end - std::max(size, range.index);
+    }
+    return result;
+}
+
+std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    const ArrayShape shape(object, attributes);
+    return size_in_bytes(object, shape, epoch) / shape.cell;
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,195 @@
+#include "store/array.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+std::string extent_text(std::uint64_t chunk, std::uint64_t begin, std::uint64_t end)
+{
+    return "chunk " + std::to_string(chunk) + ", bytes " + std::to_string(begin) + " to " + std::to_string(end);
+}
+
+} // namespace
+
+// A record that is being cut, copied out of the transaction.
+struct ArrayUpdate::Cut {
+    std::uint64_t chunk;
+    std::uint64_t start; // of the record, in the chunk
+    Epoch birth;
+    std::uint64_t length;
+    std::vector<std::byte> payload; // inline
+    BulkSource bulk;                // else
+    bool is_bulk;
+    std::vector<ExtentRef> kept; // parts of the bulk extent that records still refer to
+};
+
+ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
+                         std::vector<ExtentRef>& released)
+    : object_(object), target_(target), transaction_(transaction), epoch_(epoch),
+      state_(object.state(transaction, target)), released_(released)
+{
+}
+
+bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget)
+{
+    const KeyBuffer prefix = object_.prefix(Space::live, Kind::array);
+    KeyBuffer at = prefix;
+    at.add(from.chunk).add(from.offset + 1);
+    Entry entry;
+    while (transaction_.seek(at.view(), entry) && starts_with(entry.key, prefix.view())) {
+        ParsedKey parsed;
+        Record record;
+        const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                          : "the record's key is malformed";
+        if (parsed.chunk > to.chunk || (parsed.chunk == to.chunk && to.offset == 0)) return true;
+        if (reason == nullptr && record.length > parsed.end) reason = "the extent begins before its chunk";
+        if (reason != nullptr) {
+            object_.damaged(target_,
+                            "extent ending at chunk " + std::to_string(parsed.chunk) + ", byte " +
+                                std::to_string(parsed.end),
+                            reason);
+        }
+        const std::uint64_t a = parsed.chunk == from.chunk ? from.offset : 0;
+        const std::uint64_t b = parsed.chunk == to.chunk ? to.offset : UINT64_MAX;
+        const std::uint64_t start = parsed.end - record.length;
+        if (record.type == RecordType::marker ? parsed.end > b : start >= b) return true;
+        if (budget-- == 0) {
+            stopped_ = {parsed.chunk, record.type == RecordType::marker ? start - 1 : std::max(a, start)};
+            return false;
+        }
+        KeyBuffer key;
+        key.add(entry.key);
+        if (start >= a && parsed.end <= b) {
+            retire(transaction_, object_.container, state_, key.view(), entry.value, record, epoch_, released_);
+            transaction_.erase(key.view());
+        } else {
+            retire_cut(parsed.chunk, parsed.end, key.view(), record, a, b);
+        }
+        if (parsed.end >= b) return true;
+        at = key;
+        at.truncate(prefix.size());
+        at.add(parsed.chunk).add(parsed.end + 1);
+    }
+    return true;
+}
+
+void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
+                             std::uint64_t b)
+{
+    Cut cut{chunk, end - record.length, record.birth, record.length, {}, {}, record.type == RecordType::bulk, {}};
+    if (cut.is_bulk) {
+        cut.bulk = BulkSource(record);
+    } else {
+        if (!payload_intact(record)) {
+            object_.damaged(target_, extent_text(chunk, cut.start, end), "the checksum of the extent does not match");
+        }
+        cut.payload.assign(record.payload.begin(), record.payload.end());
+    }
+    transaction_.erase(key);
+    const std::uint64_t left = std::max(a, cut.start) - cut.start;
+    const std::uint64_t right = std::min(b, end) - cut.start;
+    put_part(cut, 0, left, false);
+    if (needed(transaction_, object_.container, state_, cut.birth, epoch_)) put_part(cut, left, right, true);
+    put_part(cut, right, cut.length, false);
+    if (!cut.is_bulk) return;
+    std::ranges::sort(cut.kept, {}, &ExtentRef::offset);
+    std::uint64_t at = cut.bulk.extent.offset;
+    const std::uint64_t extent_end = at + cut.bulk.extent.length;
+    cut.kept.push_back({cut.bulk.extent.file, extent_end, 0});
+    for (const ExtentRef& kept : cut.kept) {
+        if (kept.offset > at) released_.push_back({kept.file, at, kept.offset - at});
+        at = kept.offset + kept.length;
+    }
+}
+
+// Offsets are in the record's payload.
+void ArrayUpdate::put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history)
+{
+    if (from >= to) return;
+    if (!cut.is_bulk) return put_inline(cut, from, to, to_history);
+    const unsigned shift = cut.bulk.block_shift;
+    const std::uint64_t block = std::uint64_t{1} << shift;
+    const std::uint64_t first = (from + block - 1) & ~(block - 1);
+    if (first >= to) return put_inline(cut, from, to, to_history);
+    const std::uint64_t last = to == cut.length ? to : to & ~(block - 1);
+    put_inline(cut, from, first, to_history);
+    if (first < last) {
+        NewRecord record;
+        record.type = RecordType::bulk;
+        record.block_shift = shift;
+        record.birth = cut.birth;
+        record.length = last - first;
+        record.extent = {cut.bulk.extent.file, cut.bulk.extent.offset + first, last - first};
+        record.sums = Bytes(cut.bulk.sums).subspan(8 * (first >> shift), 8 * block_count(last - first, shift));
+        KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + last);
+        if (to_history) key = history_key(key.view(), epoch_);
+        record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
+        cut.kept.push_back(record.extent);
+    }
+    put_inline(cut, last, to, to_history);
+}
+
+void ArrayUpdate::put_inline(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history)
+{
+    if (from >= to) return;
+    std::vector<std::byte> read;
+    Bytes bytes;
+    if (cut.is_bulk) {
+        read.resize(to - from);
+        const MutableBytes into = read;
+        if (!cut.bulk.read(object_.target(target_), from, to, Scattered({&into, 1}), 0)) {
+            object_.damaged(target_, extent_text(cut.chunk, cut.start + from, cut.start + to),
+                            "the checksum of the extent, a part of which has to be kept, does not match");
+        }
+        bytes = read;
+    } else {
+        bytes = Bytes(cut.payload).subspan(from, to - from);
+    }
+    NewRecord record;
+    record.birth = cut.birth;
+    record.length = to - from;
+    record.pieces = {&bytes, 1};
+    record.payload_sum = checksum_of(record.pieces);
+    KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + to);
+    if (to_history) key = history_key(key.view(), epoch_);
+    record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
+}
+
+void ArrayUpdate::put(std::uint64_t chunk, std::uint64_t end, NewRecord& record)
+{
+    record.birth = epoch_;
+    const KeyBuffer key = extent_key(object_, Space::live, chunk, end);
+    record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
+}
+
+std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
+                            const ArrayShape& shape, Epoch epoch)
+{
+    object.require_epoch(transaction, target, epoch);
+    std::uint64_t end = 0;
+    for (const Space space : {Space::live, Space::history}) {
+        if (space == Space::history && epoch == latest) break;
+        const KeyBuffer prefix = object.prefix(space, Kind::array);
+        KeyBuffer behind = prefix;
+        behind.make_successor();
+        Entry entry;
+        // From the end of the array back to the first record that is visible: at `latest`, that is the first one.
+        for (bool more = transaction.seek_last(behind.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = transaction.previous(entry)) {
+            ParsedKey parsed;
+            Record record;
+            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                              : "the record's key is malformed";
+            if (reason != nullptr) object.damaged(target, "the last extent", reason);
+            const bool visible = record.birth <= epoch && (space == Space::live || epoch < parsed.death);
+            if (!visible) continue;
+            end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
+            break;
+        }
+    }
+    return end;
+}
+
+} // namespace stepstore::store

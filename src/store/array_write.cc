@@ -1,0 +1,213 @@
+// Array writes, punches and sizes.
+//
+// array_write: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's part is
+// one append of its large pieces, straight from the caller's memory, and one transaction: a reader sees each target's
+// part whole or not at all. As on DAOS, parts on several targets are not published at one instant together.
+#include "store/array.h"
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::size_t batch = 1000; // records taken out per transaction
+
+// A piece made ready outside the transaction.
+struct Prepared {
+    const Piece<Bytes>* piece;
+    std::uint64_t payload_sum = 0;          // inline
+    std::size_t sums_at = 0, sums_size = 0; // bulk
+    unsigned block_shift = 0;
+    std::uint64_t appended_at = 0; // bulk: offset in the appended extent
+};
+
+class GroupWrite {
+public:
+    GroupWrite(const ObjectAccess& object, const std::vector<Piece<Bytes>>& pieces, const ReplicaSet& set)
+        : object_(object), set_(set)
+    {
+        std::vector<Bytes> bulk;
+        std::uint64_t appended = 0;
+        prepared_.reserve(pieces.size());
+        for (const Piece<Bytes>& piece : pieces) {
+            Prepared one{&piece};
+            bytes_ += piece.length();
+            if (piece.length() >= bulk_threshold) {
+                one.block_shift = block_shift_for(piece.length());
+                one.sums_at = sums_.size();
+                append_block_sums(piece.memory, one.block_shift, sums_);
+                one.sums_size = sums_.size() - one.sums_at;
+                if (const auto over = appended % extent_alignment; over != 0) { // each piece's blocks are its own
+                    static constexpr std::array<std::byte, extent_alignment> padding{};
+                    bulk.push_back(Bytes(padding).subspan(over));
+                    appended += extent_alignment - over;
+                }
+                one.appended_at = appended;
+                appended += piece.length();
+                bulk.insert(bulk.end(), piece.memory.begin(), piece.memory.end());
+            } else {
+                one.payload_sum = checksum_of(piece.memory);
+            }
+            prepared_.push_back(one);
+        }
+        if (bulk.empty()) return;
+        for (unsigned copy = 0; copy < set.count; ++copy)
+            appended_[copy] = Appended(object.target(set.targets[copy]), bulk);
+    }
+
+    void commit()
+    {
+        std::array<std::vector<ExtentRef>, max_replicas> released;
+        object_.write(set_, [&](std::span<WriteTransaction* const> transactions) {
+            const Epoch epoch = object_.backend.next_epoch();
+            for (unsigned copy = 0; copy < set_.count; ++copy) {
+                released[copy].clear();
+                ArrayUpdate update(object_, set_.targets[copy], *transactions[copy], epoch, released[copy]);
+                for (const Prepared& one : prepared_)
+                    put(update, one, appended_[copy].extent());
+            }
+        });
+        for (unsigned copy = 0; copy < set_.count; ++copy) {
+            Target& target = object_.target(set_.targets[copy]);
+            appended_[copy].keep();
+            release_all(target, released[copy]);
+            target.count({1, 0, bytes_, 0});
+        }
+    }
+
+private:
+    void put(ArrayUpdate& update, const Prepared& one, const ExtentRef& appended)
+    {
+        const Piece<Bytes>& piece = *one.piece;
+        update.clear({piece.chunk, piece.begin}, {piece.chunk, piece.end});
+        NewRecord record;
+        record.length = piece.length();
+        if (one.sums_size != 0) {
+            record.type = RecordType::bulk;
+            record.block_shift = one.block_shift;
+            record.extent = {appended.file, appended.offset + one.appended_at, piece.length()};
+            record.sums = Bytes(sums_).subspan(one.sums_at, one.sums_size);
+        } else {
+            record.payload_sum = one.payload_sum;
+            record.pieces = piece.memory;
+        }
+        update.put(piece.chunk, piece.end, record);
+    }
+
+    const ObjectAccess& object_;
+    ReplicaSet set_;
+    std::vector<Prepared> prepared_;
+    std::vector<std::byte> sums_;
+    std::array<Appended, max_replicas> appended_;
+    std::uint64_t bytes_ = 0;
+};
+
+// Takes [from, to) of the array out of the live view of one group's targets, in batches.
+void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPosition from, ArrayPosition to)
+{
+    for (bool done = false; !done;) {
+        std::array<std::vector<ExtentRef>, max_replicas> released;
+        ArrayPosition next = from;
+        object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+            const Epoch epoch = object.backend.next_epoch();
+            done = true;
+            for (unsigned copy = 0; copy < set.count; ++copy) {
+                released[copy].clear();
+                ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
+                const ArrayPosition end = done ? to : next; // the second copy no farther than the first
+                if (!update.clear(from, end, batch) && copy == 0) {
+                    done = false;
+                    next = update.stopped_at();
+                }
+            }
+        });
+        from = next;
+        for (unsigned copy = 0; copy < set.count; ++copy)
+            release_all(object.target(set.targets[copy]), released[copy]);
+    }
+    for (unsigned copy = 0; copy < set.count; ++copy)
+        object.target(set.targets[copy]).count({1, 0, 0, 0});
+}
+
+ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
+{
+    return {byte / shape.chunk, byte % shape.chunk};
+}
+
+} // namespace
+
+void Container::array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
+                            std::span<const Bytes> memory)
+{
+    pool_->require_write("array_write");
+    const ObjectAccess object(*pool_, id_, oid);
+    const ArrayShape shape(object, attributes);
+    const Request<Bytes> request(object, shape, ranges, memory);
+    bool any = false;
+    for (unsigned group = 0; group < request.groups.size(); ++group) {
+        if (request.groups[group].empty()) continue;
+        any = true;
+        GroupWrite(object, request.groups[group], object.placement.group(group)).commit();
+    }
+    if (any) return;
+    const unsigned first =
+        object.placement.group(0).targets[0]; // nothing to write: the container must be there all the same
+    object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
+}
+
+void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges)
+{
+    pool_->require_write("array_punch");
+    const ObjectAccess object(*pool_, id_, oid);
+    const ArrayShape shape(object, attributes);
+    for (const Range& range : ranges) {
+        const ByteRange bounds(object, shape, range);
+        if (bounds.begin == bounds.end) continue;
+        const ArrayPosition from = position_of(shape, bounds.begin);
+        ArrayPosition to = position_of(shape, bounds.end);
+        if (to.offset == 0) to = {to.chunk - 1, shape.chunk}; // an end marker at a chunk's end belongs to that chunk
+        if (from.chunk == to.chunk) {
+            clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
+            continue;
+        }
+        for (unsigned group = 0; group < object.placement.groups(); ++group)
+            clear_group(object, object.placement.group(group), from, to);
+    }
+}
+
+void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+{
+    pool_->require_write("array_set_size");
+    const ObjectAccess object(*pool_, id_, oid);
+    const ArrayShape shape(object, attributes);
+    const ByteRange bounds(object, shape, {0, cells});
+    const ArrayPosition from = position_of(shape, bounds.end);
+    for (unsigned group = 0; group < object.placement.groups(); ++group)
+        clear_group(object, object.placement.group(group), from, {UINT64_MAX, UINT64_MAX});
+    if (cells == 0) return;
+    // The end: a record of its own unless an extent ends there.
+    ArrayPosition end = from;
+    if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
+    const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
+    std::vector<ExtentRef> released;
+    object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+        const Epoch epoch = object.backend.next_epoch();
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released);
+            Bytes value;
+            const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
+            if (transactions[copy]->get(key.view(), value)) continue;
+            // An extent over the end was cut there by clear_group; a writer that came after it may have written
+            // farther.
+            NewRecord marker;
+            marker.type = RecordType::marker;
+            Entry entry;
+            if (transactions[copy]->seek(key.view(), entry) &&
+                starts_with(entry.key, object.prefix(Space::live, Kind::array).view())) {
+                continue;
+            }
+            update.put(end.chunk, end.offset, marker);
+        }
+    });
+}
+
+} // namespace stepstore::store

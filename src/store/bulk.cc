@@ -1,0 +1,141 @@
+#include "store/bulk.h"
+
+#include "base/checksum.h"
+#include "store/failure.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::uint64_t stride = 512 << 10; // read and verified while it is in the cache
+
+// False: the extent is shorter than that, or its file is gone.
+bool read_extent(Target& target, const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
+{
+    try {
+        target.read_extent(extent, skip, into);
+        return true;
+    } catch (const Error& error) {
+        if (error.code() != -DER_CSUM && error.code() != -DER_NONEXIST) throw;
+        return false;
+    }
+}
+
+} // namespace
+
+void Scattered::copy_in(std::uint64_t offset, Bytes bytes) const
+{
+    for (const MutableBytes& piece : pieces_) {
+        if (bytes.empty()) return;
+        if (offset >= piece.size()) {
+            offset -= piece.size();
+            continue;
+        }
+        const auto take = std::min<std::uint64_t>(bytes.size(), piece.size() - offset);
+        std::memcpy(piece.data() + offset, bytes.data(), take);
+        bytes = bytes.subspan(take);
+        offset = 0;
+    }
+}
+
+void Scattered::zero(std::uint64_t offset, std::uint64_t length) const
+{
+    for (const MutableBytes& piece : pieces_) {
+        if (length == 0) return;
+        if (offset >= piece.size()) {
+            offset -= piece.size();
+            continue;
+        }
+        const auto take = std::min<std::uint64_t>(length, piece.size() - offset);
+        std::memset(piece.data() + offset, 0, take);
+        length -= take;
+        offset = 0;
+    }
+}
+
+MutableBytes Scattered::contiguous(std::uint64_t offset, std::uint64_t length) const
+{
+    for (const MutableBytes& piece : pieces_) {
+        if (offset < piece.size()) {
+            return length <= piece.size() - offset ? piece.subspan(offset, length) : MutableBytes{};
+        }
+        offset -= piece.size();
+    }
+    return {};
+}
+
+bool BulkSource::block_intact(std::uint64_t block, Bytes bytes) const
+{
+    return checksum(bytes) == load_little<std::uint64_t>(sums.data() + 8 * block);
+}
+
+bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
+                      std::uint64_t offset) const
+{
+    const std::uint64_t block = std::uint64_t{1} << block_shift;
+    const std::uint64_t run = std::max(block, stride);
+    std::vector<std::byte> buffer;
+    for (std::uint64_t at = from; at < to;) {
+        const std::uint64_t begin = at & ~(block - 1);
+        // Whole blocks that lie together in the caller's memory are read in place; others through a buffer.
+        std::uint64_t end = std::min(extent.length, begin + block);
+        MutableBytes room;
+        if (begin == at) {
+            std::uint64_t far = std::min({extent.length, begin + run, to});
+            if (far != extent.length) far &= ~(block - 1);
+            if (far > begin) room = into.contiguous(offset + (begin - from), far - begin);
+            if (!room.empty())
+                end = far;
+            else if (end <= to)
+                room = into.contiguous(offset + (begin - from), end - begin);
+        }
+        const bool in_place = !room.empty();
+        if (!in_place) {
+            buffer.resize(end - begin);
+            room = buffer;
+        }
+        if (!read_extent(target, extent, begin, room)) return false;
+        for (std::uint64_t one = begin; one < end; one += block) {
+            if (!block_intact(one >> block_shift, room.subspan(one - begin, std::min(block, end - one)))) return false;
+        }
+        if (!in_place) {
+            const std::uint64_t until = std::min(end, to);
+            into.copy_in(offset + (at - from), Bytes(buffer).subspan(at - begin, until - at));
+        }
+        at = std::min(end, to);
+    }
+    return true;
+}
+
+void read_with_bulk(Target& target, bool may_write, FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
+                    FunctionRef<void(std::size_t)> damaged)
+{
+    constexpr int patience = 16;
+    std::vector<BulkRead> reads;
+    ExtentRef suspect;
+    const auto first_bad = [&]() -> std::size_t {
+        for (std::size_t i = 0; i < reads.size(); ++i) {
+            const BulkRead& one = reads[i];
+            if (!one.source.read(target, one.from, one.to, one.into, one.offset)) return i;
+        }
+        return reads.size();
+    };
+    for (int attempt = 0; attempt < patience; ++attempt) {
+        reads.clear();
+        target.read([&](ReadTransaction& transaction) { find(transaction, reads); });
+        const std::size_t bad = first_bad();
+        if (bad == reads.size()) return;
+        const ExtentRef& extent = reads[bad].source.extent;
+        if (extent == suspect || (!may_write && attempt + 1 == patience)) damaged(bad);
+        suspect = extent;
+    }
+    target.write([&](WriteTransaction& transaction) {
+        reads.clear();
+        find(transaction, reads);
+        if (const std::size_t bad = first_bad(); bad != reads.size()) damaged(bad);
+    });
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,63 @@
+// Reading bulk extents, and the way a read gets a consistent view of index and extents together.
+//
+// A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have replaced the
+// record and released the extent, whose bytes then read as zeros or are gone: the block checksums tell. The reader
+// begins again with a new transaction; when the reference is still the same, the bytes are damaged. A reader that is
+// overtaken again and again in the end takes the writer's place for one read, so it is never starved.
+#pragma once
+
+#include "base/function_ref.h"
+#include "store/backend.h"
+#include "store/record.h"
+
+#include <span>
+#include <vector>
+
+namespace stepstore::store {
+
+// A range of memory that consists of several pieces.
+class Scattered {
+public:
+    explicit Scattered(std::span<const MutableBytes> pieces) : pieces_(pieces) {}
+    void copy_in(std::uint64_t offset, Bytes bytes) const;
+    void zero(std::uint64_t offset, std::uint64_t length) const;
+    // The memory of [offset, offset + length) where that lies in one piece, else empty.
+    MutableBytes contiguous(std::uint64_t offset, std::uint64_t length) const;
+
+private:
+    std::span<const MutableBytes> pieces_;
+};
+
+// A bulk payload, copied out of the transaction that found it.
+struct BulkSource {
+    ExtentRef extent;
+    unsigned block_shift = 16;
+    std::vector<std::byte> sums;
+
+    BulkSource() = default;
+    explicit BulkSource(const Record& record)
+        : extent(record.extent), block_shift(record.block_shift), sums(record.sums.begin(), record.sums.end())
+    {
+    }
+    // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False: damaged or
+    // gone.
+    bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into, std::uint64_t offset) const;
+
+private:
+    bool block_intact(std::uint64_t block, Bytes bytes) const;
+};
+
+// One read of an extent that a transaction asked for.
+struct BulkRead {
+    BulkSource source;
+    std::uint64_t from = 0, to = 0; // of the payload
+    Scattered into;
+    std::uint64_t offset = 0; // in `into`
+};
+
+// Runs `find` in a read transaction on the target; it adds the extents to be read. Then reads them. When one fails
+// its checksum twice, `damaged` is called with its index, and throws.
+void read_with_bulk(Target& target, bool may_write, FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
+                    FunctionRef<void(std::size_t)> damaged);
+
+} // namespace stepstore::store

@@ -1,0 +1,324 @@
+// Containers: made, found and destroyed.
+//
+// Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is the truth:
+// a crash in between leaves marks on targets under an id that was never given out and is given to the next container.
+//
+// Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes, so no
+// process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1 leaves 2 and 3 to
+// the next open for writing, destruction or repair.
+#include "store/failure.h"
+#include "store/object.h"
+#include "store/pool_core.h"
+#include "store/store.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::size_t longest_label = 127;
+constexpr std::size_t batch = 1000; // records per transaction
+
+KeyBuffer by_id(MetaSpace space, std::uint64_t id)
+{
+    return meta_key(space).add(static_cast<std::uint32_t>(id));
+}
+
+KeyBuffer by_uuid(const Uuid& uuid)
+{
+    return meta_key(MetaSpace::uuid).add(std::as_bytes(std::span(uuid)));
+}
+
+KeyBuffer by_label(std::string_view label)
+{
+    return meta_key(MetaSpace::label).add(as_bytes(label));
+}
+
+void require_label(const std::string& pool, std::string_view label)
+{
+    const std::string where = "pool " + pool + ": the container label " + quoted(as_bytes(label));
+    if (label.size() > longest_label) {
+        fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
+    }
+    for (const char c : label) {
+        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == ':' || c == '-';
+        if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
+    }
+    Uuid uuid;
+    if (parse_uuid(label, uuid)) fail(DER_INVAL, where + " reads as a uuid: take another one");
+}
+
+std::uint64_t number_at(ReadTransaction& meta, const KeyBuffer& key, const std::string& path)
+{
+    Bytes body;
+    if (!get_sealed(meta, key.view(), body, "pool " + path + ", metadata")) return 0;
+    return BodyReader(body).number();
+}
+
+void put_number(WriteTransaction& meta, const KeyBuffer& key, std::uint64_t value)
+{
+    put_sealed(meta, key.view(), BodyWriter().number(value).view());
+}
+
+// Container::query() and Pool::containers() share it.
+ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint64_t id)
+{
+    const ContainerRecord record = read_container(meta, path, id);
+    ContainerInfo info{record.uuid, record.label, record.created, 0, 0};
+    const KeyBuffer prefix = by_id(MetaSpace::snapshot, id);
+    Entry entry;
+    for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
+         more = meta.next(entry)) {
+        Bytes body;
+        SnapshotRecord snapshot;
+        if (!unseal(entry.key, entry.value, body) || !decode_snapshot(body, snapshot) || snapshot.removing) continue;
+        ++info.snapshots;
+        info.latest_snapshot = load_big<std::uint64_t>(entry.key.data() + prefix.size());
+    }
+    return info;
+}
+
+// Deletes up to `batch` records that begin with `prefix`. True when none are left.
+bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<ExtentRef>& released)
+{
+    Entry entry;
+    bool more = transaction.seek(prefix, entry) && starts_with(entry.key, prefix);
+    for (std::size_t count = 0; more && count < batch; ++count) {
+        Record record;
+        if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
+            released.push_back(record.extent);
+        }
+        std::byte key[ReadTransaction::max_key];
+        std::memcpy(key, entry.key.data(), entry.key.size());
+        transaction.erase({key, entry.key.size()});
+        more = transaction.next(entry) && starts_with(entry.key, prefix);
+    }
+    return !more;
+}
+
+} // namespace
+
+bool decode_container(Bytes body, ContainerRecord& record)
+{
+    BodyReader reader(body);
+    const Bytes uuid = reader.bytes();
+    record.label = as_text(reader.bytes());
+    record.created = reader.number();
+    const Bytes properties = reader.bytes();
+    record.properties.assign(properties.begin(), properties.end());
+    if (!reader.complete() || uuid.size() != record.uuid.size()) return false;
+    std::memcpy(record.uuid.data(), uuid.data(), uuid.size());
+    return true;
+}
+
+ContainerRecord read_container(ReadTransaction& meta, const std::string& path, std::uint64_t id)
+{
+    Bytes body;
+    if (!get_sealed(meta, by_id(MetaSpace::container, id).view(), body, "pool " + path + ", metadata")) {
+        fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
+    }
+    ContainerRecord record;
+    if (!decode_container(body, record)) fail(DER_CSUM, "pool " + path + ": a container's record is incomplete");
+    return record;
+}
+
+std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std::string_view name)
+{
+    if (name.empty() || name.size() > longest_label) return 0;
+    Uuid uuid;
+    return number_at(meta, parse_uuid(name, uuid) ? by_uuid(uuid) : by_label(name), path);
+}
+
+ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, Bytes properties)
+{
+    impl_->require_write("creating a container");
+    PoolCore& core = *impl_->core;
+    require_label(core.path(), label);
+    ContainerInfo info{uuid, std::string(label), 0, 0, 0};
+    core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
+        const std::string where = "pool " + core.path() + ": there is a container ";
+        if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0) {
+            fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or take another label");
+        }
+        if (number_at(meta, by_uuid(uuid), core.path()) != 0) {
+            fail(DER_EXIST, where + text(uuid) + " already: open it, or take another uuid");
+        }
+        const std::uint64_t id = std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
+        if (id > UINT32_MAX)
+            fail(DER_NOSPACE, "pool " + core.path() + " has had 4,294,967,295 containers: make a new pool");
+        info.created = core.backend().next_epoch();
+        for (WriteTransaction* target : targets)
+            put_state(*target, static_cast<std::uint32_t>(id), {});
+        put_number(meta, meta_key(MetaSpace::next), id + 1);
+        put_number(meta, by_uuid(uuid), id);
+        if (!label.empty()) put_number(meta, by_label(label), id);
+        BodyWriter body;
+        body.bytes(std::as_bytes(std::span(uuid))).bytes(as_bytes(label)).number(info.created).bytes(properties);
+        put_sealed(meta, by_id(MetaSpace::container, id).view(), body.view());
+    });
+    return info;
+}
+
+std::shared_ptr<Container> Pool::open_container(std::string_view name)
+{
+    std::uint64_t id = 0;
+    const std::string& path = impl_->core->path();
+    impl_->core->backend().meta().read([&](ReadTransaction& meta) { id = find_container(meta, path, name); });
+    if (id == 0) {
+        fail(DER_NONEXIST, "pool " + path + " has no container " + quoted(as_bytes(name)) +
+                               ": create it, or list the pool's containers");
+    }
+    return std::make_shared<Container>(impl_, id);
+}
+
+std::vector<ContainerInfo> Pool::containers()
+{
+    std::vector<ContainerInfo> all;
+    impl_->core->backend().meta().read([&](ReadTransaction& meta) {
+        const KeyBuffer prefix = meta_key(MetaSpace::container);
+        std::vector<std::uint64_t> ids;
+        Entry entry;
+        for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = meta.next(entry)) {
+            if (entry.key.size() == 5) ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
+        }
+        for (const std::uint64_t id : ids)
+            all.push_back(describe(meta, impl_->core->path(), id));
+    });
+    return all;
+}
+
+void Pool::destroy_container(std::string_view name, bool force)
+{
+    impl_->require_write("destroying a container");
+    PoolCore& core = *impl_->core;
+    std::uint64_t id = 0;
+    core.backend().meta().write([&](WriteTransaction& meta) {
+        id = find_container(meta, core.path(), name);
+        if (id == 0) {
+            fail(DER_NONEXIST, "pool " + core.path() + " has no container " + quoted(as_bytes(name)) + " to destroy");
+        }
+        if (!force && core.container_open(id)) {
+            fail(DER_BUSY, "pool " + core.path() + ": container " + quoted(as_bytes(name)) +
+                               " is open in this process: close it first, or destroy it by force");
+        }
+        const ContainerRecord record = read_container(meta, core.path(), id);
+        meta.erase(by_id(MetaSpace::container, id).view());
+        meta.erase(by_id(MetaSpace::oids, id).view());
+        meta.erase(by_uuid(record.uuid).view());
+        if (!record.label.empty()) meta.erase(by_label(record.label).view());
+        put_number(meta, by_id(MetaSpace::destroying, id), id);
+    });
+    erase_container_records(core, static_cast<std::uint32_t>(id));
+    finish_destructions(core);
+}
+
+void erase_container_records(PoolCore& core, std::uint32_t id)
+{
+    Backend& backend = core.backend();
+    for (unsigned index = 0; index < backend.targets(); ++index) {
+        Target& target = backend.target(index);
+        for (bool done = false; !done;) {
+            std::vector<ExtentRef> released;
+            target.write([&](WriteTransaction& transaction) {
+                released.clear();
+                transaction.erase(container_key(id).view());
+                done = erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
+                       erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
+                       erase_batch(transaction, container_prefix(Space::history, id).view(), released);
+            });
+            release_all(target, released);
+        }
+    }
+    backend.meta().write([&](WriteTransaction& meta) {
+        const KeyBuffer prefix = by_id(MetaSpace::snapshot, id);
+        Entry entry;
+        while (meta.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view())) {
+            const std::vector<std::byte> key(entry.key.begin(), entry.key.end());
+            meta.erase(key);
+        }
+        meta.erase(by_id(MetaSpace::destroying, id).view());
+    });
+}
+
+void finish_destructions(PoolCore& core)
+{
+    std::vector<std::uint32_t> marked;
+    std::vector<std::pair<std::uint32_t, Epoch>> snapshots;
+    core.backend().meta().read([&](ReadTransaction& meta) {
+        const KeyBuffer containers = meta_key(MetaSpace::destroying);
+        Entry entry;
+        for (bool more = meta.seek(containers.view(), entry); more && starts_with(entry.key, containers.view());
+             more = meta.next(entry)) {
+            if (entry.key.size() == 5) marked.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
+        }
+        const KeyBuffer prefix = meta_key(MetaSpace::snapshot);
+        for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = meta.next(entry)) {
+            Bytes body;
+            SnapshotRecord record;
+            if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) && decode_snapshot(body, record) &&
+                record.removing) {
+                snapshots.emplace_back(load_big<std::uint32_t>(entry.key.data() + 1),
+                                       load_big<std::uint64_t>(entry.key.data() + 5));
+            }
+        }
+    });
+    for (const std::uint32_t id : marked)
+        erase_container_records(core, id);
+    for (const auto& [id, epoch] : snapshots) {
+        if (std::ranges::find(marked, id) == marked.end()) finish_snapshot_removal(core, id, epoch);
+    }
+}
+
+Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id) : pool_(std::move(pool)), id_(id)
+{
+    pool_->core->container_opened(id_);
+}
+
+Container::~Container()
+{
+    pool_->core->container_closed(id_);
+}
+
+std::shared_ptr<Pool> Container::pool()
+{
+    return std::make_shared<Pool>(pool_);
+}
+
+ContainerInfo Container::query()
+{
+    ContainerInfo info;
+    pool_->core->backend().meta().read([&](ReadTransaction& meta) { info = describe(meta, pool_->core->path(), id_); });
+    return info;
+}
+
+std::vector<std::byte> Container::properties()
+{
+    std::vector<std::byte> properties;
+    pool_->core->backend().meta().read(
+        [&](ReadTransaction& meta) { properties = read_container(meta, pool_->core->path(), id_).properties; });
+    return properties;
+}
+
+std::uint64_t Container::allocate_oids(std::uint64_t count)
+{
+    pool_->require_write("allocating object ids");
+    const std::string& path = pool_->core->path();
+    if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
+    std::uint64_t first = 0;
+    pool_->core->backend().meta().write([&](WriteTransaction& meta) {
+        read_container(meta, path, id_);
+        const KeyBuffer key = by_id(MetaSpace::oids, id_);
+        first = number_at(meta, key, path);
+        if (count > UINT64_MAX - first) {
+            fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) + " object ids are more than are left");
+        }
+        put_number(meta, key, first + count);
+    });
+    return first;
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,22 @@
+// How the object store states a failure: one call, a positive DER_* code and a text that names the thing.
+#pragma once
+
+#include "stepstore/error.h"
+#include "store/types.h"
+
+#include <daos_errno.h>
+
+#include <string>
+#include <string_view>
+
+namespace stepstore::store {
+
+[[noreturn]] void fail(int der, const std::string& message);
+
+// How things are named in messages and in the findings of check.
+std::string text(const Uuid& uuid);    // 8-4-4-4-12 hexadecimal digits
+std::string text(const ObjectId& oid); // HI.LO, hexadecimal
+std::string quoted(Bytes key);         // printable characters as they are, others as \xHH, long keys cut
+bool parse_uuid(std::string_view text, Uuid& uuid);
+
+} // namespace stepstore::store

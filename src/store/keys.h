@@ -1,0 +1,108 @@
+// The keys of the records in a target (docs/format.md): where a record lies is a function of what it is.
+//
+//   01                                             the target's header
+//   02 container                                   the container exists on this target; its newest snapshot
+//   03 container epoch                             a snapshot of the container
+//   10 container oid.hi oid.lo kind place          a live record: what `latest` sees
+//   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death` and that a
+//                                                  snapshot still needs
+//
+// place: nothing (attributes), the stored form of the dkey (key-value), chunk and end of the extent (array).
+#pragma once
+
+#include "store/types.h"
+
+#include <cstdint>
+
+namespace stepstore::store {
+
+enum class Space : std::uint8_t { header = 0x01, container = 0x02, snapshot = 0x03, live = 0x10, history = 0x11 };
+enum class Kind : std::uint8_t { attributes = 1, keyvalue = 2, array = 3 };
+
+// A key under construction, on the stack.
+class KeyBuffer {
+public:
+    static constexpr std::size_t capacity = 256;
+    KeyBuffer() = default;
+    explicit KeyBuffer(Space space) { add(static_cast<std::uint8_t>(space)); }
+
+    KeyBuffer& add(std::uint8_t byte)
+    {
+        bytes_[size_++] = static_cast<std::byte>(byte);
+        return *this;
+    }
+    KeyBuffer& add(std::uint32_t number)
+    {
+        store_big(bytes_.data() + size_, number);
+        size_ += 4;
+        return *this;
+    }
+    KeyBuffer& add(std::uint64_t number)
+    {
+        store_big(bytes_.data() + size_, number);
+        size_ += 8;
+        return *this;
+    }
+    KeyBuffer& add(Bytes bytes)
+    {
+        if (!bytes.empty()) std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
+        size_ += bytes.size();
+        return *this;
+    }
+    // Prefix-free and in the order of `bytes`: 00 becomes 00 ff, and 00 00 ends it.
+    KeyBuffer& add_escaped(Bytes bytes);
+    // The smallest key greater than every key that begins with this one; false when there is none.
+    bool make_successor();
+
+    void truncate(std::size_t size) { size_ = size; }
+    std::size_t size() const { return size_; }
+    Bytes view() const { return {bytes_.data(), size_}; }
+
+private:
+    std::array<std::byte, capacity> bytes_; // not initialised: only what was added is read
+    std::size_t size_ = 0;
+};
+
+KeyBuffer container_key(std::uint32_t container);
+KeyBuffer snapshot_key(std::uint32_t container, Epoch epoch);
+KeyBuffer container_prefix(Space space, std::uint32_t container);
+KeyBuffer object_prefix(Space space, std::uint32_t container, const ObjectId& oid);
+KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectId& oid, Kind kind);
+
+inline constexpr std::size_t object_prefix_size = 1 + 4 + 16;
+inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
+
+bool starts_with(Bytes key, Bytes prefix);
+bool equal(Bytes a, Bytes b);
+
+// The stored form of a dkey, at most 96 bytes: keys of up to 80 bytes as they are; of longer ones the first 80 bytes
+// and a digest of 128 bits, and the whole key is kept in the record.
+inline constexpr std::size_t max_short_key = 80;
+inline constexpr std::size_t max_stored_key = 96;
+inline constexpr std::size_t max_key_length = 64 << 10;
+struct StoredKey {
+    explicit StoredKey(Bytes key);
+    bool is_long() const { return size == max_stored_key; }
+    Bytes view() const { return {bytes.data(), size}; }
+    std::array<std::byte, max_stored_key> bytes;
+    std::size_t size;
+};
+
+// A record's key, taken apart.
+struct ParsedKey {
+    Space space{};
+    std::uint32_t container = 0;
+    ObjectId oid;
+    Kind kind{};
+    Bytes place;     // as stored; for history without the death, for key-values there still escaped
+    Epoch death = 0; // history only
+    // arrays
+    std::uint64_t chunk = 0;
+    std::uint64_t end = 0;
+};
+// False: no record's key. Only for keys of the spaces live and history.
+bool parse_key(Bytes key, ParsedKey& parsed);
+// Turns the place of a key-value in history back into the stored form. False: not one.
+bool unescape(Bytes place, KeyBuffer& stored);
+
+} // namespace stepstore::store

@@ -1,0 +1,252 @@
+// Key-value objects: put, get, remove.
+//
+// put: 1. checksums, and for a large value the append, before any lock. 2. One write transaction: the container is
+// there, the condition holds, the replaced record is retired, the new one written. 3. After the commit the replaced
+// extent is released. A death after the append leaves bytes that nothing refers to; one after the commit, bytes that
+// nothing refers to any more: check gives both back.
+#include "store/bulk.h"
+#include "store/object.h"
+#include "store/store.h"
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::uint64_t max_value = std::uint64_t{1} << 40;
+
+void require_key(const ObjectAccess& object, Bytes key)
+{
+    if (key.empty()) fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) + ": the key is empty");
+    if (key.size() > max_key_length) {
+        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ": a key of " +
+                              std::to_string(key.size()) + " bytes: at most 65,536 are possible");
+    }
+}
+
+// Of one key on its targets.
+struct Place {
+    Place(const ObjectAccess& object, Bytes key)
+        : stored(key), live(object.prefix(Space::live, Kind::keyvalue).add(stored.view())), key(key),
+          set(object.placement.group(object.placement.group_of(key)))
+    {
+    }
+    Bytes long_key() const { return stored.is_long() ? key : Bytes{}; }
+    // False when the record is of another key with the same digest.
+    bool is_of_key(const Record& record) const { return equal(record.long_key, long_key()); }
+
+    StoredKey stored;
+    KeyBuffer live;
+    Bytes key;
+    ReplicaSet set;
+};
+
+enum class Presence { absent, present, damaged };
+
+// The live record of a key, on one target.
+Presence find_live(const ObjectAccess& object, const Place& place, ReadTransaction& transaction, Bytes& value,
+                   Record& record)
+{
+    if (!transaction.get(place.live.view(), value)) return Presence::absent;
+    if (parse_record(place.live.view(), value, record) != nullptr) return Presence::damaged;
+    if (!place.is_of_key(record)) {
+        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+                              ": another key has the same first 80 bytes and the same digest of 128 bits: "
+                              "change the key, or shorten it to 80 bytes");
+    }
+    return Presence::present;
+}
+
+void require_condition(const ObjectAccess& object, const Place& place, Condition condition, Presence presence)
+{
+    if (condition == Condition::must_not_exist && presence != Presence::absent) {
+        fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+                            ": it exists, and the update was conditional on that it does not");
+    }
+    if (condition == Condition::must_exist && presence == Presence::absent) {
+        fail(DER_NONEXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+                               ": it does not exist, and the update was conditional on that it does");
+    }
+}
+
+// Finds the record of a key as it is at `epoch`. False: there is none.
+bool find_at(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction, Epoch epoch,
+             Record& record)
+{
+    object.require_epoch(transaction, target, epoch);
+    Bytes value;
+    switch (find_live(object, place, transaction, value, record)) {
+    case Presence::damaged:
+        object.damaged(target, "key " + quoted(place.key), parse_record(place.live.view(), value, record));
+    case Presence::present:
+        if (record.birth <= epoch) return true;
+        break;
+    case Presence::absent:
+        if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
+            object.damaged(target, "beside the place of key " + quoted(place.key) + ", which is not there", reason);
+        }
+    }
+    if (epoch == latest) return false;
+    KeyBuffer versions = object.prefix(Space::history, Kind::keyvalue);
+    versions.add_escaped(place.stored.view());
+    KeyBuffer first = versions;
+    first.add(epoch + 1);
+    Entry entry;
+    if (!transaction.seek(first.view(), entry) || !starts_with(entry.key, versions.view())) return false;
+    if (const char* reason = parse_record(entry.key, entry.value, record)) {
+        object.damaged(target, "key " + quoted(place.key) + " at epoch " + std::to_string(epoch), reason);
+    }
+    return record.birth <= epoch && place.is_of_key(record);
+}
+
+// Reads a value. `room` is told its size and returns where it goes, or false when it is not wanted.
+std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_write, Bytes key, Epoch epoch,
+                                        FunctionRef<bool(std::uint64_t, MutableBytes&)> room)
+{
+    const Place place(object, key);
+    return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
+        std::optional<std::uint64_t> size;
+        MutableBytes into;
+        const auto find = [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
+            Record record;
+            size.reset();
+            into = {};
+            if (!find_at(object, place, index, transaction, epoch, record)) return;
+            size = record.length;
+            if (!room(record.length, into)) {
+                into = {};
+                return;
+            }
+            if (record.type == RecordType::bulk) {
+                reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
+                return;
+            }
+            if (!payload_intact(record)) {
+                object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
+            }
+            if (!record.payload.empty()) std::memcpy(into.data(), record.payload.data(), record.payload.size());
+        };
+        read_with_bulk(object.target(index), may_write, find, [&](std::size_t) {
+            object.damaged(index, "key " + quoted(key), "the checksum of the value's bulk extent does not match");
+        });
+        object.target(index).count({0, 1, 0, into.size()});
+        return size;
+    });
+}
+
+} // namespace
+
+void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition)
+{
+    pool_->require_write("kv_put");
+    const ObjectAccess object(*pool_, id_, oid);
+    require_key(object, key);
+    if (value.size() > max_value) {
+        fail(DER_REC2BIG, object.where(0) + ": a value of " + std::to_string(value.size()) +
+                              " bytes: at most 1 TiB is possible; use an array object");
+    }
+    const Place place(object, key);
+    NewRecord record;
+    record.length = value.size();
+    record.long_key = place.long_key();
+    std::vector<std::byte> sums;
+    std::array<Appended, max_replicas> appended;
+    if (value.size() >= bulk_threshold) {
+        record.type = RecordType::bulk;
+        record.block_shift = block_shift_for(value.size());
+        append_block_sums({&value, 1}, record.block_shift, sums);
+        record.sums = sums;
+        const std::vector<Bytes> pieces{value};
+        for (unsigned copy = 0; copy < place.set.count; ++copy)
+            appended[copy] = Appended(object.target(place.set.targets[copy]), pieces);
+    } else {
+        record.payload_sum = checksum_of({&value, 1});
+        record.pieces = {&value, 1};
+    }
+    std::array<std::vector<ExtentRef>, max_replicas> released;
+    object.write(place.set, [&](std::span<WriteTransaction* const> transactions) {
+        record.birth = object.backend.next_epoch();
+        for (unsigned copy = 0; copy < place.set.count; ++copy) {
+            WriteTransaction& transaction = *transactions[copy];
+            released[copy].clear();
+            const ContainerState state = object.state(transaction, place.set.targets[copy]);
+            Bytes old_value;
+            Record old;
+            const Presence presence = find_live(object, place, transaction, old_value, old);
+            // The first copy commits last: when this body runs again, only there nothing has happened yet.
+            if (copy == 0) require_condition(object, place, condition, presence);
+            if (presence == Presence::present) {
+                retire(transaction, object.container, state, place.live.view(), old_value, old, record.birth,
+                       released[copy]);
+            }
+            record.extent = appended[copy].extent();
+            record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
+        }
+    });
+    for (unsigned copy = 0; copy < place.set.count; ++copy) {
+        Target& target = object.target(place.set.targets[copy]);
+        appended[copy].keep();
+        release_all(target, released[copy]);
+        target.count({1, 0, value.size(), 0});
+    }
+}
+
+std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    require_key(object, key);
+    return read_value(object, pool_->access == Access::read_write, key, epoch,
+                      [&](std::uint64_t size, MutableBytes& room) {
+                          if (size > into.size()) return false;
+                          room = into.first(size);
+                          return true;
+                      });
+}
+
+std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, Bytes key, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    require_key(object, key);
+    std::vector<std::byte> value;
+    const auto size = read_value(object, pool_->access == Access::read_write, key, epoch,
+                                 [&](std::uint64_t length, MutableBytes& room) {
+                                     value.resize(length);
+                                     room = value;
+                                     return true;
+                                 });
+    if (!size) return std::nullopt;
+    return value;
+}
+
+bool Container::kv_remove(const ObjectId& oid, Bytes key)
+{
+    pool_->require_write("kv_remove");
+    const ObjectAccess object(*pool_, id_, oid);
+    require_key(object, key);
+    const Place place(object, key);
+    bool removed = false;
+    std::array<std::vector<ExtentRef>, max_replicas> released;
+    object.write(place.set, [&](std::span<WriteTransaction* const> transactions) {
+        const Epoch epoch = object.backend.next_epoch();
+        for (unsigned copy = 0; copy < place.set.count; ++copy) {
+            WriteTransaction& transaction = *transactions[copy];
+            released[copy].clear();
+            const ContainerState state = object.state(transaction, place.set.targets[copy]);
+            Bytes value;
+            Record old;
+            const Presence presence = find_live(object, place, transaction, value, old);
+            if (copy == 0) removed = presence != Presence::absent;
+            if (presence == Presence::present) {
+                retire(transaction, object.container, state, place.live.view(), value, old, epoch, released[copy]);
+            }
+            if (presence != Presence::absent) transaction.erase(place.live.view());
+        }
+    });
+    for (unsigned copy = 0; copy < place.set.count; ++copy) {
+        Target& target = object.target(place.set.targets[copy]);
+        release_all(target, released[copy]);
+        target.count({1, 0, 0, 0});
+    }
+    return removed;
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,136 @@
+#include "store/object.h"
+
+namespace stepstore::store {
+
+void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state)
+{
+    std::byte body[8];
+    store_little(body, state.newest_snapshot);
+    put_sealed(target, container_key(container).view(), body);
+}
+
+ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid)
+    : path(pool.core->path()), backend(pool.core->backend()), container(static_cast<std::uint32_t>(container)),
+      oid(oid), placement(container, oid, backend.targets())
+{
+}
+
+ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target) const
+{
+    const KeyBuffer key = container_key(container);
+    Bytes value;
+    if (!transaction.get(key.view(), value)) {
+        fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
+    }
+    Bytes body;
+    if (!unseal(key.view(), value, body) || body.size() != 8) {
+        fail(DER_CSUM, where(target) + ": the container's record on this target is damaged: run a check of the pool");
+    }
+    return {load_little<std::uint64_t>(body.data())};
+}
+
+void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const
+{
+    state(transaction, target);
+    if (epoch == latest) return;
+    Bytes value;
+    if (!transaction.get(snapshot_key(container, epoch).view(), value)) {
+        fail(DER_NONEXIST, "pool " + path + ": there is no snapshot at epoch " + std::to_string(epoch) +
+                               " of this container: list its snapshots");
+    }
+}
+
+std::string ObjectAccess::where(unsigned target) const
+{
+    std::string name = "container " + std::to_string(container);
+    try { // only for messages: the id where the name cannot be read
+        backend.meta().read([&](ReadTransaction& meta) {
+            const ContainerRecord record = read_container(meta, path, container);
+            name = "container " + (record.label.empty() ? text(record.uuid) : record.label);
+        });
+    } catch (const Error&) {
+    }
+    return "pool " + path + ", target " + std::to_string(target) + ", " + name + ", object " + text(oid);
+}
+
+void ObjectAccess::damaged(unsigned target, const std::string& what, const char* reason) const
+{
+    fail(DER_CSUM,
+         where(target) + ", " + what + ": " + reason +
+             ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write this "
+             "anew or remove it");
+}
+
+bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,
+            Epoch death)
+{
+    if (state.newest_snapshot < birth) return false;
+    if (state.newest_snapshot < death) return true;
+    const KeyBuffer first = snapshot_key(container, birth);
+    Entry entry;
+    return transaction.seek(first.view(), entry) &&
+           starts_with(entry.key, container_prefix(Space::snapshot, container).view()) &&
+           load_big<std::uint64_t>(entry.key.data() + 5) < death;
+}
+
+KeyBuffer history_key(Bytes live_key, Epoch death)
+{
+    KeyBuffer key(Space::history);
+    key.add(live_key.subspan(1, kind_prefix_size - 1));
+    const Bytes place = live_key.subspan(kind_prefix_size);
+    if (static_cast<Kind>(live_key[object_prefix_size]) == Kind::keyvalue)
+        key.add_escaped(place);
+    else
+        key.add(place);
+    return key.add(death);
+}
+
+void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
+            Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released)
+{
+    if (!needed(transaction, container, state, record.birth, death)) {
+        if (record.type == RecordType::bulk) released.push_back(record.extent);
+        return;
+    }
+    static thread_local std::vector<std::byte> copy;
+    copy.assign(value.begin(), value.end());
+    const KeyBuffer key = history_key(live_key, death);
+    rekey(key.view(), copy);
+    transaction.put(key.view(), copy);
+}
+
+const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
+{
+    const auto wrong = [](const Entry& entry) -> const char* {
+        const auto space = static_cast<Space>(entry.key[0]);
+        if (space == Space::header || space == Space::container || space == Space::snapshot) return nullptr;
+        Record record;
+        return parse_record(entry.key, entry.value, record);
+    };
+    Entry entry;
+    if (transaction.seek(key, entry)) {
+        if (const char* reason = wrong(entry)) return reason;
+    }
+    return transaction.seek_last(key, entry) ? wrong(entry) : nullptr;
+}
+
+Appended::~Appended()
+{
+    if (target_ == nullptr) return;
+    try {
+        target_->release(extent_);
+    } catch (const Error&) { // nothing refers to it: check finds it and gives it back
+    }
+}
+
+void release_all(Target& target, const std::vector<ExtentRef>& extents)
+{
+    for (const ExtentRef& extent : extents) {
+        try {
+            target.release(extent);
+        } catch (const Error&) { // the update is done; check finds what could not be given back
+        }
+    }
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,113 @@
+// What the operations on key-value and array objects share: one object of one container, its targets, the container's
+// state on a target, and the passage of a replaced record into history or out of the store.
+//
+// Versions. A live record is what `latest` sees: born at the epoch in its header, not dead yet. An update that
+// replaces it at epoch e asks whether a snapshot s with birth <= s < e exists. If so the record moves to history, with
+// e in its key as the epoch of its death; if not it is gone, and its extent is released after the commit. So the store
+// at a snapshot s is: live records with birth <= s, and history with birth <= s < death. Nothing else is ever needed,
+// no key has two records for the same s, and what overwrites leave behind does not slow down `latest`.
+#pragma once
+
+#include "store/failure.h"
+#include "store/keys.h"
+#include "store/placement.h"
+#include "store/pool_core.h"
+#include "store/record.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepstore::store {
+
+// On each target, for each container: it exists, and the epoch of its newest snapshot (0: none).
+struct ContainerState {
+    Epoch newest_snapshot = 0;
+};
+void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
+
+class ObjectAccess {
+public:
+    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid);
+
+    Target& target(unsigned index) const { return backend.target(index); }
+    KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
+
+    // DER_NONEXIST when the container was destroyed.
+    ContainerState state(ReadTransaction& transaction, unsigned target) const;
+    // As state(), and DER_NONEXIST when `epoch` is neither `latest` nor a snapshot.
+    void require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const;
+    // Runs `body` with a write transaction on each target of the set; the first one commits last.
+    void write(const ReplicaSet& set, FunctionRef<void(std::span<WriteTransaction* const>)> body) const
+    {
+        write_nested(backend, std::span(set.targets).first(set.count), body);
+    }
+
+    std::string where(unsigned target) const; // pool, target, container, object
+    [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
+
+    const std::string& path;
+    Backend& backend;
+    const std::uint32_t container;
+    const ObjectId oid;
+    const Placement placement;
+};
+
+// Does a snapshot s with birth <= s < death exist?
+bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,
+            Epoch death);
+// The key in history of the record that has this live key.
+KeyBuffer history_key(Bytes live_key, Epoch death);
+// Takes a record out of the view `latest`: into history when it is needed, else its extent into `released`. The
+// caller then erases or overwrites the live key. `record` and `value` are views and not valid afterwards.
+void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
+            Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
+
+// On a miss: a record next to the place of `key` whose header fails its checksum, which may be the one looked for
+// under a key that was damaged. Returns what is wrong with it, or nullptr.
+const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
+
+// An appended extent that is given back unless a committed transaction refers to it.
+class Appended {
+public:
+    Appended() = default;
+    Appended(Target& target, const std::vector<Bytes>& pieces) : target_(&target), extent_(target.append(pieces)) {}
+    Appended(Appended&& other) noexcept : target_(other.target_), extent_(other.extent_) { other.target_ = nullptr; }
+    Appended& operator=(Appended&& other) noexcept
+    {
+        std::swap(target_, other.target_);
+        std::swap(extent_, other.extent_);
+        return *this;
+    }
+    ~Appended();
+    const ExtentRef& extent() const { return extent_; }
+    void keep() { target_ = nullptr; }
+
+private:
+    Target* target_ = nullptr;
+    ExtentRef extent_;
+};
+
+// Gives extents back that committed transactions no longer refer to.
+void release_all(Target& target, const std::vector<ExtentRef>& extents);
+
+inline bool is_damage(const Error& error)
+{
+    return error.code() == -DER_CSUM;
+}
+
+// Reads from the first copy that is not damaged. `read` is called with a target.
+template <class Read>
+auto from_copies(const ReplicaSet& set, Read read)
+{
+    for (unsigned copy = 0; copy + 1 < set.count; ++copy) {
+        try {
+            return read(set.targets[copy]);
+        } catch (const Error& error) {
+            if (!is_damage(error)) throw;
+        }
+    }
+    return read(set.targets[set.count - 1]);
+}
+
+} // namespace stepstore::store

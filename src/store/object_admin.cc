@@ -1,0 +1,238 @@
+// What holds for objects of either kind: array attributes, the last update, punching, enumeration.
+#include "store/object.h"
+#include "store/store.h"
+
+#include <algorithm>
+#include <set>
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::size_t batch = 1000; // records taken out per transaction
+
+bool visible(const ParsedKey& parsed, const Record& record, Epoch epoch)
+{
+    return record.birth <= epoch && (parsed.space == Space::live || epoch < parsed.death);
+}
+
+// Calls `each` with the records of one object on one target that are visible at the epoch, until it returns false.
+void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
+                      FunctionRef<bool(const ParsedKey&, const Record&)> each)
+{
+    for (const Space space : {Space::live, Space::history}) {
+        if (space == Space::history && epoch == latest) return;
+        const KeyBuffer prefix = object_prefix(space, object.container, object.oid);
+        Entry entry;
+        for (bool more = transaction.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = transaction.next(entry)) {
+            ParsedKey parsed;
+            Record record;
+            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                              : "the record's key is malformed";
+            if (reason != nullptr) object.damaged(target, "record " + quoted(entry.key.subspan(prefix.size())), reason);
+            if (visible(parsed, record, epoch) && !each(parsed, record)) return;
+        }
+    }
+}
+
+// Retires up to `batch` records born by `epoch`, from `from` on. True when there are no more.
+bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
+                 std::vector<std::byte>& from, std::vector<ExtentRef>& released)
+{
+    const ContainerState state = object.state(transaction, target);
+    const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
+    std::vector<std::vector<std::byte>> keys;
+    Entry entry;
+    bool more = transaction.seek(from, entry) && starts_with(entry.key, prefix.view());
+    for (; more && keys.size() < batch; more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
+        keys.emplace_back(entry.key.begin(), entry.key.end());
+    if (more) from.assign(entry.key.begin(), entry.key.end());
+    for (const auto& key : keys) {
+        Bytes value;
+        Record record;
+        if (!transaction.get(key, value)) continue;
+        // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
+        if (parse_record(key, value, record) == nullptr) {
+            if (record.birth > epoch) continue; // written after the punch began
+            retire(transaction, object.container, state, key, value, record, epoch, released);
+        }
+        transaction.erase(key);
+    }
+    return !more;
+}
+
+// The next object of the container on this target at or behind `from`. False: none.
+bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from, ObjectId& oid)
+{
+    const KeyBuffer prefix = container_prefix(space, container);
+    Entry entry;
+    if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
+        entry.key.size() < object_prefix_size) {
+        return false;
+    }
+    oid = {load_big<std::uint64_t>(entry.key.data() + 5), load_big<std::uint64_t>(entry.key.data() + 13)};
+    from = object_prefix(space, container, oid);
+    from.make_successor();
+    return true;
+}
+
+} // namespace
+
+void Container::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
+{
+    pool_->require_write("array_create");
+    const ObjectAccess object(*pool_, id_, oid);
+    if (attributes.cell_size == 0 || attributes.chunk_size == 0) {
+        fail(DER_INVAL, "pool " + object.path + ", array " + text(oid) + ": a cell size of " +
+                            std::to_string(attributes.cell_size) + " bytes and a chunk size of " +
+                            std::to_string(attributes.chunk_size) + " cells: both must be at least 1");
+    }
+    std::byte payload[16];
+    store_little(payload, attributes.cell_size);
+    store_little(payload + 8, attributes.chunk_size);
+    const Bytes piece(payload);
+    NewRecord record;
+    record.length = sizeof payload;
+    record.pieces = {&piece, 1};
+    record.payload_sum = checksum_of(record.pieces);
+    const ReplicaSet set = object.placement.group(0);
+    object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+        record.birth = object.backend.next_epoch();
+        const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            object.state(*transactions[copy], set.targets[copy]);
+            Bytes value;
+            Record old;
+            if (copy == 0 && transactions[copy]->get(key.view(), value) &&
+                parse_record(key.view(), value, old) == nullptr) {
+                fail(DER_EXIST, "pool " + object.path + ": array " + text(oid) +
+                                    " has attributes already: open it, or destroy it first");
+            }
+            record.encode(key.view(), transactions[copy]->reserve(key.view(), record.stored_size()));
+        }
+    });
+    for (unsigned copy = 0; copy < set.count; ++copy)
+        object.target(set.targets[copy]).count({1, 0, sizeof payload, 0});
+}
+
+std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    return from_copies(object.placement.group(0), [&](unsigned index) -> std::optional<ArrayAttributes> {
+        std::optional<ArrayAttributes> found;
+        object.target(index).read([&](ReadTransaction& transaction) {
+            object.require_epoch(transaction, index, epoch);
+            KeyBuffer key = object.prefix(Space::live, Kind::attributes);
+            Entry entry;
+            Bytes value;
+            Record record;
+            const char* reason = nullptr;
+            bool there = transaction.get(key.view(), value);
+            if (there) reason = parse_record(key.view(), value, record);
+            if (!there) reason = damaged_neighbour(transaction, key.view());
+            if (reason == nullptr && epoch != latest && (!there || record.birth > epoch)) {
+                const KeyBuffer prefix = object.prefix(Space::history, Kind::attributes);
+                key = prefix;
+                key.add(epoch + 1);
+                there = transaction.seek(key.view(), entry) && starts_with(entry.key, prefix.view());
+                if (there) reason = parse_record(entry.key, entry.value, record);
+                there = there && (reason != nullptr || record.birth <= epoch);
+            }
+            if (reason == nullptr && there && (record.length != 16 || !payload_intact(record))) {
+                reason = "the checksum of the attributes does not match";
+            }
+            if (reason != nullptr) object.damaged(index, "the array's attributes", reason);
+            if (!there) return;
+            found = ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
+                                    load_little<std::uint64_t>(record.payload.data() + 8)};
+        });
+        object.target(index).count({0, 1, 0, found ? 16U : 0U});
+        return found;
+    });
+}
+
+Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
+{
+    const ObjectAccess object(*pool_, id_, oid);
+    Epoch newest = 0;
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        newest = std::max(newest, from_copies(object.placement.group(group), [&](unsigned index) {
+                              Epoch here = 0;
+                              object.target(index).read([&](ReadTransaction& transaction) {
+                                  object.require_epoch(transaction, index, epoch);
+                                  for_each_visible(object, index, transaction, epoch,
+                                                   [&](const ParsedKey&, const Record& record) {
+                                                       here = std::max(here, record.birth);
+                                                       return true;
+                                                   });
+                              });
+                              return here;
+                          }));
+    }
+    return newest;
+}
+
+void Container::punch(const ObjectId& oid)
+{
+    pool_->require_write("punch");
+    const ObjectAccess object(*pool_, id_, oid);
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        const ReplicaSet set = object.placement.group(group);
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            Target& target = object.target(set.targets[copy]);
+            const KeyBuffer prefix = object_prefix(Space::live, object.container, oid);
+            std::vector<std::byte> from(prefix.view().begin(), prefix.view().end());
+            Epoch epoch = 0; // one for all batches: what is written after the first one stays
+            for (bool done = false; !done;) {
+                std::vector<ExtentRef> released;
+                std::vector<std::byte> next;
+                target.write([&](WriteTransaction& transaction) {
+                    released.clear();
+                    next = from;
+                    if (epoch == 0) epoch = object.backend.next_epoch();
+                    done = punch_batch(object, set.targets[copy], transaction, epoch, next, released);
+                });
+                from = next;
+                release_all(target, released);
+            }
+            target.count({1, 0, 0, 0});
+        }
+    }
+}
+
+std::vector<ObjectId> Container::objects(Epoch epoch)
+{
+    std::set<ObjectId> found;
+    Backend& backend = pool_->core->backend();
+    const auto container = static_cast<std::uint32_t>(id_);
+    backend.meta().read([&](ReadTransaction& meta) { read_container(meta, pool_->core->path(), id_); });
+    for (unsigned index = 0; index < backend.targets(); ++index) {
+        std::vector<ObjectId> here;
+        backend.target(index).read([&](ReadTransaction& transaction) {
+            here.clear();
+            for (const Space space : {Space::live, Space::history}) {
+                if (space == Space::history && epoch == latest) break;
+                KeyBuffer from = container_prefix(space, container);
+                for (ObjectId oid; next_object(transaction, space, container, from, oid);)
+                    here.push_back(oid);
+            }
+            if (epoch == latest) return;
+            std::erase_if(here, [&](const ObjectId& oid) {
+                if (found.contains(oid)) return true;
+                const ObjectAccess object(*pool_, id_, oid);
+                object.require_epoch(transaction, index, epoch);
+                bool any = false;
+                for_each_visible(object, index, transaction, epoch, [&](const ParsedKey&, const Record&) {
+                    any = true;
+                    return false;
+                });
+                return !any;
+            });
+        });
+        found.insert(here.begin(), here.end());
+    }
+    return {found.begin(), found.end()};
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,102 @@
+#include "store/store.h"
+
+#include "store/failure.h"
+#include "store/pool_core.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+namespace stepstore::store {
+
+Pool::Pool(std::shared_ptr<PoolImpl> impl) : impl_(std::move(impl))
+{
+}
+Pool::~Pool() = default;
+
+std::shared_ptr<Pool> Pool::create(const std::string& path, const PoolOptions& options)
+{
+    return std::make_shared<Pool>(std::make_shared<PoolImpl>(PoolCore::create(path, options), Access::read_write));
+}
+
+std::shared_ptr<Pool> Pool::open(const std::string& path, Access access)
+{
+    return std::make_shared<Pool>(std::make_shared<PoolImpl>(PoolCore::acquire(path, access), access));
+}
+
+void Pool::destroy(const std::string& path, bool force)
+{
+    PoolCore::destroy(path, force);
+}
+
+std::vector<std::string> Pool::list(const std::string& root)
+{
+    constexpr int deepest = 4; // levels of plain directories that may lie above a pool
+    std::vector<std::string> found;
+    std::error_code error;
+    if (!std::filesystem::is_directory(root, error)) {
+        fail(DER_NONEXIST, "there is no directory " + root + " to look for pools in");
+    }
+    const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
+                                                                            int depth) {
+        const bool pool =
+            std::ranges::any_of(backends(), [&](const BackendFactory& one) { return one.present(at.string()); });
+        if (pool) {
+            found.push_back(at.string());
+            return;
+        }
+        if (depth == deepest) return;
+        std::error_code unreadable; // a directory that we may not read holds no pool that we could open
+        for (std::filesystem::directory_iterator entry(at, unreadable), end; !unreadable && entry != end;
+             entry.increment(unreadable)) {
+            if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable)) look(entry->path(), depth + 1);
+        }
+    };
+    look(root, 0);
+    std::ranges::sort(found);
+    return found;
+}
+
+PoolInfo Pool::query()
+{
+    Backend& backend = impl_->core->backend();
+    const PoolHeader& header = impl_->core->header();
+    PoolInfo info;
+    info.uuid = header.uuid;
+    info.label = header.label;
+    info.path = impl_->core->path();
+    info.backend = impl_->core->backend_name();
+    info.format_version = header.version;
+    info.durability = header.durability;
+    for (unsigned index = 0; index < backend.targets(); ++index) {
+        Target& target = backend.target(index);
+        const auto usage = target.usage();
+        info.targets.push_back({usage.index, usage.bulk, target.counters()});
+    }
+    const auto space = backend.space();
+    info.space_total = space.total;
+    info.space_free = space.free;
+    info.containers = containers().size();
+    return info;
+}
+
+void Pool::sync()
+{
+    Backend& backend = impl_->core->backend();
+    // Targets first: what meta refers to is then there.
+    for (unsigned index = 0; index < backend.targets(); ++index)
+        backend.target(index).sync();
+    backend.meta().sync();
+}
+
+Access Pool::access() const
+{
+    return impl_->access;
+}
+
+const std::string& Pool::path() const
+{
+    return impl_->core->path();
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,122 @@
+// One pool as this process has it open: what Pool, Container and check share.
+#pragma once
+
+#include "base/function_ref.h"
+#include "store/backend.h"
+#include "store/sealed.h"
+#include "store/store.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stepstore::store {
+
+inline constexpr std::uint32_t format_version = 1;
+
+// ---- keys of the target meta()
+enum class MetaSpace : std::uint8_t {
+    header = 0x01,
+    container = 0x02,  // container
+    snapshot = 0x03,   // container epoch
+    oids = 0x04,       // container: the next object number
+    destroying = 0x05, // container: marked, records not all gone yet
+    uuid = 0x06,       // uuid -> container
+    label = 0x07,      // label -> container
+    next = 0x08,       // the next container id
+};
+inline KeyBuffer meta_key(MetaSpace space)
+{
+    return KeyBuffer(static_cast<Space>(space));
+}
+
+struct PoolHeader {
+    std::uint32_t version = format_version;
+    Durability durability = Durability::process;
+    Uuid uuid{};
+    std::string label;
+    std::uint64_t targets = 0;
+    Epoch created = 0;
+};
+// The header of the pool, read from meta(). False: there is none. DER_CSUM, DER_DF_INCOMPT, DER_DF_INVAL.
+bool read_pool_header(ReadTransaction& meta, const std::string& path, PoolHeader& header);
+// Throws when a target's header is missing, damaged, or of another pool or place.
+void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index);
+// Makes the records that a new pool begins with; leaves them where there are some. What is there in the end.
+PoolHeader format_pool(Backend& backend, const PoolOptions& options);
+
+// Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first).
+inline constexpr unsigned meta_target = UINT32_MAX;
+void write_nested(Backend& backend, std::span<const unsigned> targets,
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body);
+
+class PoolCore {
+public:
+    PoolCore(std::string path, const BackendFactory& factory, std::unique_ptr<Backend> backend, PoolHeader header);
+    PoolCore(const PoolCore&) = delete;
+    PoolCore& operator=(const PoolCore&) = delete;
+
+    // The pool at this path, opened or shared.
+    static std::shared_ptr<PoolCore> acquire(const std::string& path, Access access);
+    static std::shared_ptr<PoolCore> create(const std::string& path, const PoolOptions& options);
+    static void destroy(const std::string& path, bool force);
+
+    Backend& backend() { return *backend_; } // in a forked child too: it opens its own at the first use
+    const std::string& path() const { return path_; }
+    const std::string& backend_name() const { return backend_name_; }
+    const PoolHeader& header() const { return header_; }
+
+    // All targets at once, meta first. For what concerns a container on every target.
+    void write_all(FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body);
+
+    void container_opened(std::uint64_t id);
+    void container_closed(std::uint64_t id) noexcept;
+    bool container_open(std::uint64_t id);
+
+private:
+    std::string path_;
+    std::string backend_name_;
+    PoolHeader header_;
+    std::unique_ptr<Backend> backend_;
+    std::mutex guard_; // guards open_containers_
+    std::map<std::uint64_t, unsigned> open_containers_;
+};
+
+// What a Pool or Container holds: the shared pool, and what this opener may do.
+class PoolImpl {
+public:
+    PoolImpl(std::shared_ptr<PoolCore> core, Access access) : core(std::move(core)), access(access) {}
+    void require_write(const char* what) const; // DER_NO_PERM
+    const std::shared_ptr<PoolCore> core;
+    const Access access;
+};
+
+// ---- containers (containers.cc)
+struct ContainerRecord {
+    Uuid uuid{};
+    std::string label;
+    Epoch created = 0;
+    std::vector<std::byte> properties;
+};
+// DER_NONEXIST when it is gone.
+ContainerRecord read_container(ReadTransaction& meta, const std::string& path, std::uint64_t id);
+bool decode_container(Bytes body, ContainerRecord& record);
+// 0: none of that name.
+std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std::string_view label_or_uuid);
+// Finishes what a crash, or nothing, left of the destruction of containers and snapshots.
+void finish_destructions(PoolCore& core);
+// Deletes the container's records on every target, in batches, and then its mark in meta.
+void erase_container_records(PoolCore& core, std::uint32_t id);
+// Completes the removal of a snapshot that is marked in meta.
+void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoch);
+
+struct SnapshotRecord {
+    bool removing = false;
+    std::string name;
+};
+bool decode_snapshot(Bytes body, SnapshotRecord& record);
+
+} // namespace stepstore::store

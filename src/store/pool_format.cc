@@ -1,0 +1,159 @@
+// The records a pool begins with, and transactions over several targets.
+#include "base/checksum.h"
+#include "store/failure.h"
+#include "store/pool_core.h"
+
+#include <filesystem>
+#include <random>
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::string_view magic = "STEPSTORE";
+
+Uuid random_uuid()
+{
+    std::random_device device;
+    Uuid uuid;
+    for (auto& byte : uuid)
+        byte = static_cast<std::uint8_t>(device());
+    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);
+    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+    return uuid;
+}
+
+Bytes as_bytes(const Uuid& uuid)
+{
+    return std::as_bytes(std::span(uuid));
+}
+
+void put_pool_header(WriteTransaction& meta, const PoolHeader& header)
+{
+    BodyWriter body;
+    body.bytes(stepstore::as_bytes(magic)).number(header.version).bytes(as_bytes(header.uuid));
+    body.number(static_cast<std::uint64_t>(header.durability)).number(header.targets).number(header.created);
+    body.bytes(stepstore::as_bytes(header.label));
+    put_sealed(meta, meta_key(MetaSpace::header).view(), body.view());
+}
+
+void put_target_header(WriteTransaction& target, const PoolHeader& header, std::uint64_t index)
+{
+    BodyWriter body;
+    body.bytes(stepstore::as_bytes(magic)).number(header.version).bytes(as_bytes(header.uuid)).number(index);
+    put_sealed(target, KeyBuffer(Space::header).view(), body.view());
+}
+
+// Magic and version come first in every format, so that an older program can tell a newer one from damage.
+void require_version(BodyReader& reader, const std::string& where, std::uint32_t& version)
+{
+    if (as_text(reader.bytes()) != magic) {
+        fail(DER_DF_INVAL,
+             where + ": its header does not begin with the magic of Stepstore: this is not a pool of ours");
+    }
+    version = static_cast<std::uint32_t>(reader.number());
+    if (version > format_version) {
+        fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) +
+                                 ", and this program knows up to " + std::to_string(format_version) +
+                                 ": use the newer Stepstore that made it");
+    }
+}
+
+void nest(Backend& backend, std::span<const unsigned> targets, std::span<WriteTransaction*> open, std::size_t depth,
+          FunctionRef<void(std::span<WriteTransaction* const>)> body)
+{
+    if (depth == targets.size()) {
+        body(open);
+        return;
+    }
+    Target& target = targets[depth] == meta_target ? backend.meta() : backend.target(targets[depth]);
+    target.write([&](WriteTransaction& transaction) {
+        open[depth] = &transaction;
+        nest(backend, targets, open, depth + 1, body);
+    });
+}
+
+} // namespace
+
+bool read_pool_header(ReadTransaction& meta, const std::string& path, PoolHeader& header)
+{
+    const KeyBuffer key = meta_key(MetaSpace::header);
+    const std::string where = "pool " + path;
+    Bytes body;
+    if (!get_sealed(meta, key.view(), body, where + ", metadata")) return false;
+    BodyReader reader(body);
+    require_version(reader, where, header.version);
+    const Bytes uuid = reader.bytes();
+    const auto durability = reader.number();
+    header.targets = reader.number();
+    header.created = reader.number();
+    header.label = as_text(reader.bytes());
+    if (!reader.complete() || uuid.size() != header.uuid.size() || durability > 1) {
+        fail(DER_DF_INVAL, where + ": its header is incomplete");
+    }
+    std::memcpy(header.uuid.data(), uuid.data(), uuid.size());
+    header.durability = static_cast<Durability>(durability);
+    return true;
+}
+
+void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index)
+{
+    const std::string where = "pool " + path + ", target " + std::to_string(index);
+    Bytes body;
+    if (!get_sealed(target, KeyBuffer(Space::header).view(), body, where)) {
+        fail(DER_DF_INVAL, where + " has no header: its files are missing or were emptied; put them back from a copy");
+    }
+    BodyReader reader(body);
+    std::uint32_t version = 0;
+    require_version(reader, where, version);
+    const Bytes uuid = reader.bytes();
+    const auto place = reader.number();
+    if (!reader.complete() || !equal(uuid, as_bytes(pool)) || place != index) {
+        fail(DER_DF_INVAL, where + " holds target " + std::to_string(place) +
+                               " of another place or pool: "
+                               "the pool's files were mixed up; put them back where they belong");
+    }
+}
+
+PoolHeader format_pool(Backend& backend, const PoolOptions& options)
+{
+    PoolHeader header;
+    header.durability = options.durability;
+    header.label = options.label;
+    if (header.label.empty()) {
+        auto path = std::filesystem::path(backend.path());
+        header.label = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    }
+    header.targets = backend.targets();
+    header.uuid = random_uuid();
+    // Meta is written last: a pool whose header is there is whole. A pool without one is finished by its next opener,
+    // so a second run of this may find the targets done and does them again.
+    PoolHeader result;
+    std::vector<unsigned> all{meta_target};
+    for (unsigned index = 0; index < backend.targets(); ++index)
+        all.push_back(index);
+    write_nested(backend, all, [&](std::span<WriteTransaction* const> transactions) {
+        if (read_pool_header(*transactions[0], backend.path(), result)) return;
+        header.created = backend.next_epoch();
+        for (unsigned index = 0; index < backend.targets(); ++index)
+            put_target_header(*transactions[index + 1], header, index);
+        put_pool_header(*transactions[0], header);
+        result = header;
+    });
+    return result;
+}
+
+void write_nested(Backend& backend, std::span<const unsigned> targets,
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body)
+{
+    constexpr std::size_t few = 4;
+    if (targets.size() <= few) {
+        std::array<WriteTransaction*, few> open{};
+        nest(backend, targets, std::span(open).first(targets.size()), 0, body);
+        return;
+    }
+    std::vector<WriteTransaction*> open(targets.size());
+    nest(backend, targets, open, 0, body);
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,83 @@
+// The value of a record (docs/format.md): a header, the whole key where it is a long one, and the payload or where it
+// lies.
+//
+//   0   8  checksum of: the record's key, bytes 8..40, the checksum of what follows up to an inline payload
+//   8   1  type: 1 inline, 2 bulk, 3 end marker
+//   9   1  bulk: log2 of the block size
+//   10  2  zero
+//   12  4  length of the long key, 0 where the record's key says it all
+//   16  8  length of the payload
+//   24  8  the epoch of the update that wrote it
+//   32  8  inline: checksum of the payload; else zero
+//   40     long key, then
+//          inline: the payload
+//          bulk: file (8), offset (8), and a checksum (8) of each block of the payload
+//
+// Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a checksum.
+// A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
+#pragma once
+
+#include "store/backend.h"
+#include "store/types.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stepstore::store {
+
+// Payloads of at least this size go to extent files, straight from the caller's memory (docs/design/store.md).
+inline constexpr std::uint64_t bulk_threshold = 64 << 10;
+
+enum class RecordType : std::uint8_t { inlined = 1, bulk = 2, marker = 3 };
+
+// A record read from a target: views into the transaction.
+struct Record {
+    RecordType type{};
+    unsigned block_shift = 0;
+    std::uint64_t length = 0;
+    Epoch birth = 0;
+    std::uint64_t payload_sum = 0;
+    Bytes long_key;
+    Bytes payload;    // inline
+    ExtentRef extent; // bulk
+    Bytes sums;       // bulk, 8 bytes each
+};
+
+// Verifies the header and takes the value apart. nullptr, or what is wrong with it.
+const char* parse_record(Bytes key, Bytes value, Record& record);
+// Inline payloads only.
+bool payload_intact(const Record& record);
+
+// A record to be written. What the spans refer to must live until encode().
+struct NewRecord {
+    RecordType type = RecordType::inlined;
+    unsigned block_shift = 0;
+    Epoch birth = 0;
+    std::uint64_t length = 0;
+    std::uint64_t payload_sum = 0; // inline
+    Bytes long_key;
+    std::span<const Bytes> pieces; // inline: the payload
+    ExtentRef extent;              // bulk
+    Bytes sums;                    // bulk
+
+    std::size_t stored_size() const;
+    // Fills `to`, of stored_size() bytes.
+    void encode(Bytes key, MutableBytes to) const;
+};
+
+// Gives the value of a record the checksum it needs under another key (when it moves to history).
+void rekey(Bytes new_key, MutableBytes value);
+
+// ---- blocks of a bulk payload: 64 KiB each, more for payloads beyond 1 GiB so that no record holds over 16,384
+// checksums
+unsigned block_shift_for(std::uint64_t length);
+inline std::uint64_t block_count(std::uint64_t length, unsigned shift)
+{
+    return (length >> shift) + ((length & ((std::uint64_t{1} << shift) - 1)) != 0 ? 1 : 0);
+}
+std::uint64_t checksum_of(std::span<const Bytes> pieces);
+// The block checksums, as they are stored, of a payload that consists of `pieces`.
+void append_block_sums(std::span<const Bytes> pieces, unsigned shift, std::vector<std::byte>& sums);
+
+} // namespace stepstore::store

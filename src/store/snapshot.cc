@@ -1,0 +1,203 @@
+// Snapshots and the aggregation of what they no longer need.
+//
+// Creating: a write transaction on meta and on every target, so no writer is in flight anywhere; then the epoch is
+// taken, noted on every target, and committed, meta last (the truth). A crash in between leaves the epoch on some
+// targets: they keep more history than needed until the next creation, which removes what is newer than meta's newest.
+//
+// Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the history
+// that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2 and 3 to the next
+// open for writing or repair.
+#include "store/failure.h"
+#include "store/object.h"
+#include "store/pool_core.h"
+#include "store/store.h"
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::size_t batch = 1000; // history records looked at per transaction
+constexpr std::size_t longest_name = 255;
+
+KeyBuffer meta_snapshot(std::uint64_t container, Epoch epoch)
+{
+    return meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(container)).add(epoch);
+}
+
+void put_snapshot(WriteTransaction& meta, std::uint64_t container, Epoch epoch, const SnapshotRecord& record)
+{
+    BodyWriter body;
+    body.number(record.removing ? 1 : 0).bytes(as_bytes(record.name));
+    put_sealed(meta, meta_snapshot(container, epoch).view(), body.view());
+}
+
+Epoch newest_epoch(ReadTransaction& transaction, const KeyBuffer& prefix)
+{
+    KeyBuffer end = prefix;
+    Entry entry;
+    if (!end.make_successor() || !transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) {
+        return 0;
+    }
+    return load_big<std::uint64_t>(entry.key.data() + prefix.size());
+}
+
+// Removes the epochs that an interrupted creation left on this target.
+void drop_strays(WriteTransaction& target, std::uint32_t container, Epoch newest)
+{
+    const KeyBuffer prefix = container_prefix(Space::snapshot, container);
+    for (Epoch stray = newest_epoch(target, prefix); stray > newest; stray = newest_epoch(target, prefix))
+        target.erase(snapshot_key(container, stray).view());
+}
+
+void note_snapshot(WriteTransaction& target, std::uint32_t container, Epoch newest, Epoch epoch)
+{
+    drop_strays(target, container, newest);
+    put_sealed(target, snapshot_key(container, epoch).view(), {});
+    put_state(target, container, {epoch});
+}
+
+// Drops history that nothing needs, from `from` on, one batch. False when there is no more.
+bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<std::byte>& from,
+               std::vector<ExtentRef>& released)
+{
+    const KeyBuffer prefix = container_prefix(Space::history, container);
+    const ContainerState state{newest_epoch(target, container_prefix(Space::snapshot, container))};
+    std::vector<std::vector<std::byte>> candidates;
+    Entry entry;
+    bool more = target.seek(from, entry) && starts_with(entry.key, prefix.view());
+    for (std::size_t count = 0; more && count < batch; ++count) {
+        candidates.emplace_back(entry.key.begin(), entry.key.end());
+        more = target.next(entry) && starts_with(entry.key, prefix.view());
+    }
+    if (more) from.assign(entry.key.begin(), entry.key.end());
+    for (const auto& key : candidates) {
+        Bytes value;
+        Record record;
+        ParsedKey parsed;
+        // A damaged one stays: nobody knows what it is, and check names it.
+        if (!target.get(key, value) || !parse_key(key, parsed) || parse_record(key, value, record) != nullptr) continue;
+        if (needed(target, container, state, record.birth, parsed.death)) continue;
+        if (record.type == RecordType::bulk) released.push_back(record.extent);
+        target.erase(key);
+    }
+    return more;
+}
+
+} // namespace
+
+bool decode_snapshot(Bytes body, SnapshotRecord& record)
+{
+    BodyReader reader(body);
+    record.removing = reader.number() != 0;
+    record.name = as_text(reader.bytes());
+    return reader.complete();
+}
+
+Epoch Container::create_snapshot(std::string_view name)
+{
+    pool_->require_write("creating a snapshot");
+    PoolCore& core = *pool_->core;
+    if (name.size() > longest_name) {
+        fail(DER_INVAL, "pool " + core.path() + ": the name of a snapshot has at most 255 bytes, not " +
+                            std::to_string(name.size()));
+    }
+    const auto id = static_cast<std::uint32_t>(id_);
+    Epoch epoch = 0;
+    core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
+        read_container(meta, core.path(), id_);
+        const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_)));
+        epoch = core.backend().next_epoch();
+        for (WriteTransaction* target : targets)
+            note_snapshot(*target, id, newest, epoch);
+        put_snapshot(meta, id_, epoch, {false, std::string(name)});
+    });
+    return epoch;
+}
+
+std::vector<SnapshotInfo> Container::snapshots()
+{
+    std::vector<SnapshotInfo> all;
+    const std::string& path = pool_->core->path();
+    pool_->core->backend().meta().read([&](ReadTransaction& meta) {
+        read_container(meta, path, id_);
+        const KeyBuffer prefix = meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_));
+        Entry entry;
+        for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
+             more = meta.next(entry)) {
+            Bytes body;
+            SnapshotRecord record;
+            if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record)) {
+                fail(DER_CSUM, "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
+            }
+            if (!record.removing) {
+                all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
+            }
+        }
+    });
+    return all;
+}
+
+bool Container::has_snapshot(Epoch epoch)
+{
+    bool there = false;
+    const std::string& path = pool_->core->path();
+    pool_->core->backend().meta().read([&](ReadTransaction& meta) {
+        read_container(meta, path, id_);
+        Bytes body;
+        SnapshotRecord record;
+        there = get_sealed(meta, meta_snapshot(id_, epoch).view(), body, "pool " + path + ", metadata") &&
+                decode_snapshot(body, record) && !record.removing;
+    });
+    return there;
+}
+
+void Container::destroy_snapshot(Epoch epoch)
+{
+    pool_->require_write("destroying a snapshot");
+    PoolCore& core = *pool_->core;
+    core.backend().meta().write([&](WriteTransaction& meta) {
+        read_container(meta, core.path(), id_);
+        Bytes body;
+        SnapshotRecord record;
+        const KeyBuffer key = meta_snapshot(id_, epoch);
+        if (!get_sealed(meta, key.view(), body, "pool " + core.path() + ", metadata") ||
+            !decode_snapshot(body, record) || record.removing) {
+            fail(DER_NONEXIST, "pool " + core.path() + ": this container has no snapshot at epoch " +
+                                   std::to_string(epoch) + ": list its snapshots");
+        }
+        record.removing = true;
+        put_snapshot(meta, id_, epoch, record);
+    });
+    finish_snapshot_removal(core, static_cast<std::uint32_t>(id_), epoch);
+}
+
+void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoch)
+{
+    Backend& backend = core.backend();
+    for (unsigned index = 0; index < backend.targets(); ++index) {
+        Target& target = backend.target(index);
+        target.write([&](WriteTransaction& transaction) {
+            transaction.erase(snapshot_key(container, epoch).view());
+            Bytes value;
+            if (!transaction.get(container_key(container).view(), value)) return; // the container was destroyed
+            put_state(transaction, container,
+                      {newest_epoch(transaction, container_prefix(Space::snapshot, container))});
+        });
+        const KeyBuffer prefix = container_prefix(Space::history, container);
+        std::vector<std::byte> from(prefix.view().begin(), prefix.view().end());
+        for (bool more = true; more;) {
+            std::vector<ExtentRef> released;
+            std::vector<std::byte> next;
+            target.write([&](WriteTransaction& transaction) {
+                released.clear();
+                next = from;
+                more = aggregate(transaction, container, next, released);
+            });
+            from = next;
+            release_all(target, released);
+        }
+    }
+    backend.meta().write([&](WriteTransaction& meta) { meta.erase(meta_snapshot(container, epoch).view()); });
+}
+
+} // namespace stepstore::store
