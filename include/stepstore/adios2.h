@@ -1,0 +1,39 @@
+/*
+ * For programs that hand the ADIOS2 plugin a communicator. Exported by libstepstore_adios2.so, the library that ADIOS2 loads: link to it,
+ * or find the function with dlsym().
+ *
+ * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin takes the ranks of MPI_COMM_WORLD
+ * that open the same location in the same mode for one group, which all ranks of MPI_COMM_WORLD must take part in. A program in which
+ * only a part of the ranks opens a stream says so here.
+ */
+#ifndef STEPSTORE_ADIOS2_H
+#define STEPSTORE_ADIOS2_H
+
+#include "stepstore/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Gives the next opening of `location` in this process, for reading or writing, the ranks of a communicator. It holds for one
+ * opening: call it again before the next one. Collective over the communicator, which is duplicated here and may be freed
+ * afterwards. It comes before the parameter Communicator.
+ *
+ * [in] location  the value of the parameter Location; NULL: whatever is opened next
+ * [in] mpi_comm  the address of an MPI_Comm; NULL: takes back what was given for `location`
+ *
+ * Returns 0 or a negative code of daos_errno.h; stepstore_adios2_last_error() says more:
+ *   -DER_INVAL  the communicator is MPI_COMM_NULL
+ *   -DER_NOSYS  MPI is not initialised, or is another MPI than Stepstore was built with
+ *   -DER_IO     MPI could not duplicate the communicator
+ */
+STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const void* mpi_comm);
+
+/* What the last call of this thread that failed said; never NULL, valid until the next one. */
+STEPSTORE_API const char* stepstore_adios2_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

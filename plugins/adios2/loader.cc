@@ -1,0 +1,135 @@
+// The library that ADIOS2 loads. It knows no ADIOS2 symbol itself: it finds the ADIOS2 that called it, makes sure that
+// ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that very library, and then loads the
+// engine, which is linked to it by name. So one build of the plugin serves the PyPI wheel, where a Python process has
+// libadios2_core alone, an MPI build, and an installation in any place, and never brings a second copy of ADIOS2 into a
+// process.
+#include "plugin_api.h"
+
+#include "comm/communicator.h"
+#include "daos_errno.h"
+#include "stepstore/adios2.h"
+#include "stepstore/error.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace stepstore {
+namespace {
+
+thread_local std::string last_error;
+
+// Communicators that were handed over and not yet taken by an opening, by location; "" serves any.
+std::mutex handing; // guards handed_over
+std::map<std::string, std::shared_ptr<Communicator>>& handed_over()
+{
+    static std::map<std::string, std::shared_ptr<Communicator>> communicators;
+    return communicators;
+}
+
+std::shared_ptr<Communicator> take_handed_over(const std::string& location)
+{
+    std::lock_guard lock(handing);
+    for (const auto& name : {location, std::string()}) {
+        auto found = handed_over().find(name);
+        if (found == handed_over().end()) continue;
+        auto communicator = std::move(found->second);
+        handed_over().erase(found);
+        return communicator;
+    }
+    return nullptr;
+}
+
+std::string folder_of(const void* address)
+{
+    Dl_info object{};
+    if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) return {};
+    std::error_code failed;
+    auto path = std::filesystem::canonical(object.dli_fname, failed);
+    return failed ? std::string() : path.parent_path().string();
+}
+
+void* open_or_throw(const std::string& path, const std::string& what)
+{
+    if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    const char* why = dlerror();
+    throw Error(-DER_NOSYS, what + ": " + (why != nullptr ? why : path));
+}
+
+// `caller`: an address in the libadios2_core that opens the engine.
+const PluginEngineApi& load_engine(const void* caller)
+{
+    static std::mutex loading; // guards `engine`
+    static const PluginEngineApi* engine = nullptr;
+    std::lock_guard lock(loading);
+    if (engine != nullptr) return *engine;
+    const std::string cxx = STEPSTORE_ADIOS2_CXX_SONAME;
+    if (dlopen(cxx.c_str(), RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
+        auto beside = folder_of(caller) + "/" + cxx;
+        open_or_throw(std::filesystem::exists(beside) ? beside : cxx,
+                      "the ADIOS2 plugin of Stepstore was built for ADIOS2 " STEPSTORE_ADIOS2_VERSION
+                      ", whose C++ library cannot be loaded into this process");
+    }
+    auto path = folder_of(reinterpret_cast<const void*>(&stepstore_adios2_set_communicator)) + "/" +
+                STEPSTORE_ADIOS2_ENGINE_FILE;
+    void* library = open_or_throw(
+        path, "the engine of Stepstore's ADIOS2 plugin cannot be loaded; it belongs beside libstepstore_adios2.so");
+    auto api = reinterpret_cast<PluginEngineApiFunction>(dlsym(library, plugin_engine_symbol));
+    if (api != nullptr) engine = api(plugin_engine_version);
+    if (engine == nullptr)
+        throw Error(-DER_NOSYS,
+                    path + " is of another version of Stepstore than libstepstore_adios2.so: reinstall both");
+    return *engine;
+}
+
+const PluginEngineApi* loaded_engine = nullptr;
+
+} // namespace
+} // namespace stepstore
+
+using stepstore::handed_over;
+
+extern "C" {
+
+// What ADIOS2 2.12 calls, in serial and in MPI builds alike.
+STEPSTORE_API adios2::plugin::PluginEngineInterface* EngineCreate(adios2::IO io, const std::string& name,
+                                                                  const adios2::Mode mode)
+{
+    const auto& engine = stepstore::load_engine(__builtin_return_address(0));
+    stepstore::loaded_engine = &engine;
+    return engine.create(io, name, mode, stepstore::take_handed_over);
+}
+
+STEPSTORE_API void EngineDestroy(adios2::plugin::PluginEngineInterface* engine)
+{
+    if (engine != nullptr) stepstore::loaded_engine->destroy(engine);
+}
+
+STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const void* mpi_comm)
+{
+    try {
+        std::string name = location != nullptr ? location : "";
+        auto communicator = mpi_comm != nullptr ? stepstore::mpi_communicator(mpi_comm) : nullptr;
+        std::lock_guard lock(stepstore::handing);
+        if (communicator)
+            handed_over()[name] = std::move(communicator);
+        else
+            handed_over().erase(name);
+        return 0;
+    } catch (const stepstore::Error& error) {
+        stepstore::last_error = error.what();
+        return error.code();
+    } catch (const std::exception& error) {
+        stepstore::last_error = error.what();
+        return -DER_NOMEM;
+    }
+}
+
+STEPSTORE_API const char* stepstore_adios2_last_error(void)
+{
+    return stepstore::last_error.c_str();
+}
+}

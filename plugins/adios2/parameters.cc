@@ -1,0 +1,144 @@
+#include "parameters.h"
+
+#include "daos_errno.h"
+#include "stepstore/error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <dlfcn.h>
+#include <link.h>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+namespace stepstore::adios {
+namespace {
+
+std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+bool same(std::string_view a, std::string_view b)
+{
+    return lower(a) == lower(b);
+}
+
+// A choice by its name.
+template <class Choice>
+Choice choose(const std::string& name, const std::string& value,
+              std::initializer_list<std::pair<const char*, Choice>> choices)
+{
+    std::string valid;
+    for (const auto& [text, choice] : choices) {
+        if (same(text, value)) return choice;
+        valid += (valid.empty() ? "" : ", ") + std::string(text);
+    }
+    throw Error(-DER_INVAL, "stepstore: parameter " + name + "=" + value + ": the valid values are " + valid);
+}
+
+double seconds(const std::string& name, const std::string& value)
+{
+    double result = 0;
+    auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), result);
+    if (failed != std::errc() || end != value.data() + value.size() || !(result >= 0) || result > 1e8)
+        throw Error(-DER_INVAL,
+                    "stepstore: parameter " + name + "=" + value + ": give seconds from 0 to 1e8, such as 30 or 0.5");
+    return result;
+}
+
+// ADIOS2's Fortran interface is in this process, so arrays may be in column-major order; ADIOS2 does not say which.
+bool fortran_is_loaded()
+{
+    bool found = false;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* to) {
+            if (info->dlpi_name != nullptr &&
+                std::string_view(info->dlpi_name).find("libadios2_fortran") != std::string_view::npos)
+                *static_cast<bool*>(to) = true;
+            return 0;
+        },
+        &found);
+    return found;
+}
+
+// The parameters of the adapter itself; everything else belongs to the engine of steps.
+bool set_own(Parameters& parameters, const std::string& name, const std::string& value, bool& order_given)
+{
+    if (same(name, "PluginName") || same(name, "PluginLibrary") || same(name, "verbose")) return true; // ADIOS2's own
+    if (same(name, "Location")) {
+        parameters.location = value;
+    } else if (same(name, "Communicator")) {
+        parameters.group = choose<GroupChoice>(
+            name, value,
+            {{"auto", GroupChoice::automatic}, {"world", GroupChoice::world}, {"self", GroupChoice::self}});
+    } else if (same(name, "GroupTimeoutSecs")) {
+        parameters.group_timeout = seconds(name, value);
+    } else if (same(name, "Reading")) {
+        parameters.reading = choose<Reading>(
+            name, value, {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
+    } else if (same(name, "ArrayOrder")) {
+        order_given = !same(value, "auto");
+        if (order_given)
+            parameters.order = choose<steps::Order>(
+                name, value, {{"row", steps::Order::row_major}, {"column", steps::Order::column_major}, {"auto", {}}});
+    } else {
+        return false;
+    }
+    return true;
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name)
+{
+    std::ostringstream valid;
+    const char* comma = "";
+    for (const auto& known : parameter_names()) {
+        valid << comma << known;
+        comma = ", ";
+    }
+    throw Error(-DER_INVAL, "stepstore: there is no parameter " + name + "; the parameters are " + valid.str());
+}
+
+} // namespace
+
+std::vector<std::string> parameter_names()
+{
+    std::set<std::string> names = {"PluginName",   "PluginLibrary",    "verbose", "Location",
+                                   "Communicator", "GroupTimeoutSecs", "Reading", "ArrayOrder"};
+    for (const auto& name : steps::WriterOptions::names())
+        names.insert(name);
+    for (const auto& name : steps::ReaderOptions::names())
+        names.insert(name);
+    return {names.begin(), names.end()};
+}
+
+Parameters parse_parameters(const std::map<std::string, std::string>& given)
+{
+    Parameters parameters;
+    bool order_given = false;
+    for (const auto& [name, value] : given) {
+        if (set_own(parameters, name, value, order_given)) continue;
+        // One IO often serves for writing and reading: both sets are good in both modes.
+        bool of_writer = parameters.writer.set(name, value);
+        bool of_reader = parameters.reader.set(name, value);
+        if (!of_writer && !of_reader) refuse_unknown(name);
+    }
+    if (parameters.location.empty())
+        throw Error(
+            -DER_INVAL,
+            "stepstore: the parameter Location is missing: set it to where the stream lives, such as Location=out/gs "
+            "(ADIOS2 does not tell a plugin the name that was given to Open)");
+    if (!order_given && fortran_is_loaded())
+        throw Error(-DER_INVAL, "stepstore: this process has ADIOS2's Fortran interface, and ADIOS2 does not tell a "
+                                "plugin in which order the "
+                                "arrays are: set the parameter ArrayOrder=column for arrays of Fortran, ArrayOrder=row "
+                                "for those of C and C++");
+    parameters.writer.order = parameters.order;
+    return parameters;
+}
+
+} // namespace stepstore::adios

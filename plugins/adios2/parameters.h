@@ -1,0 +1,37 @@
+// The engine parameters of the plugin: docs/parameters.md. Names and values without regard to case, as ADIOS2's own.
+#pragma once
+
+#include "comm/communicator.h"
+#include "steps/options.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stepstore::adios {
+
+// How a program reads that opens with Mode::Read; ADIOS2 tells a plugin nothing about Mode::ReadRandomAccess.
+enum class Reading : std::uint8_t {
+    automatic, // steps with BeginStep; and before the first BeginStep at random, where one process reads
+    stream,    // only steps with BeginStep
+    random,    // only at random: no BeginStep
+};
+
+struct Parameters {
+    std::string location;
+    GroupChoice group = GroupChoice::automatic;
+    double group_timeout = 60.0;
+    Reading reading = Reading::automatic;
+    steps::Order order = steps::Order::row_major;
+    steps::WriterOptions writer;
+    steps::ReaderOptions reader;
+};
+
+// Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid ones, or a
+// missing Location.
+Parameters parse_parameters(const std::map<std::string, std::string>& given);
+
+// Every name that is known, sorted.
+std::vector<std::string> parameter_names();
+
+} // namespace stepstore::adios

@@ -1,0 +1,26 @@
+// Between the library that ADIOS2 loads (loader.cc) and the engine that it loads in turn (engine.cc).
+#pragma once
+
+#include "comm/communicator.h"
+
+#include <adios2/plugin/PluginEngineInterface.h>
+
+#include <memory>
+#include <string>
+
+namespace stepstore {
+
+// The communicator that the program handed over for this location; null where it did not.
+using TakeHandedOver = std::shared_ptr<Communicator> (*)(const std::string& location);
+
+struct PluginEngineApi {
+    adios2::plugin::PluginEngineInterface* (*create)(adios2::IO io, const std::string& name, adios2::Mode mode,
+                                                     TakeHandedOver handed_over);
+    void (*destroy)(adios2::plugin::PluginEngineInterface* engine);
+};
+
+inline constexpr int plugin_engine_version = 1;
+inline constexpr const char* plugin_engine_symbol = "stepstore_adios2_engine";
+using PluginEngineApiFunction = const PluginEngineApi* (*)(int version);
+
+} // namespace stepstore

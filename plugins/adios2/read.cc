@@ -1,0 +1,404 @@
+#include "read.h"
+
+#include <algorithm>
+
+namespace stepstore::adios {
+namespace {
+
+bool same_value(const steps::Attribute& a, const steps::Attribute& b)
+{
+    return a.type == b.type && a.array == b.array && a.count == b.count && a.data == b.data && a.strings == b.strings;
+}
+
+// Shown to the program as an array: ADIOS2's engines show the local values of all ranks as one array of them.
+bool shown_as_array(const steps::Variable& variable)
+{
+    if (variable.kind == steps::ShapeKind::local_value) return variable.type != steps::Type::string;
+    return !steps::is_value(variable.kind);
+}
+
+} // namespace
+
+ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
+    : io_(io), parameters_(parameters)
+{
+    auto options = parameters.reader;
+    if (parameters.reading != Reading::random) {
+        options.mode = steps::ReadMode::stream;
+        stream_.emplace(parameters.location, options, communicator);
+    }
+    const bool serial = communicator->size() == 1;
+    if (parameters.reading == Reading::random ||
+        (parameters.reading == Reading::automatic && serial && stream_->steps() > 0)) {
+        options.mode = steps::ReadMode::random_access;
+        random_.emplace(parameters.location, options, communicator);
+        access_ = Access::random;
+        show_all_at_random();
+    }
+}
+
+steps::Reader& ReadAdapter::reader() const
+{
+    auto& chosen = access_ == Access::stream ? stream_ : random_;
+    if (!chosen) throw Error(-DER_INVAL, "stepstore: the stream " + parameters_.location + " is closed");
+    return const_cast<steps::Reader&>(*chosen);
+}
+
+std::string ReadAdapter::where() const
+{
+    return "on the stream " + reader().location().text();
+}
+
+bool ReadAdapter::reversed() const
+{
+    return reader().order() != parameters_.order;
+}
+
+steps::Dims ReadAdapter::in_program_order(steps::Dims dims) const
+{
+    if (reversed()) std::reverse(dims.begin(), dims.end());
+    return dims;
+}
+
+adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_seconds)
+{
+    if (mode != adios2::StepMode::Read)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: BeginStep with a step mode other than Read " + where() + ", which is open for reading");
+    if (!stream_)
+        throw Error(-DER_INVAL, "stepstore: BeginStep " + where() +
+                                    ", which is read at random (parameter Reading=random): set Reading=stream");
+    if (access_ == Access::random) {
+        hide_all();
+        random_.reset();
+        blocks_.clear();
+        access_ = Access::stream;
+    }
+    switch (stream_->begin_step(static_cast<double>(timeout_seconds))) {
+    case steps::StepStatus::not_ready: return adios2::StepStatus::NotReady;
+    case steps::StepStatus::end_of_stream: return adios2::StepStatus::EndOfStream;
+    case steps::StepStatus::other_error: return adios2::StepStatus::OtherError;
+    case steps::StepStatus::ok: break;
+    }
+    last_step_ = static_cast<std::size_t>(stream_->current_step());
+    blocks_.clear();
+    show_variables(stream_->variables(), steps::this_step);
+    show_attributes(steps::this_step);
+    return adios2::StepStatus::OK;
+}
+
+void ReadAdapter::end_step()
+{
+    if (access_ == Access::random || !stream_ || !stream_->in_step())
+        throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep " + where());
+    stream_->end_step();
+}
+
+std::size_t ReadAdapter::current_step() const
+{
+    return access_ == Access::random ? 0 : last_step_;
+}
+
+std::size_t ReadAdapter::steps() const
+{
+    return static_cast<std::size_t>(reader().steps());
+}
+
+void ReadAdapter::perform_gets()
+{
+    reader().perform_gets();
+}
+
+void ReadAdapter::close()
+{
+    if (access_ == Access::random && random_) random_->perform_gets();
+    if (stream_ && stream_->in_step()) stream_->end_step();
+    if (random_) random_->close();
+    if (stream_) stream_->close();
+    hide_all();
+}
+
+void ReadAdapter::hide_all()
+{
+    for (auto& shown : shown_)
+        if (shown.present) io_.RemoveVariable(shown.definition.name);
+    shown_.clear();
+    in_step_.clear();
+    by_identity_.clear();
+}
+
+// Makes the step's variables the ones that the IO has. What did not change since the step before is left as it is.
+void ReadAdapter::show_variables(std::span<const steps::VariableId> ids, std::uint64_t step)
+{
+    if (!std::ranges::equal(ids, in_step_)) {
+        for (auto id : in_step_) {
+            if (std::ranges::binary_search(ids, id)) continue;
+            auto& shown = shown_[id];
+            io_.RemoveVariable(shown.definition.name);
+            by_identity_.erase(shown.identity);
+            shown.present = false;
+            shown.identity = nullptr;
+        }
+        in_step_.assign(ids.begin(), ids.end());
+    }
+    for (auto id : in_step_)
+        show_variable(id, step);
+}
+
+void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
+{
+    if (shown_.size() <= id) shown_.resize(std::max<std::size_t>(reader().definitions().size(), id + 1));
+    auto& shown = shown_[id];
+    if (shown.definition.name.empty()) shown.definition = reader().definitions()[id];
+    steps::Dims shape;
+    steps::Dims count;
+    if (shown.definition.kind == steps::ShapeKind::local_array) {
+        auto blocks = reader().blocks(id, step);
+        if (!blocks.empty()) count = in_program_order(std::move(blocks.front().count));
+    } else if (shown_as_array(shown.definition)) {
+        shape = in_program_order(reader().shape(id, step));
+        count = shape;
+    }
+    auto before = shown.identity;
+    with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { show<T>(shown, shape, count); });
+    if (shown.identity == before && shown.present) return;
+    by_identity_.erase(before);
+    by_identity_[shown.identity] = id;
+    shown.present = true;
+}
+
+// Defines the variable, or resets it to the whole array, as ADIOS2's engines hand it out at the start of a step.
+template <class T>
+void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
+{
+    const auto& name = shown.definition.name;
+    const adios2::Dims start(shape.size(), 0);
+    auto variable = io_.InquireVariable<T>(name);
+    bool keep = shown.present && variable && identity_of(variable) == shown.identity;
+    if (keep && shown_as_array(shown.definition)) {
+        const auto selection = selection_of(variable);
+        keep = !selection.HasBlockSelection() && !selection.HasMemorySelection() && selection.GetStepStart() == 0 &&
+               selection.GetStepCount() == 1;
+        if (keep) {
+            if (!shape.empty() && variable.Shape() != shape) {
+                if (variable.Shape().size() == shape.size())
+                    variable.SetShape(shape);
+                else
+                    keep = false;
+            }
+            if (keep && (variable.Start() != start || variable.Count() != count)) variable.SetSelection({start, count});
+        }
+    }
+    if (keep) return;
+    io_.RemoveVariable(name);
+    if (shown.definition.kind == steps::ShapeKind::local_value && shown.definition.type == steps::Type::string)
+        variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
+    else
+        variable = io_.DefineVariable<T>(name, shape, start, count);
+    shown.identity = identity_of(variable);
+}
+
+// Before the first BeginStep: every variable of the stream, as it is in the first step that has it.
+void ReadAdapter::show_all_at_random()
+{
+    const auto count = random_->definitions().size();
+    for (steps::VariableId id = 0; id < count; ++id) {
+        auto available = random_->available_steps(id);
+        if (!available.empty()) show_variable(id, available.front());
+    }
+    if (random_->steps() > 0) show_attributes(steps::this_step);
+}
+
+void ReadAdapter::show_attributes(std::uint64_t step)
+{
+    for (const auto& name : reader().attribute_names(step)) {
+        auto attribute = reader().attribute(name, step);
+        if (!attribute) continue;
+        auto [at, is_new] = attributes_.try_emplace(name);
+        if (!is_new && same_value(at->second, *attribute)) continue;
+        at->second = std::move(*attribute);
+        show_attribute(at->second);
+    }
+}
+
+void ReadAdapter::show_attribute(const steps::Attribute& attribute)
+{
+    const auto& name = attribute.name;
+    if (!io_.AttributeType(name).empty()) io_.RemoveAttribute(name);
+    with_type(attribute.type, [&]<class T>(std::type_identity<T>) {
+        if constexpr (std::is_same_v<T, std::string>) {
+            if (attribute.array)
+                io_.DefineAttribute<T>(name, attribute.strings.data(), attribute.strings.size(), "", "/", true);
+            else
+                io_.DefineAttribute<T>(name, attribute.strings.at(0), "", "/", true);
+        } else {
+            std::vector<T> values(attribute.count);
+            std::memcpy(values.data(), attribute.data.data(),
+                        std::min(attribute.data.size(), values.size() * sizeof(T)));
+            if (attribute.array)
+                io_.DefineAttribute<T>(name, values.data(), values.size(), "", "/", true);
+            else
+                io_.DefineAttribute<T>(name, values.at(0), "", "/", true);
+        }
+    });
+}
+
+template <class T>
+steps::VariableId ReadAdapter::id_of(adios2::Variable<T>& variable)
+{
+    const auto name = variable.Name();
+    auto found = by_identity_.find(identity_of(variable));
+    if (found != by_identity_.end() && shown_[found->second].definition.name == name) return found->second;
+    // A variable that the program defined itself, under a name of the stream's.
+    auto id = reader().find(name);
+    if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
+    const auto& definition = reader().definitions()[*id];
+    if (definition.type != steps::type_of<T>())
+        throw Error(-DER_INVAL, "stepstore: variable '" + name + "' " + where() + " is of type " +
+                                    std::string(steps::name_of(definition.type)) + ", not " + variable.Type());
+    return *id;
+}
+
+std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relative) const
+{
+    auto available = reader().available_steps(id);
+    const auto& name = reader().definitions()[id].name;
+    if (available.empty()) throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
+    if (relative == adios2::EngineCurrentStep) return available.back();
+    if (relative >= available.size())
+        throw Error(-DER_NONEXIST, "stepstore: step selection " + std::to_string(relative) + " of variable '" + name +
+                                       "' " + where() + ", which has it in " + std::to_string(available.size()) +
+                                       " steps");
+    return available[relative];
+}
+
+template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+                      steps::Mode mode)
+{
+    const auto id = id_of(variable);
+    const auto& definition = reader().definitions()[id];
+    if (selection.HasMemorySelection())
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + definition.name +
+                        "' has a memory selection, which this engine does not apply: get into packed memory");
+    if (access_ == Access::stream && (selection.GetStepStart() != 0 || selection.GetStepCount() != 1))
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + definition.name +
+                        "' has a step selection, but the stream is read step by step: read at random without BeginStep "
+                        "(parameter Reading=random)");
+    auto* to = values;
+    for (std::size_t i = 0; i < selection.GetStepCount(); ++i) {
+        const auto step =
+            access_ == Access::stream ? steps::this_step : absolute_step(id, selection.GetStepStart() + i);
+        const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+        if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
+            get_value(id, to++, block, step);
+            continue;
+        }
+        if constexpr (!std::is_same_v<T, std::string>) to += get_array(id, to, selection, mode, step);
+    }
+}
+
+template <class T>
+void ReadAdapter::get_value(steps::VariableId id, T* values, std::uint64_t block, std::uint64_t step) const
+{
+    if constexpr (std::is_same_v<T, std::string>)
+        *values = reader().get_string(id, block, step);
+    else
+        reader().get_value(id, values, block, step);
+}
+
+std::uint64_t ReadAdapter::get_array(steps::VariableId id, void* values, const adios2::core::Selection& selection,
+                                     steps::Mode mode, std::uint64_t step)
+{
+    auto& from = reader();
+    const auto kind = from.definitions()[id].kind;
+    const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
+    if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection()) {
+        from.get_value(id, values, selection.GetBlockID(), step);
+        return 1;
+    }
+    steps::Dims start;
+    steps::Dims count;
+    if (box) {
+        start = in_program_order(selection.GetStart());
+        count = in_program_order(selection.GetCount());
+    }
+    if (kind == steps::ShapeKind::local_array || selection.HasBlockSelection()) {
+        const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+        from.get_block(id, block, start, count, values, mode, step);
+        if (box) return steps::elements(count);
+        return steps::elements(from.blocks(id, step).at(block).count);
+    }
+    if (!box) {
+        count = from.shape(id, step);
+        start.assign(count.size(), 0);
+    }
+    from.get(id, start, count, values, mode, step);
+    return steps::elements(count);
+}
+
+adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
+{
+    const auto id = reader().find(name);
+    if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
+    const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
+    auto [at, is_new] = blocks_.try_emplace({*id, step});
+    auto& kept = at->second;
+    const auto& definition = reader().definitions()[*id];
+    const bool local_value = definition.kind == steps::ShapeKind::local_value;
+    if (is_new) {
+        kept.shape = in_program_order(reader().shape(*id, step));
+        kept.blocks = reader().blocks(*id, step);
+        for (auto& block : kept.blocks) {
+            block.start = in_program_order(std::move(block.start));
+            block.count = in_program_order(std::move(block.count));
+            if (definition.type == steps::Type::string)
+                kept.strings.push_back(reader().get_string(*id, block.index, step));
+        }
+        for (const auto& text : kept.strings)
+            kept.texts.push_back(text.c_str());
+    }
+    const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();
+    auto info = std::make_unique<adios2::MinVarInfo>(static_cast<int>(dimensions), nullptr);
+    info->Step = asked_step;
+    info->WasLocalValue = local_value;
+    info->IsValue = definition.kind == steps::ShapeKind::global_value;
+    info->IsReverseDims = dimensions > 1 && reversed();
+    // ADIOS2's convention for local values: numbers in the place of pointers.
+    auto number = [](std::uint64_t value) { return reinterpret_cast<const std::size_t*>(value); };
+    if (local_value) {
+        info->Dims = 1;
+        info->Shape = number(kept.blocks.size());
+    } else if (!kept.shape.empty()) {
+        info->Shape = kept.shape.data();
+    }
+    info->BlocksInfo.reserve(kept.blocks.size());
+    for (std::size_t i = 0; i < kept.blocks.size(); ++i) {
+        auto& block = kept.blocks[i];
+        adios2::MinBlockInfo one{};
+        one.WriterID = static_cast<int>(block.writer_rank);
+        one.BlockID = block.index;
+        one.Start = local_value ? number(block.writer_rank) : block.start.empty() ? nullptr : block.start.data();
+        one.Count = local_value ? number(1) : block.count.empty() ? nullptr : block.count.data();
+        if (block.minmax) {
+            static_assert(sizeof one.MinMax.MinUnion >= sizeof block.minmax->min.bytes);
+            std::memcpy(&one.MinMax.MinUnion, block.minmax->min.bytes.data(), sizeof block.minmax->min.bytes);
+            std::memcpy(&one.MinMax.MaxUnion, block.minmax->max.bytes.data(), sizeof block.minmax->max.bytes);
+        }
+        if (definition.type == steps::Type::string)
+            one.BufferP = &kept.texts[i];
+        else
+            one.BufferP = block.value.bytes.data();
+        info->BlocksInfo.push_back(one);
+    }
+    return info.release();
+}
+
+#define instantiate(T)                                                                                                 \
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const adios2::core::Selection&, steps::Mode);
+ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+
+} // namespace stepstore::adios

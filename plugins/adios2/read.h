@@ -1,0 +1,83 @@
+// The reading side of the plugin: makes the stream's variables and attributes known to ADIOS2's IO, and forwards its
+// gets.
+#pragma once
+
+#include "adios_types.h"
+#include "parameters.h"
+#include "steps/reader.h"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+namespace stepstore::adios {
+
+class ReadAdapter {
+public:
+    ReadAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator);
+
+    adios2::StepStatus begin_step(adios2::StepMode mode, float timeout_seconds);
+    void end_step();
+    std::size_t current_step() const;
+    std::size_t steps() const;
+    void perform_gets();
+    void close();
+
+    template <class T>
+    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection, steps::Mode mode);
+
+    // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until close).
+    adios2::MinVarInfo* blocks_info(const std::string& name, std::size_t step) const;
+
+private:
+    // A variable of the stream as it is made known in the IO. The index is the reader's id.
+    struct Shown {
+        steps::Variable definition;
+        bool present = false; // in the current step
+        const void* identity = nullptr;
+    };
+    struct Blocks {
+        steps::Dims shape;
+        std::vector<steps::Block> blocks;
+        std::vector<std::string> strings;
+        std::vector<const char*> texts;
+    };
+    enum class Access { stream, random };
+
+    steps::Reader& reader() const;
+    std::string where() const;
+    bool reversed() const; // the program's arrays are in the other order than the writer's
+    steps::Dims in_program_order(steps::Dims dims) const;
+
+    void show_variables(std::span<const steps::VariableId> ids, std::uint64_t step);
+    void show_variable(steps::VariableId id, std::uint64_t step);
+    template <class T>
+    void show(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
+    void hide_all();
+    void show_all_at_random();
+    void show_attributes(std::uint64_t step);
+    void show_attribute(const steps::Attribute& attribute);
+
+    template <class T>
+    steps::VariableId id_of(adios2::Variable<T>& variable);
+    std::uint64_t absolute_step(steps::VariableId id, std::size_t relative) const;
+    template <class T>
+    void get_value(steps::VariableId id, T* values, std::uint64_t block, std::uint64_t step) const;
+    // Returns the number of elements that it gets.
+    std::uint64_t get_array(steps::VariableId id, void* values, const adios2::core::Selection& selection,
+                            steps::Mode mode, std::uint64_t step);
+
+    adios2::IO io_;
+    Parameters parameters_;
+    Access access_ = Access::stream;
+    std::optional<steps::Reader> stream_;
+    std::optional<steps::Reader> random_;
+    std::vector<Shown> shown_;
+    std::vector<steps::VariableId> in_step_; // those of the current step, ascending
+    std::unordered_map<const void*, steps::VariableId> by_identity_;
+    std::map<std::string, steps::Attribute> attributes_;
+    mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
+    std::size_t last_step_ = 0;
+};
+
+} // namespace stepstore::adios

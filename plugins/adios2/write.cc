@@ -1,0 +1,178 @@
+#include "write.h"
+
+namespace stepstore::adios {
+namespace {
+
+// Looking at attributes makes ADIOS2 print them all into strings (there is no other way to list them). Up to this many
+// that is done in every step; beyond, in every 16th and at close.
+constexpr std::size_t few_attributes = 64;
+constexpr std::uint64_t many_attributes_interval = 16;
+
+} // namespace
+
+WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
+    : io_(io), communicator_(communicator), writer_(parameters.location, parameters.writer, communicator)
+{
+}
+
+adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
+{
+    if (mode != adios2::StepMode::Append)
+        throw Error(-DER_NOTSUPPORTED, "stepstore: BeginStep with a step mode other than Append, but the stream " +
+                                           writer_.location().text() + " is open for writing: use StepMode::Append");
+    if (implicit_step_)
+        throw Error(-DER_INVAL, "stepstore: BeginStep after a Put outside of a step on the stream " +
+                                    writer_.location().text() +
+                                    ": call BeginStep before the first Put, or use no steps at all");
+    writer_.begin_step();
+    steps_used_ = true;
+    return adios2::StepStatus::OK;
+}
+
+void WriteAdapter::end_step()
+{
+    if (!writer_.in_step())
+        throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
+    put_attributes(false);
+    writer_.end_step();
+    implicit_step_ = false;
+}
+
+std::size_t WriteAdapter::current_step() const
+{
+    auto ended = writer_.steps();
+    return static_cast<std::size_t>(writer_.in_step() || ended == 0 ? ended : ended - 1);
+}
+
+void WriteAdapter::perform_puts()
+{
+    if (writer_.in_step()) writer_.perform_puts();
+}
+
+void WriteAdapter::close()
+{
+    // Where a program uses no steps, a rank that put nothing still has a part in the one step of the others.
+    if (!steps_used_) {
+        if (communicator_->max(implicit_step_ ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
+    }
+    if (writer_.in_step()) {
+        put_attributes(true);
+        writer_.end_step();
+        implicit_step_ = false;
+    }
+    writer_.close();
+}
+
+void WriteAdapter::begin_implicit_step()
+{
+    if (steps_used_)
+        throw Error(-DER_INVAL, "stepstore: Put between EndStep and BeginStep on the stream " +
+                                    writer_.location().text() + ": call BeginStep first");
+    writer_.begin_step();
+    implicit_step_ = true;
+}
+
+template <class T>
+const WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
+{
+    auto name = variable.Name();
+    auto& entry = variables_[identity_of(variable)];
+    // An address may come back for another variable, after RemoveVariable.
+    if (entry.name != name || name.empty()) {
+        auto kind = kind_of(variable.ShapeID(), name);
+        entry = {name, writer_.define(name, steps::type_of<T>(), kind), kind};
+    }
+    return entry;
+}
+
+template <class T>
+void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
+{
+    if (!writer_.in_step()) begin_implicit_step();
+    const auto& entry = known(variable);
+    if (!variable.Operations().empty())
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + entry.name +
+                        "' has an operator (compression ...), which this engine does not apply: remove the operation");
+    if (steps::is_value(entry.kind)) {
+        if constexpr (std::is_same_v<T, std::string>)
+            writer_.put_string(entry.id, *values);
+        else
+            writer_.put_value(entry.id, values);
+        return;
+    }
+    if constexpr (std::is_same_v<T, std::string>) {
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + entry.name + "' is an array of strings: put single strings");
+    } else {
+        auto selection = selection_of(variable);
+        if (selection.HasMemorySelection())
+            throw Error(-DER_NOTSUPPORTED,
+                        "stepstore: variable '" + entry.name +
+                            "' has a memory selection, which this engine does not apply: put packed data");
+        put_array(variable, entry, selection, values, mode);
+    }
+}
+
+template <class T>
+void WriteAdapter::put_array(adios2::Variable<T>& variable, const Known& entry,
+                             const adios2::core::Selection& selection, const T* values, steps::Mode mode)
+{
+    // A box that was set or defined is in the selection already; else (local and joined arrays: no start) ask for it.
+    const bool box = !selection.GetCount().empty();
+    const adios2::Dims asked = box ? adios2::Dims() : variable.Count();
+    const auto& count = box ? selection.GetCount() : asked;
+    const auto& start = selection.GetStart();
+    switch (entry.kind) {
+    case steps::ShapeKind::global_array: {
+        const auto shape = variable.Shape();
+        writer_.put(entry.id, shape, start, count, values, mode);
+        return;
+    }
+    case steps::ShapeKind::joined_array: {
+        shape_ = variable.Shape();
+        for (auto& extent : shape_)
+            if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
+        writer_.put(entry.id, shape_, {}, count, values, mode);
+        return;
+    }
+    default: writer_.put(entry.id, {}, {}, count, values, mode);
+    }
+}
+
+void WriteAdapter::put_attributes(bool closing)
+{
+    if (!closing && attributes_seen_ > few_attributes && writer_.steps() % many_attributes_interval != 0) return;
+    auto present = io_.AvailableAttributes();
+    attributes_seen_ = present.size();
+    for (const auto& [name, properties] : present)
+        put_attribute(name);
+}
+
+void WriteAdapter::put_attribute(const std::string& name)
+{
+    const auto type_name = io_.AttributeType(name);
+    bool done = false;
+    auto put_as = [&]<class T>(std::type_identity<T>) {
+        if (done || type_name != adios2::GetType<T>()) return;
+        done = true;
+        auto attribute = io_.InquireAttribute<T>(name);
+        const auto data = attribute.Data();
+        if constexpr (std::is_same_v<T, std::string>)
+            writer_.attribute(name, data, !attribute.IsValue());
+        else
+            writer_.attribute(name, steps::type_of<T>(), data.data(), data.size(), !attribute.IsValue());
+    };
+#define put_as_type(T) put_as(std::type_identity<T>{});
+    ADIOS2_FOREACH_STDTYPE_1ARG(put_as_type)
+#undef put_as_type
+    if (!done)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: attribute '" + name + "' is of type " + type_name + ", which this engine cannot store");
+}
+
+#define instantiate(T) template void WriteAdapter::put<T>(adios2::Variable<T>&, const T*, steps::Mode);
+ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+
+} // namespace stepstore::adios

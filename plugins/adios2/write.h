@@ -1,0 +1,50 @@
+// The writing side of the plugin: ADIOS2's puts to the timestep engine's.
+#pragma once
+
+#include "adios_types.h"
+#include "parameters.h"
+#include "steps/writer.h"
+
+#include <unordered_map>
+
+namespace stepstore::adios {
+
+class WriteAdapter {
+public:
+    WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator);
+
+    adios2::StepStatus begin_step(adios2::StepMode mode);
+    void end_step();
+    std::size_t current_step() const;
+    void perform_puts();
+    void close();
+
+    template <class T>
+    void put(adios2::Variable<T>& variable, const T* values, steps::Mode mode);
+
+private:
+    struct Known {
+        std::string name;
+        steps::VariableId id = 0;
+        steps::ShapeKind kind = steps::ShapeKind::global_value;
+    };
+    template <class T>
+    const Known& known(adios2::Variable<T>& variable);
+    template <class T>
+    void put_array(adios2::Variable<T>& variable, const Known& known, const adios2::core::Selection& selection,
+                   const T* values, steps::Mode mode);
+    void begin_implicit_step();
+    void put_attributes(bool closing);
+    void put_attribute(const std::string& name);
+
+    adios2::IO io_;
+    std::shared_ptr<Communicator> communicator_;
+    steps::Writer writer_;
+    std::unordered_map<const void*, Known> variables_;
+    steps::Dims shape_; // of the put at work: kept for its memory
+    std::size_t attributes_seen_ = 0;
+    bool steps_used_ = false;    // the program called BeginStep
+    bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines
+};
+
+} // namespace stepstore::adios
