@@ -276,13 +276,16 @@ private:
 
     void big_value(Tree& tree, std::uint64_t number, std::uint64_t size)
     {
-        const std::uint64_t pages = (header_size + size + meta_.page_size - 1) / meta_.page_size;
-        if (!take(number, pages)) return;
+        // The run may be longer than the value needs: a value that shrank within one transaction keeps its pages.
+        const std::uint64_t needed = (header_size + size + meta_.page_size - 1) / meta_.page_size;
+        if (number < 2 || number > meta_.last_page) return found(number, "is referred to but does not exist");
         std::byte header[header_size];
         if (!read(number, header)) return;
+        const std::uint64_t pages = at<std::uint32_t>(header, 12);
         if (at<std::uint64_t>(header, 0) != number || (at<std::uint16_t>(header, 10) & overflow_flag) == 0 ||
-            at<std::uint32_t>(header, 12) != pages)
+            pages < needed)
             return found(number, "does not begin the value that should be here");
+        if (!take(number, pages)) return;
         std::byte last;
         if (!read_byte(number * meta_.page_size + header_size + size - 1, last))
             return found(number, "its value is cut off with the file");

@@ -1,0 +1,182 @@
+// The contract of store/backend.h for pools: creation, opening, destruction, epochs, counters.
+#include "backend_fixture.h"
+
+#include <atomic>
+#include <thread>
+
+namespace stepstore::store {
+
+namespace {
+
+using Pools = BackendContract;
+
+TEST(Registry, HoldsTheEmbeddedBackEndFirstAndTheReference)
+{
+    ASSERT_GE(backends().size(), 2U);
+    EXPECT_EQ(backends()[0].name, "lmdb");
+    EXPECT_EQ(backends()[1].name, "memory");
+}
+
+TEST(Registry, TakesANameOnce)
+{
+    const auto before = backends().size();
+    EXPECT_FALSE(register_backend(backend_named("memory")));
+    EXPECT_EQ(backends().size(), before);
+}
+
+TEST_P(Pools, RememberTheirTargets)
+{
+    EXPECT_EQ(pool().targets(), 4U);
+    EXPECT_FALSE(pool().read_only());
+    EXPECT_EQ(pool().path(), path("pool"));
+    const auto again = factory().open(path("pool"), Access::read_only);
+    EXPECT_EQ(again->targets(), 4U);
+    EXPECT_TRUE(again->read_only());
+}
+
+TEST_P(Pools, AreNotCreatedTwice)
+{
+    put(target(), "key", "value");
+    std::string text;
+    EXPECT_EQ(code_of([&] { make("pool"); }, &text), -DER_EXIST);
+    EXPECT_NE(text.find(path("pool")), std::string::npos) << text;
+    EXPECT_EQ(get(target(), "key"), "value");
+}
+
+TEST_P(Pools, NeedATarget)
+{
+    EXPECT_EQ(code_of([&] { make("other", 0); }), -DER_INVAL);
+    EXPECT_FALSE(factory().present(path("other")));
+}
+
+TEST_P(Pools, AreNotOpenedWhereThereIsNone)
+{
+    std::string text;
+    EXPECT_EQ(code_of([&] { factory().open(path("nothing"), Access::read_write); }, &text), -DER_NONEXIST);
+    EXPECT_NE(text.find(path("nothing")), std::string::npos) << text;
+    EXPECT_FALSE(factory().present(path("nothing")));
+    EXPECT_EQ(code_of([&] { factory().destroy(path("nothing")); }), -DER_NONEXIST);
+}
+
+TEST_P(Pools, AreMadeByExactlyOneOfManyCreators)
+{
+    for (int round = 0; round < 5; ++round) {
+        const std::string name = "raced" + std::to_string(round);
+        made_.push_back(path(name));
+        std::atomic<int> made{0}, refused{0}, other{0};
+        std::vector<std::thread> threads;
+        for (int each = 0; each < 6; ++each) {
+            threads.emplace_back([&] {
+                const int code = code_of([&] { factory().create(path(name), {2, GetParam().durability}); });
+                ++(code == 0 ? made : code == -DER_EXIST ? refused : other);
+            });
+        }
+        for (auto& thread : threads)
+            thread.join();
+        EXPECT_EQ(made, 1);
+        EXPECT_EQ(refused, 5);
+        EXPECT_EQ(other, 0);
+        EXPECT_EQ(factory().open(path(name), Access::read_write)->targets(), 2U);
+    }
+}
+
+TEST_P(Pools, ShareWhatIsWrittenBetweenTheirOpeners)
+{
+    const auto second = factory().open(path("pool"), Access::read_write);
+    put(target(1), "key", "one");
+    EXPECT_EQ(get(second->target(1), "key"), "one");
+    put(second->meta(), "key", "two");
+    EXPECT_EQ(get(pool().meta(), "key"), "two");
+    EXPECT_EQ(get(target(0), "key"), "(none)");
+}
+
+TEST_P(Pools, OpenedReadOnlyTakeNoUpdate)
+{
+    put(target(), "key", "value");
+    const auto reader = factory().open(path("pool"), Access::read_only);
+    EXPECT_EQ(get(reader->target(0), "key"), "value");
+    std::string text;
+    EXPECT_EQ(code_of([&] { put(reader->target(0), "key", "changed"); }, &text), -DER_NO_PERM);
+    EXPECT_NE(text.find(path("pool")), std::string::npos) << text;
+    EXPECT_EQ(code_of([&] { reader->target(0).append({as_bytes("bulk")}); }), -DER_NO_PERM);
+    EXPECT_EQ(code_of([&] { reader->target(0).release({1, 0, 1}); }), -DER_NO_PERM);
+    EXPECT_EQ(get(target(), "key"), "value");
+}
+
+TEST_P(Pools, AreGoneOnceDestroyed)
+{
+    put(target(), "key", "value");
+    pool_.reset();
+    EXPECT_TRUE(factory().present(path("pool")));
+    factory().destroy(path("pool"));
+    EXPECT_FALSE(factory().present(path("pool")));
+    EXPECT_EQ(code_of([&] { factory().open(path("pool"), Access::read_write); }), -DER_NONEXIST);
+    pool_ = make("pool");
+    EXPECT_EQ(get(target(), "key"), "(none)");
+}
+
+TEST_P(Pools, CanBeDestroyedAndMadeAnewWhileThisProcessHasThemOpen)
+{
+    put(target(), "key", "old");
+    factory().destroy(path("pool"));
+    const auto anew = make("pool");
+    EXPECT_EQ(get(anew->target(0), "key"), "(none)");
+    put(anew->target(0), "key", "new");
+    EXPECT_EQ(get(factory().open(path("pool"), Access::read_only)->target(0), "key"), "new");
+}
+
+TEST_P(Pools, GiveEachEpochOnceAndOnlyUpwards)
+{
+    constexpr int threads = 4;
+    constexpr int each = 5000;
+    std::vector<std::vector<Epoch>> given(threads);
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < threads; ++thread) {
+        running.emplace_back([&, thread] {
+            for (int n = 0; n < each; ++n)
+                given[static_cast<std::size_t>(thread)].push_back(pool().next_epoch());
+        });
+    }
+    for (auto& thread : running)
+        thread.join();
+    std::vector<Epoch> all;
+    for (const auto& list : given) {
+        EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
+        all.insert(all.end(), list.begin(), list.end());
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+    EXPECT_GT(pool().next_epoch(), all.back());
+    EXPECT_GT(all.front(), 1'600'000'000'000'000'000U) << "not nanoseconds of the real-time clock";
+}
+
+TEST_P(Pools, CountPerTarget)
+{
+    const auto second = factory().open(path("pool"), Access::read_write);
+    target(1).count({1, 2, 300, 400});
+    second->target(1).count({10, 0, 5, 0});
+    pool().meta().count({7, 0, 0, 0});
+    const Counters counted = target(1).counters();
+    EXPECT_EQ(counted.updates, 11U);
+    EXPECT_EQ(counted.fetches, 2U);
+    EXPECT_EQ(counted.bytes_written, 305U);
+    EXPECT_EQ(counted.bytes_read, 400U);
+    EXPECT_EQ(target(0).counters().updates, 0U);
+    EXPECT_EQ(second->meta().counters().updates, 7U);
+}
+
+TEST_P(Pools, TellTheirSpace)
+{
+    const auto space = pool().space();
+    EXPECT_GT(space.total, 0U);
+    EXPECT_LE(space.free, space.total);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Pools,
+                         ::testing::Values(Kind{"memory", Durability::process}, Kind{"lmdb", Durability::process},
+                                           Kind{"lmdb", Durability::power}),
+                         ::testing::PrintToStringParamName());
+
+} // namespace
+
+} // namespace stepstore::store
