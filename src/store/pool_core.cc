@@ -33,21 +33,6 @@ struct Registry {
     }
 };
 
-std::string canonical(const std::string& path)
-{
-    if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
-    std::error_code error;
-    auto result = std::filesystem::weakly_canonical(path, error);
-    if (error) {
-        fail(error == std::errc::permission_denied ? DER_NO_PERM : DER_BADPATH,
-             "pool " + path + ": the path cannot be resolved: " + error.message());
-    }
-    std::string text = std::filesystem::absolute(result).string();
-    while (text.size() > 1 && text.back() == '/')
-        text.pop_back();
-    return text;
-}
-
 const BackendFactory* factory_of(const std::string& path)
 {
     for (const BackendFactory& factory : backends()) {
@@ -111,6 +96,21 @@ PoolHeader header_of(Backend& backend, const std::string& path)
 
 } // namespace
 
+std::string canonical_pool_path(const std::string& path)
+{
+    if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
+    std::error_code error;
+    auto result = std::filesystem::weakly_canonical(path, error);
+    if (error) {
+        fail(error == std::errc::permission_denied ? DER_NO_PERM : DER_BADPATH,
+             "pool " + path + ": the path cannot be resolved: " + error.message());
+    }
+    std::string text = std::filesystem::absolute(result).string();
+    while (text.size() > 1 && text.back() == '/')
+        text.pop_back();
+    return text;
+}
+
 PoolCore::PoolCore(std::string path, const BackendFactory& factory, std::unique_ptr<Backend> backend, PoolHeader header)
     : path_(std::move(path)), backend_name_(factory.name), header_(std::move(header)), backend_(std::move(backend))
 {
@@ -118,7 +118,7 @@ PoolCore::PoolCore(std::string path, const BackendFactory& factory, std::unique_
 
 std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access access)
 {
-    const std::string path = canonical(given);
+    const std::string path = canonical_pool_path(given);
     std::shared_ptr<PoolCore> core;
     bool fresh = false;
     {
@@ -148,7 +148,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
 
 std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolOptions& options)
 {
-    const std::string path = canonical(given);
+    const std::string path = canonical_pool_path(given);
     if (options.targets < 1 || options.targets > 256) {
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) + " targets: 1 to 256 are possible");
     }
@@ -168,7 +168,7 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
 
 void PoolCore::destroy(const std::string& given, bool force)
 {
-    const std::string path = canonical(given);
+    const std::string path = canonical_pool_path(given);
     auto& registry = Registry::instance();
     std::lock_guard lock(registry.guard);
     const BackendFactory* factory = factory_of(path);

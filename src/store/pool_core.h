@@ -53,6 +53,9 @@ inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Backend& backend, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body);
 
+// The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.
+std::string canonical_pool_path(const std::string& path);
+
 class PoolCore {
 public:
     PoolCore(std::string path, const BackendFactory& factory, std::unique_ptr<Backend> backend, PoolHeader header);

@@ -1,0 +1,131 @@
+#include "store/check.h"
+
+#include "store/failure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace stepstore::store {
+
+bool CheckReport::damaged() const
+{
+    return std::ranges::any_of(findings,
+                               [](const CheckFinding& one) { return one.severity == CheckFinding::Severity::damage; });
+}
+
+namespace {
+
+std::unique_ptr<Backend> open_for_check(const BackendFactory& factory, const std::string& path, bool repair)
+{
+    try {
+        return factory.open(path, Access::read_write);
+    } catch (const Error& error) {
+        if (repair || error.code() != -DER_NO_PERM) throw;
+    }
+    return factory.open(path, Access::read_only);
+}
+
+} // namespace
+
+CheckReport Pool::check(const std::string& given, const CheckOptions& options)
+{
+    const std::string path = canonical_pool_path(given);
+    CheckReport report;
+    const auto& all = backends();
+    const auto factory = std::ranges::find_if(all, [&](const BackendFactory& one) { return one.present(path); });
+    if (factory == all.end()) {
+        fail(DER_NONEXIST, "there is no pool at " + given + " to check: stepstore pool list shows those there are");
+    }
+    if (options.repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
+        try {
+            finish_destructions(*PoolCore::acquire(path, Access::read_write));
+        } catch (const Error& refused) {
+            if (refused.code() == -DER_NO_PERM) throw;
+        }
+    }
+    std::unique_ptr<Backend> backend;
+    try {
+        backend = open_for_check(*factory, path, options.repair);
+        Check(*backend, options, report).run();
+    } catch (const Error& refused) {
+        if (refused.code() == -DER_NO_PERM) throw;
+        report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),
+                                   "what this keeps from being opened or read cannot be checked further: put the named "
+                                   "files back from a copy, or use the Stepstore version that made the pool"});
+    }
+    return report;
+}
+
+void Check::run()
+{
+    check_meta();
+    report_.containers = meta_.containers.size();
+    for (unsigned index = 0; index < backend_.targets(); ++index) {
+        try {
+            check_target(index);
+            if (options_.data) check_bulk_data(index);
+        } catch (const Error& error) {
+            find(Severity::damage, target_name(index), error.what(),
+                 "the rest of this target could not be checked; the other targets are not concerned");
+        }
+    }
+    report_.objects = objects_.size();
+}
+
+void Check::find(Severity severity, std::string where, std::string what, std::string advice)
+{
+    report_.findings.push_back({severity, std::move(where), std::move(what), std::move(advice)});
+}
+
+std::string Check::target_name(unsigned index) const
+{
+    return pool_ + ", target " + std::to_string(index);
+}
+
+std::string Check::container_name(std::uint32_t id) const
+{
+    const auto found = meta_.containers.find(id);
+    if (found == meta_.containers.end()) return "container number " + std::to_string(id);
+    return "container " + (found->second.label.empty() ? text(found->second.uuid) : found->second.label);
+}
+
+std::string Check::record_name(unsigned index, Bytes key) const
+{
+    ParsedKey parsed;
+    if (!parse_key(key, parsed)) return target_name(index) + ", record " + quoted(key);
+    std::string name =
+        target_name(index) + ", " + container_name(parsed.container) + ", object " + text(parsed.oid) + ", ";
+    switch (parsed.kind) {
+    case Kind::attributes: name += "array attributes"; break;
+    case Kind::keyvalue: {
+        KeyBuffer stored;
+        const bool history = parsed.space == Space::history && unescape(parsed.place, stored);
+        name += "key " + quoted(history ? stored.view() : parsed.place);
+        break;
+    }
+    case Kind::array:
+        name += "chunk " + std::to_string(parsed.chunk) + ", extent that ends at byte " + std::to_string(parsed.end);
+        break;
+    }
+    if (parsed.space == Space::history) name += ", version replaced at epoch " + std::to_string(parsed.death);
+    return name;
+}
+
+bool Check::confirmed(FunctionRef<bool()> wrong)
+{
+    for (int look = 0; look < 3; ++look) {
+        if (look != 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (!wrong()) return false;
+    }
+    return true;
+}
+
+bool Check::container_known(std::uint32_t id)
+{
+    MetaView now;
+    read_meta(now, false);
+    return now.containers.contains(id) || now.destroying.contains(id);
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,84 @@
+// The parts of Pool::check.
+//
+// A check takes no lock and may run beside writers. What it sees at different moments (meta, then one target after the
+// other, each in one read transaction) need not fit together while others write, so whatever looks wrong across such
+// a border is looked at again before it is reported (confirmed()).
+#pragma once
+
+#include "store/object.h"
+#include "store/pool_core.h"
+#include "store/store.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepstore::store {
+
+// What meta says there is.
+struct MetaView {
+    std::map<std::uint32_t, ContainerRecord> containers;
+    std::set<std::uint32_t> destroying;
+    std::set<std::pair<std::uint32_t, Epoch>> snapshots; // not those being removed
+    std::set<std::pair<std::uint32_t, Epoch>> removing;
+    std::uint64_t next_container = 1;
+};
+
+class Check {
+public:
+    Check(Backend& backend, const CheckOptions& options, CheckReport& report)
+        : backend_(backend), options_(options), report_(report), pool_("pool " + backend.path())
+    {
+    }
+    void run();
+
+private:
+    using Severity = CheckFinding::Severity;
+
+    // check_meta.cc
+    void check_meta();
+    void read_meta(MetaView& view, bool report);
+    void meta_entry(MetaView& view, const Entry& entry, std::map<std::string, std::uint32_t>& names, bool report);
+    void check_labels(const MetaView& view, const std::map<std::string, std::uint32_t>& names);
+
+    // check_target.cc
+    struct TargetWalk;
+    void check_target(unsigned index);
+    void walk(unsigned index, ReadTransaction& transaction, TargetWalk& walk);
+    void walk_record(unsigned index, ReadTransaction& transaction, TargetWalk& walk, const Entry& entry);
+    void check_place(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record,
+                     const Entry& entry);
+    void check_copy(unsigned index, unsigned other, Bytes key);
+    void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
+    void check_snapshots(unsigned index, const TargetWalk& walk);
+    void check_strangers(unsigned index, const TargetWalk& walk);
+
+    // check_bulk.cc
+    void check_bulk_data(unsigned index);
+    void check_extents(unsigned index, const std::vector<Target::ExtentFile>& before,
+                       std::vector<ExtentRef>& references);
+    void check_file(unsigned index, const Target::ExtentFile& before, const Target::ExtentFile& now,
+                    std::span<const ExtentRef> references);
+    void name_references(unsigned index, const ExtentRef& extent, const std::string& what);
+
+    void find(Severity severity, std::string where, std::string what, std::string advice);
+    std::string target_name(unsigned index) const;
+    std::string container_name(std::uint32_t id) const;
+    std::string record_name(unsigned index, Bytes key) const;
+    // True when `wrong` holds again and again, some time apart.
+    static bool confirmed(FunctionRef<bool()> wrong);
+    bool container_known(std::uint32_t id);
+
+    Backend& backend_;
+    const CheckOptions& options_;
+    CheckReport& report_;
+    const std::string pool_;
+    MetaView meta_;
+    Uuid uuid_{};
+    bool header_good_ = false;
+    std::set<std::pair<std::uint32_t, ObjectId>> objects_;
+};
+
+} // namespace stepstore::store

@@ -1,0 +1,313 @@
+#include "store/check.h"
+
+#include "store/failure.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+// What two copies of a record have in common.
+struct CopySeen {
+    bool there = false, intact = false;
+    Epoch birth = 0;
+    std::uint64_t length = 0, sum = 0;
+    std::vector<std::byte> sums;
+
+    CopySeen() = default;
+    explicit CopySeen(const Record& record)
+        : there(true), intact(true), birth(record.birth), length(record.length), sum(record.payload_sum),
+          sums(record.sums.begin(), record.sums.end())
+    {
+    }
+    bool operator==(const CopySeen&) const = default;
+};
+
+CopySeen look_at_copy(ReadTransaction& transaction, Bytes key)
+{
+    CopySeen seen;
+    Bytes value;
+    Record record;
+    if (!transaction.get(key, value)) return seen;
+    if (parse_record(key, value, record) == nullptr) return CopySeen(record);
+    seen.there = true;
+    return seen;
+}
+
+} // namespace
+
+// What one walk over a target's index collects.
+struct Check::TargetWalk {
+    std::map<std::uint32_t, Epoch> states; // containers that exist on this target, with their newest snapshot
+    std::set<std::pair<std::uint32_t, Epoch>> snapshots;
+    std::set<std::uint32_t> containers_of_records;
+    std::vector<ExtentRef> references;
+    std::uint64_t unneeded = 0; // history that no snapshot needs
+    // Records whose other copy, on this target, looked different.
+    std::vector<std::pair<std::vector<std::byte>, unsigned>> suspects;
+    // The live extent before, to see whether the next one begins behind it.
+    std::vector<std::byte> chunk_prefix;
+    std::uint64_t end = 0;
+};
+
+void Check::check_target(unsigned index)
+{
+    Target& target = backend_.target(index);
+    for (const std::string& damage : target.check()) {
+        find(Severity::damage, target_name(index), damage,
+             "records that can still be read are given below or not concerned; put the target back from a copy");
+    }
+    if (header_good_) {
+        try {
+            target.read([&](ReadTransaction& transaction) {
+                verify_target_header(transaction, backend_.path(), uuid_, index);
+            });
+        } catch (const Error& error) {
+            find(Severity::damage, target_name(index), error.what(), "the pool cannot be opened until this is mended");
+        }
+    }
+    // The files first: what a file that nobody appends to holds now was referred to before now, if ever.
+    const std::vector<Target::ExtentFile> files = target.extent_files();
+    TargetWalk walked;
+    target.read([&](ReadTransaction& transaction) { walk(index, transaction, walked); });
+    for (const auto& [key, other] : walked.suspects)
+        check_copy(index, other, key);
+    check_snapshots(index, walked);
+    check_strangers(index, walked);
+    if (walked.unneeded != 0) {
+        find(Severity::reclaimable, target_name(index),
+             std::to_string(walked.unneeded) + " replaced versions are kept that no snapshot needs: the removal of a "
+                                               "snapshot, or its making, was interrupted",
+             "the removal of any snapshot of their container drops them");
+    }
+    check_extents(index, files, walked.references);
+}
+
+void Check::walk(unsigned index, ReadTransaction& transaction, TargetWalk& walk)
+{
+    Entry entry;
+    const std::byte lowest{};
+    KeyBuffer at;
+    for (bool more = transaction.seek({&lowest, 1}, entry); more;) {
+        at.truncate(0);
+        const bool fits = entry.key.size() < KeyBuffer::capacity;
+        at.add(entry.key.first(std::min(entry.key.size(), KeyBuffer::capacity - 1)));
+        walk_record(index, transaction, walk, entry);
+        // Looking at other records moved the position: go on behind this one.
+        if (fits)
+            at.add(std::uint8_t{0});
+        else if (!at.make_successor())
+            return;
+        more = transaction.seek(at.view(), entry);
+    }
+}
+
+void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk& walk, const Entry& entry)
+{
+    const auto space = static_cast<Space>(entry.key[0]);
+    Bytes body;
+    switch (space) {
+    case Space::header: return; // verified before
+    case Space::container:
+    case Space::snapshot:
+        if (!unseal(entry.key, entry.value, body) || entry.key.size() != (space == Space::container ? 5U : 13U)) {
+            find(Severity::damage, target_name(index) + ", record " + quoted(entry.key), "its checksum does not match",
+                 "the container cannot be used on this target: put the target back from a copy");
+            return;
+        }
+        if (space == Space::container) {
+            walk.states[load_big<std::uint32_t>(entry.key.data() + 1)] = BodyReader(body).number();
+        } else {
+            walk.snapshots.emplace(load_big<std::uint32_t>(entry.key.data() + 1),
+                                   load_big<std::uint64_t>(entry.key.data() + 5));
+        }
+        return;
+    case Space::live:
+    case Space::history: break;
+    default:
+        find(Severity::damage, target_name(index) + ", record " + quoted(entry.key), "no record of ours has such a key",
+             "the key was damaged, or another program wrote here");
+        return;
+    }
+    ParsedKey parsed;
+    Record record;
+    const char* reason =
+        parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
+    if (reason == nullptr && record.type == RecordType::inlined && options_.data && !payload_intact(record)) {
+        reason = "the checksum of the value does not match";
+    }
+    if (reason == nullptr && parsed.kind == Kind::array && record.length > parsed.end) {
+        reason = "the extent begins before its chunk";
+    }
+    if (reason != nullptr) {
+        find(Severity::damage, record_name(index, entry.key), reason,
+             "this record is lost; all others stay readable. Write it anew, or remove it");
+        return;
+    }
+    ++report_.records;
+    report_.bytes += record.length;
+    objects_.emplace(parsed.container, parsed.oid);
+    walk.containers_of_records.insert(parsed.container);
+    if (record.type == RecordType::bulk) {
+        ++report_.extents;
+        walk.references.push_back(record.extent);
+    }
+    if (space == Space::history) {
+        const auto state = walk.states.find(parsed.container);
+        const Epoch newest = state == walk.states.end() ? 0 : state->second;
+        if (!needed(transaction, parsed.container, {newest}, record.birth, parsed.death)) ++walk.unneeded;
+        return;
+    }
+    check_place(index, walk, parsed, record, entry);
+    check_overlap(index, walk, parsed, record);
+}
+
+// Is the record on a target where its key belongs, and is the other copy like it?
+void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record,
+                        const Entry& entry)
+{
+    unsigned other = index;
+    try {
+        const Placement placement(parsed.container, parsed.oid, backend_.targets());
+        std::byte chunk[8];
+        store_big(chunk, parsed.chunk);
+        const Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)
+                           : record.long_key.empty()  ? parsed.place
+                                                      : record.long_key;
+        const unsigned group = parsed.kind == Kind::attributes ? 0 : placement.group_of(dkey);
+        const ReplicaSet set = placement.group(group);
+        bool here = false;
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            here = here || set.targets[copy] == index;
+            if (set.targets[copy] != index) other = set.targets[copy];
+        }
+        if (!here) {
+            find(Severity::damage, record_name(index, entry.key), "the record is on a target where it does not belong",
+                 "it cannot be found there: the target's files were mixed up");
+            return;
+        }
+        if (set.count == 1) return;
+    } catch (const Error& error) {
+        find(Severity::damage, record_name(index, entry.key), error.what(), "no class of ours holds such an object");
+        return;
+    }
+    CopySeen its;
+    backend_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, entry.key); });
+    if (!(its == CopySeen(record))) walk.suspects.emplace_back(std::vector(entry.key.begin(), entry.key.end()), other);
+}
+
+void Check::check_copy(unsigned index, unsigned other, Bytes key)
+{
+    CopySeen its;
+    const bool differ = confirmed([&] {
+        CopySeen mine;
+        backend_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
+        backend_.target(index).read([&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
+        return mine.there && mine.intact && (its.intact || !its.there) && !(mine == its);
+    });
+    // A damaged copy is reported where it lies, and two that differ once.
+    if (!differ || (its.there && index > other)) return;
+    find(Severity::info, record_name(index, key),
+         "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
+             ": an update was interrupted between the two",
+         "the update was never acknowledged; the copy on the lower target counts. Write the key again to align both");
+}
+
+// Live extents of a chunk are in the order of their ends; none may begin before the end of the one before.
+void Check::check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record)
+{
+    if (parsed.kind != Kind::array) return;
+    const KeyBuffer prefix = kind_prefix(Space::live, parsed.container, parsed.oid, Kind::array).add(parsed.chunk);
+    const bool same_chunk = equal(prefix.view(), walk.chunk_prefix);
+    if (same_chunk && parsed.end - record.length < walk.end) {
+        const KeyBuffer key = KeyBuffer(prefix).add(parsed.end);
+        find(Severity::damage, record_name(index, key.view()),
+             "the extent begins at byte " + std::to_string(parsed.end - record.length) +
+                 ", before the end of the one before it (" + std::to_string(walk.end) + ")",
+             "what both cover is ambiguous: write that range anew");
+    }
+    walk.chunk_prefix.assign(prefix.view().begin(), prefix.view().end());
+    walk.end = parsed.end;
+}
+
+void Check::check_snapshots(unsigned index, const TargetWalk& walk)
+{
+    std::set<std::pair<std::uint32_t, Epoch>> differing;
+    std::ranges::set_symmetric_difference(walk.snapshots, meta_.snapshots, std::inserter(differing, differing.end()));
+    for (const auto& [id, epoch] : differing) {
+        bool in_meta = false;
+        bool here = false;
+        const bool differ = confirmed([&, id = id, epoch = epoch] {
+            MetaView now;
+            read_meta(now, false);
+            if (now.removing.contains({id, epoch}) || now.destroying.contains(id)) return false; // reported there
+            in_meta = now.snapshots.contains({id, epoch});
+            backend_.target(index).read([&](ReadTransaction& transaction) {
+                Bytes value;
+                here = transaction.get(snapshot_key(id, epoch).view(), value);
+            });
+            return in_meta != here;
+        });
+        if (!differ) continue;
+        const std::string where =
+            target_name(index) + ", " + container_name(id) + ", snapshot at epoch " + std::to_string(epoch);
+        if (in_meta) {
+            find(Severity::damage, where, "the target does not know this snapshot: versions it needs may be gone",
+                 "what was not overwritten since the snapshot reads right; make a new snapshot");
+        } else {
+            find(Severity::reclaimable, where, "the target keeps versions for a snapshot that was never finished",
+                 "the next snapshot of this container puts it right");
+        }
+    }
+}
+
+// Containers that have records here, or a mark, and are not in meta.
+void Check::check_strangers(unsigned index, const TargetWalk& walk)
+{
+    const auto still_here = [&](std::uint32_t id) {
+        bool here = false;
+        backend_.target(index).read([&](ReadTransaction& transaction) {
+            for (const Space space : {Space::live, Space::history}) {
+                const KeyBuffer prefix = container_prefix(space, id);
+                Entry entry;
+                here = here || (transaction.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view()));
+            }
+        });
+        return here;
+    };
+    for (const std::uint32_t id : walk.containers_of_records) {
+        if (meta_.containers.contains(id) || meta_.destroying.contains(id)) continue;
+        if (!confirmed([&] { return !container_known(id) && still_here(id); })) continue;
+        find(Severity::damage, target_name(index) + ", container number " + std::to_string(id),
+             "there are records of a container that the metadata does not know",
+             "its own record is damaged or lost: put the pool's metadata back from a copy");
+    }
+    for (const auto& [id, newest] : walk.states) {
+        if (meta_.containers.contains(id) || meta_.destroying.contains(id) || walk.containers_of_records.contains(id)) {
+            continue;
+        }
+        if (container_known(id)) continue;
+        find(Severity::info, target_name(index) + ", container number " + std::to_string(id),
+             "the making of a container was interrupted", "nothing is lost; the next container takes its place");
+    }
+    for (const auto& [id, record] : meta_.containers) {
+        if (walk.states.contains(id)) continue;
+        const bool missing = confirmed([&, id = id] {
+            MetaView now;
+            read_meta(now, false);
+            bool here = false;
+            backend_.target(index).read([&](ReadTransaction& transaction) {
+                Bytes value;
+                here = transaction.get(container_key(id).view(), value);
+            });
+            return now.containers.contains(id) && !here;
+        });
+        if (!missing) continue;
+        find(Severity::damage, target_name(index) + ", " + container_name(id),
+             "the target does not know this container: its record there is lost",
+             "the container cannot be used on this target: put the target back from a copy");
+    }
+}
+
+} // namespace stepstore::store
