@@ -14,7 +14,7 @@ extern "C" {
 
 enum daos_media_type_t { DAOS_MEDIA_SCM = 0, DAOS_MEDIA_NVME, DAOS_MEDIA_MAX };
 
-/* Bytes by medium. Stepstore: SCM is the index, NVME the bulk extents. */
+/* Bytes by medium. Stepstore has one, the file system of the pool, and tells it as SCM. */
 struct daos_space {
     uint64_t s_total[DAOS_MEDIA_MAX];
     uint64_t s_free[DAOS_MEDIA_MAX];
@@ -92,7 +92,7 @@ typedef struct {
     daos_target_state_t ta_state;
     daos_target_perf_t ta_perf;
     struct daos_space
-        ta_space; /* of this target; Stepstore: s_total is what it uses, s_free what the file system has free */
+        ta_space; /* of this target; Stepstore: free is what the file system has free, total that and what it uses */
 } daos_target_info_t;
 
 struct daos_pool_cont_info {

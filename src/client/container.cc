@@ -1,0 +1,137 @@
+#include "client/state.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace stepstore {
+
+Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Access access)
+    : pool(std::move(in)), label(std::move(name))
+{
+    const unsigned flags = access == Access::read_only ? DAOS_COO_RO : DAOS_COO_RW;
+    const int rc = library().cont_open(pool->handle, label.c_str(), flags, &handle, nullptr, nullptr);
+    check(library(), rc, [&] { return "open " + this->name(); });
+}
+
+Container::State::State(std::shared_ptr<State> of, std::uint64_t at)
+    : pool(of->pool), latest(std::move(of)), label(latest->label), handle(latest->handle), epoch(at)
+{
+    const int rc = library().tx_open_snap(handle, epoch, &transaction, nullptr);
+    check(library(), rc, [&] { return "open " + name(); });
+}
+
+Container::State::~State()
+{
+    if (is_snapshot())
+        library().tx_close(transaction, nullptr);
+    else
+        library().cont_close(handle, nullptr);
+}
+
+std::string Container::State::name() const
+{
+    return "container " + quoted(label) + " of pool " + pool->location +
+           (is_snapshot() ? " at snapshot " + std::to_string(epoch) : "");
+}
+
+std::string object_name(const ObjectId& id, const Container::State& container)
+{
+    char text[64];
+    std::snprintf(text, sizeof text, "object %016llx.%016llx of ", static_cast<unsigned long long>(id.hi),
+                  static_cast<unsigned long long>(id.lo));
+    return text + container.name();
+}
+
+unsigned open_mode(const Container::State& container, Access access)
+{
+    return access == Access::read_only || container.is_snapshot() ? DAOS_OO_RO : DAOS_OO_RW;
+}
+
+Container::Container() = default;
+Container::~Container() = default;
+Container::Container(Container&&) noexcept = default;
+Container& Container::operator=(Container&&) noexcept = default;
+
+const std::string& Container::label() const
+{
+    return state_->label;
+}
+
+ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type, std::string_view object_class) const
+{
+    const Library& library = state_->library();
+    daos_oclass_id_t oclass = OC_UNKNOWN;
+    if (!object_class.empty()) {
+        oclass = static_cast<daos_oclass_id_t>(library.oclass_name2id(std::string(object_class).c_str()));
+        if (oclass == OC_UNKNOWN)
+            throw Error(-DER_INVAL, "there is no object class " + quoted(object_class) +
+                                        ": use S1, S2, S4, S6, S8, S12, S16, S32, SX or RP_2G1 ... RP_2GX");
+    }
+    const daos_otype_t types[] = {DAOS_OT_KV_HASHED, DAOS_OT_ARRAY, DAOS_OT_ARRAY_BYTE};
+    daos_obj_id_t oid;
+    oid.lo = lo;
+    oid.hi = hi;
+    const int rc = library.obj_generate_oid(state_->handle, &oid, types[static_cast<std::size_t>(type)], oclass, 0, 0);
+    check(library, rc, [&] { return "make an object id of class " + quoted(object_class) + " in " + state_->name(); });
+    return {oid.hi, oid.lo};
+}
+
+std::uint64_t Container::allocate_oids(std::uint64_t count)
+{
+    std::uint64_t first = 0;
+    const int rc = state_->library().cont_alloc_oids(state_->handle, count, &first, nullptr);
+    check(state_->library(), rc,
+          [&] { return "allocate " + std::to_string(count) + " object ids in " + state_->name(); });
+    return first;
+}
+
+std::uint64_t Container::create_snapshot(const std::string& name)
+{
+    std::string copy = name; // the call takes memory that it may write
+    daos_epoch_t epoch = 0;
+    const int rc =
+        state_->library().cont_create_snap(state_->handle, &epoch, copy.empty() ? nullptr : copy.data(), nullptr);
+    check(state_->library(), rc, [&] { return "create snapshot " + quoted(name) + " of " + state_->name(); });
+    return epoch;
+}
+
+std::vector<SnapshotEntry> Container::snapshots() const
+{
+    std::vector<daos_epoch_t> epochs(16);
+    for (;;) {
+        std::vector<std::string> texts(epochs.size(), std::string(DAOS_SNAPSHOT_MAX_LEN, '\0'));
+        std::vector<char*> names;
+        for (auto& text : texts)
+            names.push_back(text.data());
+        daos_anchor_t anchor{};
+        int count = static_cast<int>(epochs.size());
+        const int rc =
+            state_->library().cont_list_snap(state_->handle, &count, epochs.data(), names.data(), &anchor, nullptr);
+        check(state_->library(), rc, [&] { return "list the snapshots of " + state_->name(); });
+        const auto found = static_cast<std::size_t>(std::max(count, 0));
+        if (found > epochs.size()) {
+            epochs.resize(found + 16);
+            continue;
+        }
+        std::vector<SnapshotEntry> entries;
+        for (std::size_t i = 0; i < found; ++i)
+            entries.push_back({epochs[i], texts[i].c_str()});
+        return entries;
+    }
+}
+
+void Container::destroy_snapshot(std::uint64_t epoch)
+{
+    const int rc = state_->library().cont_destroy_snap(state_->handle, {epoch, epoch}, nullptr);
+    check(state_->library(), rc, [&] { return "destroy snapshot " + std::to_string(epoch) + " of " + state_->name(); });
+}
+
+Container Container::at_snapshot(std::uint64_t epoch) const
+{
+    Container container;
+    container.state_ = std::make_shared<State>(state_->is_snapshot() ? state_->latest : state_, epoch);
+    return container;
+}
+
+} // namespace stepstore

@@ -1,0 +1,195 @@
+#include "client/pending.h"
+
+#include <array>
+#include <utility>
+
+namespace stepstore {
+
+struct KeyValue::State {
+    State(std::shared_ptr<Container::State> in, const ObjectId& oid, Access access) : container(std::move(in)), id(oid)
+    {
+        const int rc =
+            library().kv_open(container->handle, to_daos(id), open_mode(*container, access), &handle, nullptr);
+        check(library(), rc, [&] { return "open key-value " + name(); });
+    }
+    ~State() { library().kv_close(handle, nullptr); }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    const Library& library() const { return container->library(); }
+    std::string name() const { return object_name(id, *container); }
+
+    // -DER_NONEXIST, -DER_REC2BIG or 0; *size as in daos_kv_get.
+    int get(const std::string& key, daos_size_t* size, void* into) const
+    {
+        const int rc =
+            library().kv_get(handle, container->transaction, DAOS_COND_KEY_GET, key.c_str(), size, into, nullptr);
+        if (rc != 0 && rc != -DER_NONEXIST && rc != -DER_REC2BIG)
+            fail(library(), rc, "get " + quoted(key) + " from " + name());
+        return rc;
+    }
+
+    std::shared_ptr<Container::State> container;
+    ObjectId id;
+    daos_handle_t handle{};
+};
+
+namespace {
+
+// The C API ends keys at a zero.
+std::string checked(std::string_view key)
+{
+    if (key.empty()) throw Error(-DER_INVAL, "a key is empty");
+    if (key.find('\0') != std::string_view::npos)
+        throw Error(-DER_INVAL, "key " + quoted(key.substr(0, key.find('\0'))) +
+                                    "... has a zero byte in it, which DAOS keys cannot");
+    return std::string(key);
+}
+
+std::uint64_t put_flags(Condition condition)
+{
+    return condition == Condition::none             ? 0
+           : condition == Condition::must_not_exist ? DAOS_COND_KEY_INSERT
+                                                    : DAOS_COND_KEY_UPDATE;
+}
+
+// The keys of a listing lie one after the other in `text`, whose pieces are one here.
+template <class Each>
+bool give(const char* text, const std::vector<daos_key_desc_t>& descriptors, std::uint32_t count, Each& each)
+{
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (!each(std::string_view(text, descriptors[i].kd_key_len))) return false;
+        text += descriptors[i].kd_key_len;
+    }
+    return true;
+}
+
+} // namespace
+
+KeyValue::KeyValue() = default;
+KeyValue::~KeyValue() = default;
+KeyValue::KeyValue(KeyValue&&) noexcept = default;
+KeyValue& KeyValue::operator=(KeyValue&&) noexcept = default;
+
+KeyValue Container::key_value(const ObjectId& id, Access access) const
+{
+    KeyValue object;
+    object.state_ = std::make_shared<KeyValue::State>(state_, id, access);
+    return object;
+}
+
+const ObjectId& KeyValue::id() const
+{
+    return state_->id;
+}
+
+void KeyValue::put(std::string_view key, Bytes value, Condition condition)
+{
+    const std::string name = checked(key);
+    const int rc = state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
+                                            name.c_str(), value.size(), value.data(), nullptr);
+    check(state_->library(), rc, [&] { return "put " + quoted(key) + " into " + state_->name(); });
+}
+
+std::optional<std::vector<std::byte>> KeyValue::get(std::string_view key) const
+{
+    const std::string name = checked(key);
+    std::array<std::byte, 4096> small; // one call for usual values
+    daos_size_t size = small.size();
+    int rc = state_->get(name, &size, small.data());
+    if (rc == -DER_NONEXIST) return std::nullopt;
+    if (rc == 0) return std::vector(small.data(), small.data() + size);
+    std::vector<std::byte> value;
+    while (rc == -DER_REC2BIG) { // again when it was replaced by a larger one meanwhile
+        value.resize(size);
+        rc = state_->get(name, &size, value.data());
+    }
+    if (rc == -DER_NONEXIST) return std::nullopt;
+    value.resize(size);
+    return value;
+}
+
+std::optional<std::size_t> KeyValue::get_into(std::string_view key, MutableBytes into) const
+{
+    daos_size_t size = into.size();
+    const int rc = state_->get(checked(key), &size, into.empty() ? nullptr : into.data());
+    if (rc == -DER_NONEXIST) return std::nullopt;
+    return size;
+}
+
+bool KeyValue::remove(std::string_view key, Condition condition)
+{
+    if (condition == Condition::must_not_exist)
+        throw Error(-DER_INVAL, "remove " + quoted(key) + ": a key that must not exist cannot be removed");
+    const std::string name = checked(key);
+    const std::uint64_t flags = condition == Condition::must_exist ? DAOS_COND_KEY_REMOVE : 0;
+    const int rc =
+        state_->library().kv_remove(state_->handle, state_->container->transaction, flags, name.c_str(), nullptr);
+    if (rc == -DER_NONEXIST && flags != 0) return false;
+    check(state_->library(), rc, [&] { return "remove " + quoted(key) + " from " + state_->name(); });
+    return true;
+}
+
+std::vector<std::string> KeyValue::list() const
+{
+    std::vector<std::string> keys;
+    list([&](std::string_view key) {
+        keys.emplace_back(key);
+        return true;
+    });
+    return keys;
+}
+
+void KeyValue::list(const std::function<bool(std::string_view)>& each) const
+{
+    std::vector<daos_key_desc_t> descriptors(1024);
+    std::vector<char> text(64 * 1024);
+    daos_anchor_t anchor{};
+    while (!daos_anchor_is_eof(&anchor)) {
+        auto count = static_cast<std::uint32_t>(descriptors.size());
+        d_iov_t piece;
+        d_iov_set(&piece, text.data(), text.size());
+        d_sg_list_t memory{.sg_nr = 1, .sg_nr_out = 0, .sg_iovs = &piece};
+        const int rc = state_->library().kv_list(state_->handle, state_->container->transaction, &count,
+                                                 descriptors.data(), &memory, &anchor, nullptr);
+        if (rc == -DER_KEY2BIG && descriptors[0].kd_key_len > text.size()) {
+            text.resize(descriptors[0].kd_key_len);
+            continue;
+        }
+        check(state_->library(), rc, [&] { return "list the keys of " + state_->name(); });
+        if (!give(text.data(), descriptors, count, each)) return;
+    }
+}
+
+void KeyValue::destroy()
+{
+    const int rc = state_->library().kv_destroy(state_->handle, state_->container->transaction, nullptr);
+    check(state_->library(), rc, [&] { return "destroy " + state_->name(); });
+}
+
+Pending KeyValue::put(EventQueue& queue, std::string_view key, Bytes value, Condition condition)
+{
+    Pending pending;
+    pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
+    Pending::State& call = *pending.state_;
+    call.key = checked(key);
+    call.tried = [&call, object = state_.get()] { return "put " + quoted(call.key) + " into " + object->name(); };
+    call.launched(state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
+                                           call.key.c_str(), value.size(), value.data(), &call.event));
+    return pending;
+}
+
+Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size) const
+{
+    static_assert(sizeof(std::size_t) == sizeof(daos_size_t));
+    Pending pending;
+    pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
+    Pending::State& call = *pending.state_;
+    call.key = checked(key);
+    call.tried = [&call, object = state_.get()] { return "get " + quoted(call.key) + " from " + object->name(); };
+    call.launched(state_->library().kv_get(state_->handle, state_->container->transaction, 0, call.key.c_str(),
+                                           reinterpret_cast<daos_size_t*>(size), into, &call.event));
+    return pending;
+}
+
+} // namespace stepstore

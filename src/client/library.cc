@@ -1,0 +1,107 @@
+#include "stepstore/libdaos.h"
+
+#include "stepstore/admin.h"
+#include "stepstore/error.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace stepstore {
+namespace {
+
+// A loaded libdaos must find its own functions before ours of the same names.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int load_flags = RTLD_NOW | RTLD_LOCAL; // the sanitizers refuse RTLD_DEEPBIND
+#else
+constexpr int load_flags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
+Library linked()
+{
+    Library library;
+    library.name = "stepstore";
+#define STEPSTORE_TAKE(member, symbol) library.member = &::symbol;
+    STEPSTORE_LIBDAOS_CALLS(STEPSTORE_TAKE)
+#undef STEPSTORE_TAKE
+    library.last_message = &::stepstore_last_message;
+    library.pool_create = &::stepstore_pool_create;
+    library.pool_destroy = &::stepstore_pool_destroy;
+    library.pool_sync = &::stepstore_pool_sync;
+    return library;
+}
+
+template <class Function>
+bool find(void* opened, const char* symbol, Function*& into)
+{
+    into = reinterpret_cast<Function*>(dlsym(opened, symbol));
+    return into != nullptr;
+}
+
+// Null, with the loader's reason, when the file cannot be loaded.
+void* open_file(const std::string& file, std::string& reasons)
+{
+    void* opened = dlopen(file.c_str(), load_flags);
+    if (!opened) {
+        const char* reason = dlerror();
+        reasons += (reasons.empty() ? "" : "; ") + std::string(reason ? reason : file.c_str());
+    }
+    return opened;
+}
+
+Library filled(const std::string& file, void* opened)
+{
+    Library library;
+    library.name = file;
+    std::string missing;
+#define STEPSTORE_NAME_OF(symbol) #symbol
+#define STEPSTORE_FIND(member, symbol)                                                                                 \
+    if (!find(opened, STEPSTORE_NAME_OF(symbol), library.member))                                                      \
+        missing += (missing.empty() ? "" : ", ") + std::string(STEPSTORE_NAME_OF(symbol));
+    STEPSTORE_LIBDAOS_CALLS(STEPSTORE_FIND)
+#undef STEPSTORE_FIND
+#undef STEPSTORE_NAME_OF
+    if (!missing.empty()) throw Error(-DER_NOSYS, file + " is no libdaos 2.6 or newer: it lacks " + missing);
+    // Absent from a DAOS system's library.
+    find(opened, "stepstore_last_message", library.last_message);
+    find(opened, "stepstore_pool_create", library.pool_create);
+    find(opened, "stepstore_pool_destroy", library.pool_destroy);
+    find(opened, "stepstore_pool_sync", library.pool_sync);
+    return library;
+}
+
+Library of_system()
+{
+    const char* given = std::getenv("STEPSTORE_LIBDAOS");
+    if (given && *given) return Library::load(given);
+    std::string reasons;
+    for (const char* file : {"libdaos.so.2", "libdaos.so"})
+        if (void* opened = open_file(file, reasons)) return filled(file, opened);
+    throw Error(-DER_NOSYS, "locations daos://... need the libdaos of a DAOS system, and none was found (" + reasons +
+                                "): install the DAOS client, or set STEPSTORE_LIBDAOS to its libdaos.so.2");
+}
+
+} // namespace
+
+const Library& Library::ours()
+{
+    static const Library& library = *new Library(linked());
+    return library;
+}
+
+const Library& Library::system()
+{
+    static const Library& library = *new Library(of_system()); // tried again after a failure
+    return library;
+}
+
+Library Library::load(const std::string& file)
+{
+    std::string reason;
+    void* opened = open_file(file, reason);
+    if (!opened) throw Error(-DER_NOSYS, "the libdaos " + file + " cannot be loaded: " + reason);
+    return filled(file, opened);
+}
+
+} // namespace stepstore

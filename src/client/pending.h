@@ -1,0 +1,42 @@
+// One asynchronous call: its event, and everything that the call refers to.
+#pragma once
+
+#include "client/state.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stepstore {
+
+struct Pending::State {
+    State(std::shared_ptr<EventQueue::State> queue, std::shared_ptr<const void> object);
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    const Library& library() const { return queue->pool->library(); }
+    // With the result of the call that launched the event: fails at once when it was not launched.
+    void launched(int code);
+    void wait();
+    bool ready();
+
+    std::shared_ptr<EventQueue::State> queue;
+    std::shared_ptr<const void> object; // stays open until the call completed
+    std::function<std::string()> tried; // for the message of an error
+    daos_event_t event{};
+    bool running = false;
+    int code = 0; // of the completed call, until it was thrown
+
+    // What the call refers to:
+    std::string key;
+    std::vector<daos_range_t> ranges;
+    std::vector<d_iov_t> pieces;
+    daos_array_iod_t iod{};
+    d_sg_list_t sgl{};
+
+private:
+    bool test(std::int64_t timeout);
+};
+
+} // namespace stepstore

@@ -1,0 +1,193 @@
+#include "client/state.h"
+#include "stepstore/admin.h"
+
+#include <cstring>
+#include <utility>
+
+namespace stepstore {
+namespace {
+
+constexpr std::string_view daos_scheme = "daos://";
+
+bool is_on_daos(const std::string& location)
+{
+    return location.starts_with(daos_scheme);
+}
+
+std::shared_ptr<const Library> unowned(const Library& library)
+{
+    return {std::shared_ptr<const Library>(), &library};
+}
+
+[[noreturn]] void refuse(const char* what, const std::string& location, const char* command)
+{
+    throw Error(-DER_NOSYS, std::string(what) + " pool " + location +
+                                ": pools of a DAOS system are made and destroyed by its administrator: " + command);
+}
+
+std::string uuid_text(const unsigned char* uuid)
+{
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    for (int i = 0; i < 16; ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += digits[uuid[i] >> 4];
+        text += digits[uuid[i] & 15];
+    }
+    return text;
+}
+
+} // namespace
+
+Session::Session(std::shared_ptr<const Library> library) : library_(std::move(library))
+{
+    check(*library_, library_->init(), [&] { return "start the library " + library_->name; });
+}
+
+Session::~Session()
+{
+    library_->fini();
+}
+
+Pool::State::State(std::shared_ptr<const Library> library, const std::string& pool, std::string where, Access access)
+    : session(std::move(library)), location(std::move(where))
+{
+    const unsigned flags = access == Access::read_only ? DAOS_PC_RO : DAOS_PC_RW;
+    const int rc = this->library().pool_connect(pool.c_str(), nullptr, flags, &handle, nullptr, nullptr);
+    check(this->library(), rc, [&] { return "connect to pool " + location; });
+}
+
+Pool::State::~State()
+{
+    library().pool_disconnect(handle, nullptr);
+}
+
+Pool::Pool() = default;
+Pool::~Pool() = default;
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&&) noexcept = default;
+
+Pool Pool::connect(const std::string& location, Access access)
+{
+    const bool on_daos = is_on_daos(location);
+    std::string name = on_daos ? location.substr(daos_scheme.size()) : location;
+    while (on_daos && name.ends_with('/'))
+        name.pop_back();
+    const Library& library = on_daos ? Library::system() : Library::ours();
+    Pool pool;
+    pool.state_ = std::make_shared<State>(unowned(library), name, location, access);
+    return pool;
+}
+
+Pool Pool::connect(const Library& library, const std::string& location, Access access)
+{
+    Pool pool;
+    pool.state_ = std::make_shared<State>(std::make_shared<const Library>(library), location, location, access);
+    return pool;
+}
+
+void Pool::create(const std::string& location, const PoolOptions& options)
+{
+    if (is_on_daos(location)) refuse("create", location, "dmg pool create");
+    const Library& library = Library::ours();
+    if (options.targets == 0)
+        throw Error(-DER_INVAL, "create pool " + location + ": it needs at least one target (1 to 256)");
+    stepstore_pool_options wanted{};
+    wanted.label = options.label.empty() ? nullptr : options.label.c_str();
+    wanted.targets = options.targets;
+    wanted.power = options.durability == Durability::power ? 1 : 0;
+    check(library, library.pool_create(location.c_str(), &wanted), [&] { return "create pool " + location; });
+}
+
+void Pool::destroy(const std::string& location, bool force)
+{
+    if (is_on_daos(location)) refuse("destroy", location, "dmg pool destroy");
+    const Library& library = Library::ours();
+    check(library, library.pool_destroy(location.c_str(), force ? 1 : 0), [&] { return "destroy pool " + location; });
+}
+
+const std::string& Pool::location() const
+{
+    return state_->location;
+}
+const Library& Pool::library() const
+{
+    return state_->library();
+}
+
+Container Pool::create_container(const std::string& label) const
+{
+    const Library& library = state_->library();
+    const int rc = library.cont_create_with_label(state_->handle, label.c_str(), nullptr, nullptr, nullptr);
+    check(library, rc, [&] { return "create container " + quoted(label) + " in pool " + state_->location; });
+    return open_container(label);
+}
+
+Container Pool::open_container(const std::string& label, Access access) const
+{
+    Container container;
+    container.state_ = std::make_shared<Container::State>(state_, label, access);
+    return container;
+}
+
+Container Pool::open_or_create_container(const std::string& label) const
+{
+    // Another process may create or destroy it between the two attempts; some rounds settle who was first.
+    for (int round = 0;; ++round) {
+        try {
+            return open_container(label);
+        } catch (const Error& error) {
+            const bool missing = error.code() == -DER_NONEXIST || error.code() == -DER_CONT_NONEXIST;
+            if (!missing || round == 8) throw;
+        }
+        const int rc =
+            state_->library().cont_create_with_label(state_->handle, label.c_str(), nullptr, nullptr, nullptr);
+        if (rc != 0 && rc != -DER_EXIST)
+            fail(state_->library(), rc, "create container " + quoted(label) + " in pool " + state_->location);
+    }
+}
+
+void Pool::destroy_container(const std::string& label, bool force) const
+{
+    const int rc = state_->library().cont_destroy(state_->handle, label.c_str(), force ? 1 : 0, nullptr);
+    check(state_->library(), rc, [&] { return "destroy container " + quoted(label) + " in pool " + state_->location; });
+}
+
+std::vector<ContainerEntry> Pool::containers() const
+{
+    std::vector<daos_pool_cont_info> infos;
+    for (;;) {
+        daos_size_t count = infos.size();
+        const int rc =
+            state_->library().pool_list_cont(state_->handle, &count, infos.empty() ? nullptr : infos.data(), nullptr);
+        if (rc != 0 && rc != -DER_TRUNC) fail(state_->library(), rc, "list the containers of pool " + state_->location);
+        if (rc == 0 && count <= infos.size()) {
+            infos.resize(count);
+            break;
+        }
+        infos.resize(count + 8); // some more may come meanwhile
+    }
+    std::vector<ContainerEntry> entries;
+    entries.reserve(infos.size());
+    for (const auto& info : infos) {
+        const std::string_view label(info.pci_label, strnlen(info.pci_label, sizeof info.pci_label));
+        entries.push_back({uuid_text(info.pci_uuid), std::string(label)});
+    }
+    return entries;
+}
+
+EventQueue Pool::event_queue() const
+{
+    EventQueue queue;
+    queue.state_ = std::make_shared<EventQueue::State>(state_);
+    return queue;
+}
+
+void Pool::sync() const
+{
+    const Library& library = state_->library();
+    if (!library.pool_sync) return; // a DAOS system acknowledges only what is durable
+    check(library, library.pool_sync(state_->handle), [&] { return "sync pool " + state_->location; });
+}
+
+} // namespace stepstore

@@ -1,0 +1,79 @@
+// What the client's classes hold. Everything that is open keeps open what it was opened from, so the order in which a
+// program lets go of things does not matter.
+#pragma once
+
+#include "client/failure.h"
+#include "stepstore/client.h"
+#include "stepstore/libdaos.h"
+
+#include <memory>
+#include <string>
+
+namespace stepstore {
+
+// One daos_init(), undone at the end.
+class Session {
+public:
+    explicit Session(std::shared_ptr<const Library> library);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    const Library& library() const { return *library_; }
+
+private:
+    std::shared_ptr<const Library> library_;
+};
+
+struct Pool::State {
+    State(std::shared_ptr<const Library> library, const std::string& pool, std::string location, Access access);
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    const Library& library() const { return session.library(); }
+
+    Session session;
+    std::string location;
+    daos_handle_t handle{};
+};
+
+struct Container::State {
+    State(std::shared_ptr<Pool::State> pool, std::string label, Access access);
+    // The same container as of a snapshot.
+    State(std::shared_ptr<State> latest, std::uint64_t epoch);
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    const Library& library() const { return pool->library(); }
+    bool is_snapshot() const { return latest != nullptr; }
+    std::string name() const; // for messages
+
+    std::shared_ptr<Pool::State> pool;
+    std::shared_ptr<State> latest; // of a snapshot: what it was taken from, which owns the handle
+    std::string label;
+    daos_handle_t handle{};
+    daos_handle_t transaction{}; // DAOS_TX_NONE unless of a snapshot
+    std::uint64_t epoch = 0;
+};
+
+struct EventQueue::State {
+    explicit State(std::shared_ptr<Pool::State> pool);
+    ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    std::shared_ptr<Pool::State> pool;
+    daos_handle_t handle{};
+};
+
+std::string object_name(const ObjectId& id, const Container::State& container);
+unsigned open_mode(const Container::State& container, Access access);
+
+inline daos_obj_id_t to_daos(const ObjectId& id)
+{
+    daos_obj_id_t oid;
+    oid.lo = id.lo;
+    oid.hi = id.hi;
+    return oid;
+}
+
+} // namespace stepstore

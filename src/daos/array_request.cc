@@ -1,0 +1,51 @@
+#include "daos/array_request.h"
+
+namespace stepstore::daos {
+namespace {
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
+{
+    std::uint64_t result = 0;
+    if (__builtin_add_overflow(a, b, &result)) invalid(std::string("the ") + what + " are too many to be counted");
+    return result;
+}
+
+} // namespace
+
+std::vector<store::Range> request_ranges(const daos_array_iod_t* iod)
+{
+    require(iod, "iod");
+    if (iod->arr_nr > 0) require(iod->arr_rgs, "iod->arr_rgs");
+    std::vector<store::Range> ranges(iod->arr_nr);
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+        ranges[i] = {iod->arr_rgs[i].rg_idx, iod->arr_rgs[i].rg_len};
+    return ranges;
+}
+
+template <class Memory>
+ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl)
+    : ranges(request_ranges(iod))
+{
+    require(sgl, "sgl");
+    if (sgl->sg_nr > 0) require(sgl->sg_iovs, "sgl->sg_iovs");
+    for (const auto& range : ranges)
+        cells = sum(cells, range.length, "cells");
+    std::uint64_t bytes = 0;
+    memory.reserve(sgl->sg_nr);
+    for (std::uint32_t i = 0; i < sgl->sg_nr; ++i) {
+        const d_iov_t& piece = sgl->sg_iovs[i];
+        if (piece.iov_len > 0) require(piece.iov_buf, "a piece of memory in sgl");
+        memory.emplace_back(static_cast<std::byte*>(piece.iov_buf), piece.iov_len);
+        bytes = sum(bytes, piece.iov_len, "bytes");
+    }
+    std::uint64_t wanted = 0;
+    if (__builtin_mul_overflow(cells, array.attributes().cell_size, &wanted) || wanted != bytes)
+        invalid("the ranges hold " + std::to_string(cells) + " cells of " +
+                std::to_string(array.attributes().cell_size) + " bytes, and the memory " + std::to_string(bytes) +
+                " bytes (iov_len): they must be the same");
+}
+
+template struct ArrayRequest<Bytes>;
+template struct ArrayRequest<MutableBytes>;
+
+} // namespace stepstore::daos

@@ -1,0 +1,283 @@
+// daos_cont_, and the transactions that read a snapshot.
+#include "daos/api.h"
+
+#include "daos/call.h"
+#include "daos/global_handle.h"
+#include "daos/properties.h"
+#include "daos/resources.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+using namespace stepstore::daos;
+namespace store = stepstore::store;
+using stepstore::Error;
+
+namespace {
+
+store::Uuid new_uuid()
+{
+    std::random_device random;
+    store::Uuid uuid{};
+    for (std::size_t i = 0; i < uuid.size(); i += 4) {
+        const std::uint32_t bits = random();
+        std::memcpy(&uuid[i], &bits, sizeof bits);
+    }
+    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40); // version 4, variant 1
+    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+    return uuid;
+}
+
+store::Access container_access(unsigned flags)
+{
+    const unsigned base = flags & DAOS_COO_IO_BASE_MASK;
+    const unsigned refused = DAOS_COO_EX | DAOS_COO_EVICT | DAOS_COO_EVICT_ALL;
+    if ((flags & ~static_cast<unsigned>(DAOS_COO_MASK)) != 0 || std::popcount(base) != 1)
+        invalid("flags " + std::to_string(flags) + " of a container: give DAOS_COO_RO or DAOS_COO_RW");
+    if ((flags & refused) != 0)
+        throw Error(-DER_NOTSUPPORTED,
+                    "opening a container exclusively or evicting others is not supported: use DAOS_COO_RW");
+    return base == DAOS_COO_RO ? store::Access::read_only : store::Access::read_write;
+}
+
+std::string container_name(const char* cont)
+{
+    require(cont, "the container's name");
+    if (!daos_label_is_valid(cont) && !parse_uuid(cont))
+        invalid(std::string("'") + cont +
+                "' names no container: give a label of 1 to 127 characters of A-Z a-z 0-9 . _ : - or a UUID");
+    return cont;
+}
+
+std::string snapshot_name(const char* name)
+{
+    if (!name) return {};
+    const std::size_t length = strnlen(name, DAOS_SNAPSHOT_MAX_LEN);
+    if (length == DAOS_SNAPSHOT_MAX_LEN)
+        invalid("a snapshot's name has at most " + std::to_string(DAOS_SNAPSHOT_MAX_LEN - 1) + " characters");
+    return {name, length};
+}
+
+std::uint32_t open_handles(const store::Uuid& uuid)
+{
+    std::uint32_t count = 0;
+    for_each_handle([&](const Resource& each) {
+        if (each.kind() == Kind::container && static_cast<const ContainerResource&>(each).uuid() == uuid) ++count;
+    });
+    return count;
+}
+
+void fill_info(const store::ContainerInfo& container, daos_cont_info_t& info, std::uint32_t handles)
+{
+    info = {};
+    std::memcpy(info.ci_uuid, container.uuid.data(), container.uuid.size());
+    info.ci_lsnapshot = container.latest_snapshot;
+    info.ci_nhandles = handles;
+    info.ci_nsnapshots = static_cast<std::uint32_t>(container.snapshots);
+    info.ci_md_mtime = std::max(container.created, container.latest_snapshot);
+}
+
+void create(PoolResource& pool, const Properties& properties, uuid_t* uuid)
+{
+    const auto info = pool.pool()->create_container(new_uuid(), properties.label(), properties.encode());
+    if (uuid) std::memcpy(*uuid, info.uuid.data(), info.uuid.size());
+}
+
+// The container of a handle, which must allow updates.
+std::shared_ptr<ContainerResource> writable(daos_handle_t coh, const char* what)
+{
+    auto found = resource<ContainerResource>(coh);
+    found->require_writable(what);
+    return found;
+}
+
+} // namespace
+
+extern "C" {
+
+int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, daos_event_t* ev)
+{
+    return call("daos_cont_create", ev, [=] {
+        auto pool = resource<PoolResource>(poh);
+        pool->require_writable("create a container");
+        return [=, properties = Properties::from(cont_prop)] { create(*pool, properties, uuid); };
+    });
+}
+
+int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_t* cont_prop, uuid_t* uuid,
+                                daos_event_t* ev)
+{
+    return call("daos_cont_create_with_label", ev, [=] {
+        auto pool = resource<PoolResource>(poh);
+        pool->require_writable("create a container");
+        require(label, "label");
+        auto properties = Properties::from(cont_prop);
+        if (!daos_label_is_valid(label))
+            invalid(std::string("'") + label +
+                    "' is no label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that form no UUID");
+        properties.set_label(label);
+        return [=] { create(*pool, properties, uuid); };
+    });
+}
+
+int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh, daos_cont_info_t* info,
+                   daos_event_t* ev)
+{
+    return call("daos_cont_open", ev, [=] {
+        require(coh, "coh");
+        return [=, pool = resource<PoolResource>(poh), name = container_name(cont), access = container_access(flags)] {
+            auto opened = std::make_shared<ContainerResource>(pool, name, access);
+            if (info) fill_info(opened->container()->query(), *info, open_handles(opened->uuid()) + 1);
+            *coh = insert_handle(std::move(opened));
+        };
+    });
+}
+
+int daos_cont_close(daos_handle_t coh, daos_event_t* ev)
+{
+    return call("daos_cont_close", ev, [=] { close_handle(coh, Kind::container); });
+}
+
+int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event_t* ev)
+{
+    return call("daos_cont_destroy", ev, [=] {
+        auto pool = resource<PoolResource>(poh);
+        pool->require_writable("destroy a container");
+        return [=, name = container_name(cont)] { pool->pool()->destroy_container(name, force != 0); };
+    });
+}
+
+int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev)
+{
+    return call("daos_cont_query", ev, [=] {
+        return [=, resource = resource<ContainerResource>(coh)] {
+            const auto container = resource->container();
+            const auto described = container->query();
+            if (info) fill_info(described, *info, open_handles(resource->uuid()));
+            if (!cont_prop) return;
+            auto properties = Properties::decode(container->properties());
+            properties.set_label(described.label);
+            properties.fill(*cont_prop);
+        };
+    });
+}
+
+int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob)
+{
+    return call("daos_cont_local2global", [&] { put_global(describe(*resource<ContainerResource>(coh)), glob); });
+}
+
+int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh)
+{
+    return call("daos_cont_global2local", [&] {
+        require(coh, "coh");
+        auto pool = resource<PoolResource>(poh);
+        const auto handle = get_global(glob, Kind::container);
+        if (handle.pool != pool->uuid())
+            invalid("the global handle is of a container in pool " + handle.path + ", not in " + pool->name());
+        *coh = insert_handle(std::make_shared<ContainerResource>(pool, uuid_text(handle.container), handle.access));
+    });
+}
+
+int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev)
+{
+    return call("daos_cont_alloc_oids", ev, [=] {
+        require(oid, "oid");
+        if (num_oids == 0) invalid("the number of object ids is 0");
+        return [=, resource = writable(coh, "allocate object ids")] {
+            *oid = resource->container()->allocate_oids(num_oids);
+        };
+    });
+}
+
+int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_event_t* ev)
+{
+    return daos_cont_create_snap_opt(coh, epoch, name, DAOS_SNAP_OPT_CR, ev);
+}
+
+int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name, enum daos_snapshot_opts opts,
+                              daos_event_t* ev)
+{
+    return call("daos_cont_create_snap", ev, [=] {
+        require(epoch, "epoch");
+        if ((opts & DAOS_SNAP_OPT_OIT) != 0)
+            throw Error(-DER_NOTSUPPORTED,
+                        "object tables of snapshots (DAOS_SNAP_OPT_OIT) are not kept: use DAOS_SNAP_OPT_CR");
+        if (opts != DAOS_SNAP_OPT_CR) invalid("snapshot options " + std::to_string(opts) + ": give DAOS_SNAP_OPT_CR");
+        return [=, resource = writable(coh, "create a snapshot"), name = snapshot_name(name)] {
+            *epoch = resource->container()->create_snapshot(name);
+        };
+    });
+}
+
+int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char** names, daos_anchor_t* anchor,
+                        daos_event_t* ev)
+{
+    return call("daos_cont_list_snap", ev, [=] {
+        require(nr, "nr");
+        require(anchor, "anchor");
+        return [=, resource = resource<ContainerResource>(coh)] {
+            const auto snapshots = resource->container()->snapshots();
+            const auto room = epochs && *nr > 0 ? static_cast<std::size_t>(*nr) : 0;
+            for (std::size_t i = 0; i < std::min(room, snapshots.size()); ++i) {
+                epochs[i] = snapshots[i].epoch;
+                if (!names || !names[i]) continue;
+                names[i][snapshots[i].name.copy(names[i], DAOS_SNAPSHOT_MAX_LEN - 1)] = '\0';
+            }
+            *nr = static_cast<int>(snapshots.size());
+            anchor->da_type = DAOS_ANCHOR_TYPE_EOF;
+        };
+    });
+}
+
+int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event_t* ev)
+{
+    return call("daos_cont_destroy_snap", ev, [=] {
+        if (epr.epr_lo != epr.epr_hi || epr.epr_lo == 0)
+            invalid("one snapshot is destroyed at a time: give its epoch as both ends of the range");
+        return [=, resource = writable(coh, "destroy a snapshot")] {
+            resource->container()->destroy_snapshot(epr.epr_lo);
+        };
+    });
+}
+
+int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev)
+{
+    return call("daos_tx_open_snap", ev, [=] {
+        require(th, "th");
+        return [=, resource = resource<ContainerResource>(coh)] {
+            if (!resource->container()->has_snapshot(epoch))
+                throw Error(-DER_NONEXIST, resource->name() + " has no snapshot at epoch " + std::to_string(epoch));
+            *th = insert_handle(std::make_shared<TransactionResource>(resource, epoch));
+        };
+    });
+}
+
+int daos_tx_close(daos_handle_t th, daos_event_t* ev)
+{
+    return call("daos_tx_close", ev, [=] { close_handle(th, Kind::transaction); });
+}
+
+int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch)
+{
+    return call("daos_tx_hdl2epoch", [&] {
+        require(epoch, "epoch");
+        *epoch = resource<TransactionResource>(th)->epoch();
+    });
+}
+
+// The calls' names before they took strings; libdaos exports both.
+#undef daos_cont_create
+#undef daos_cont_open
+#undef daos_cont_destroy
+#pragma GCC visibility push(default)
+int daos_cont_create(daos_handle_t, uuid_t*, daos_prop_t*, daos_event_t*)
+    __attribute__((weak, alias("daos_cont_create2")));
+int daos_cont_open(daos_handle_t, const char*, unsigned int, daos_handle_t*, daos_cont_info_t*, daos_event_t*)
+    __attribute__((weak, alias("daos_cont_open2")));
+int daos_cont_destroy(daos_handle_t, const char*, int, daos_event_t*)
+    __attribute__((weak, alias("daos_cont_destroy2")));
+#pragma GCC visibility pop
+
+} // extern "C"

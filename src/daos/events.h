@@ -1,0 +1,78 @@
+// Events and event queues. docs/design/events.md has the rules; daos_event.h what callers see.
+//
+// The state of an event lives in the caller's daos_event_t (ev_private), guarded by the mutex of its queue; events
+// without a queue share one of their own. Nothing but this file looks into ev_private.
+#pragma once
+
+#include "daos/handles.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace stepstore::daos {
+
+struct EventState;
+
+// Events linked through their state.
+class EventList {
+public:
+    bool empty() const { return first_ == nullptr; }
+    std::uint32_t size() const { return size_; }
+    EventState* first() const { return first_; }
+    void push_back(EventState* event);
+    void remove(EventState* event);
+
+private:
+    EventState* first_ = nullptr;
+    EventState* last_ = nullptr;
+    std::uint32_t size_ = 0;
+};
+
+class EventQueue : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::event_queue;
+    EventQueue();
+    std::string name() const override { return "event queue"; }
+
+    int poll(bool wait_running, std::int64_t timeout, unsigned count, daos_event_t** events);
+    int query(unsigned what, unsigned count, daos_event_t** events);
+    void finalize(bool force); // DER_BUSY
+
+    // Of an event that belongs to this queue:
+    void add_child(EventState* parent, EventState* child);
+    void launch(EventState* event, bool barrier);
+    void complete(EventState* event, Failure failure);
+    bool test(EventState* event, std::int64_t timeout);
+    void finish(EventState* event); // DER_BUSY
+    void abort(EventState* event);
+    EventState* next_child(EventState* parent, EventState* child);
+    void add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg);
+
+    bool of_this_process() const;
+
+private:
+    template <class Done>
+    bool wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, Done done);
+    void complete_locked(EventState* event, Failure failure);
+    void take(EventState* event);
+
+    std::uint64_t generation_;
+    std::mutex mutex_; // guards the following and the states of the events
+    std::condition_variable changed_;
+    EventList running_;
+    EventList completed_;
+    bool finalizing_ = false;
+};
+
+std::shared_ptr<EventQueue> event_queue(daos_handle_t handle); // DER_NONEXIST, as libdaos has it
+
+// ---- for the calls of the API
+
+void event_init(daos_event_t* event, daos_handle_t queue, daos_event_t* parent);
+EventState* event_state(daos_event_t* event);                  // DER_INVAL: was not initialised
+std::shared_ptr<EventQueue> queue_of(const EventState* event); // DER_NONEXIST
+daos_event_t* event_of(EventState* event);
+
+} // namespace stepstore::daos

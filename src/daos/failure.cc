@@ -1,0 +1,85 @@
+#include "daos/failure.h"
+
+#include "daos/api.h"
+
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace stepstore::daos {
+namespace {
+
+thread_local std::string message_of_thread;
+
+int code_of(const std::error_code& error)
+{
+    if (error == std::errc::no_such_file_or_directory) return -DER_NONEXIST;
+    if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted) return -DER_NO_PERM;
+    if (error == std::errc::no_space_on_device) return -DER_NOSPACE;
+    if (error == std::errc::not_a_directory) return -DER_NOTDIR;
+    if (error == std::errc::not_enough_memory || error == std::errc::resource_unavailable_try_again) return -DER_NOMEM;
+    return -DER_IO;
+}
+
+Failure made(const char* name, int code, const char* what)
+{
+    // A code that is no error would make a failed call look like a success.
+    return {code < 0 ? code : -DER_MISC, std::string(name) + ": " + what};
+}
+
+} // namespace
+
+Failure current_failure(const char* name) noexcept
+try {
+    try {
+        throw;
+    } catch (const Error& error) {
+        return made(name, error.code(), error.what());
+    } catch (const std::bad_alloc&) {
+        return made(name, -DER_NOMEM, "out of memory");
+    } catch (const std::length_error&) {
+        return made(name, -DER_NOMEM, "more memory asked for than there can be");
+    } catch (const std::system_error& error) {
+        return made(name, code_of(error.code()), error.what());
+    } catch (const std::exception& error) {
+        return made(name, -DER_MISC, error.what());
+    } catch (...) {
+        return made(name, -DER_MISC, "an exception of an unknown kind");
+    }
+} catch (...) {
+    return {-DER_NOMEM, {}};
+}
+
+int report(Failure failure) noexcept
+{
+    set_last_message(std::move(failure.message));
+    return failure.code;
+}
+
+void set_last_message(std::string message) noexcept
+{
+    message_of_thread = std::move(message);
+}
+
+const char* last_message() noexcept
+{
+    return message_of_thread.c_str();
+}
+
+void require(const void* pointer, const char* what)
+{
+    if (pointer == nullptr) invalid(std::string(what) + " is NULL");
+}
+
+void invalid(const std::string& message)
+{
+    throw Error(-DER_INVAL, message);
+}
+
+} // namespace stepstore::daos
+
+extern "C" const char* stepstore_last_message(void)
+{
+    return stepstore::daos::last_message();
+}

@@ -1,0 +1,15 @@
+// The listing of keys into the caller's descriptors and memory (daos_kv_list).
+#pragma once
+
+#include "daos/resources.h"
+
+namespace stepstore::daos {
+
+// DER_INVAL unless there is room for a listing, and the anchor is one of a listing.
+void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const d_sg_list_t* sgl,
+                     const daos_anchor_t* anchor);
+// DER_KEY2BIG
+void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds, d_sg_list_t* sgl,
+               daos_anchor_t* anchor);
+
+} // namespace stepstore::daos

@@ -1,0 +1,161 @@
+// daos_kv_.
+#include "daos/api.h"
+
+#include "daos/call.h"
+#include "daos/global_handle.h"
+#include "daos/key_listing.h"
+#include "daos/resources.h"
+
+#include <cstring>
+
+using namespace stepstore::daos;
+namespace store = stepstore::store;
+using stepstore::as_bytes;
+using stepstore::Bytes;
+using stepstore::Error;
+
+namespace {
+
+std::shared_ptr<KeyValueResource> open_key_value(daos_handle_t coh, daos_obj_id_t oid, unsigned mode)
+{
+    auto container = resource<ContainerResource>(coh);
+    if (!daos_is_kv(oid))
+        invalid("an object of type " + std::to_string(daos_obj_id2type(oid)) +
+                " is no key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, ...)");
+    return std::make_shared<KeyValueResource>(std::move(container), oid, mode);
+}
+
+Bytes key_bytes(const char* key)
+{
+    require(key, "the key");
+    if (*key == '\0') invalid("the key is empty");
+    return as_bytes(key);
+}
+
+// Only the conditions that make sense for the call may be set.
+void require_flags(std::uint64_t flags, std::uint64_t allowed)
+{
+    if ((flags & ~allowed) != 0)
+        invalid("flags " + std::to_string(flags) + " have a condition that is none of this call");
+}
+
+store::Condition put_condition(std::uint64_t flags)
+{
+    require_flags(flags, DAOS_COND_KEY_INSERT | DAOS_COND_KEY_UPDATE);
+    if (flags == (DAOS_COND_KEY_INSERT | DAOS_COND_KEY_UPDATE)) invalid("a key cannot both be there and not be there");
+    return flags == 0                      ? store::Condition::none
+           : flags == DAOS_COND_KEY_INSERT ? store::Condition::must_not_exist
+                                           : store::Condition::must_exist;
+}
+
+void get(KeyValueResource& object, store::Epoch epoch, std::uint64_t flags, const char* key, daos_size_t* size,
+         void* buf)
+{
+    const auto container = object.container();
+    const std::size_t room = buf ? *size : 0; // DAOS_REC_ANY is 0
+    const auto stored = container->kv_get(object.oid(), as_bytes(key), {static_cast<std::byte*>(buf), room}, epoch);
+    object.check_snapshot(*container, epoch);
+    *size = stored.value_or(0);
+    if (!stored && flags != 0) throw Error(-DER_NONEXIST, object.name() + " has no key '" + key + "'");
+    if (room > 0 && *size > room)
+        throw Error(-DER_REC2BIG, "the value of '" + std::string(key) + "' has " + std::to_string(*size) +
+                                      " bytes, and there is room for " + std::to_string(room));
+}
+
+} // namespace
+
+extern "C" {
+
+int daos_kv_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev)
+{
+    return call("daos_kv_open", ev, [=] {
+        require(oh, "oh");
+        *oh = insert_handle(open_key_value(coh, oid, mode));
+    });
+}
+
+int daos_kv_close(daos_handle_t oh, daos_event_t* ev)
+{
+    return call("daos_kv_close", ev, [=] { close_handle(oh, Kind::key_value); });
+}
+
+int daos_kv_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
+{
+    return call("daos_kv_destroy", ev, [=] {
+        auto object = resource<KeyValueResource>(oh);
+        object->require_writable(th);
+        return [=] { object->container()->punch(object->oid()); };
+    });
+}
+
+int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size, const void* buf,
+                daos_event_t* ev)
+{
+    return call("daos_kv_put", ev, [=] {
+        auto object = resource<KeyValueResource>(oh);
+        object->require_writable(th);
+        const Bytes name = key_bytes(key);
+        if (size > 0) require(buf, "the value");
+        return [=, object = std::move(object), condition = put_condition(flags)] {
+            const Bytes value(static_cast<const std::byte*>(buf), size);
+            object->container()->kv_put(object->oid(), name, value, condition);
+        };
+    });
+}
+
+int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t* size, void* buf,
+                daos_event_t* ev)
+{
+    return call("daos_kv_get", ev, [=] {
+        auto object = resource<KeyValueResource>(oh);
+        key_bytes(key);
+        require(size, "size");
+        require_flags(flags, DAOS_COND_KEY_GET);
+        const auto epoch = object->read_epoch(th);
+        return [=, object = std::move(object)] { get(*object, epoch, flags, key, size, buf); };
+    });
+}
+
+int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_event_t* ev)
+{
+    return call("daos_kv_remove", ev, [=] {
+        auto object = resource<KeyValueResource>(oh);
+        object->require_writable(th);
+        const Bytes name = key_bytes(key);
+        require_flags(flags, DAOS_COND_KEY_REMOVE);
+        return [=, object = std::move(object)] {
+            if (!object->container()->kv_remove(object->oid(), name) && flags != 0)
+                throw Error(-DER_NONEXIST, object->name() + " has no key '" + key + "'");
+        };
+    });
+}
+
+int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc_t* kds, d_sg_list_t* sgl,
+                 daos_anchor_t* anchor, daos_event_t* ev)
+{
+    return call("daos_kv_list", ev, [=] {
+        auto object = resource<KeyValueResource>(oh);
+        require_listing(nr, kds, sgl, anchor);
+        const auto epoch = object->read_epoch(th);
+        return [=, object = std::move(object)] { list_keys(*object, epoch, nr, kds, sgl, anchor); };
+    });
+}
+
+int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob)
+{
+    return call("stepstore_kv_local2global", [&] { put_global(describe(*resource<KeyValueResource>(oh)), glob); });
+}
+
+int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh)
+{
+    return call("stepstore_kv_global2local", [&] {
+        require(oh, "oh");
+        const auto container = resource<ContainerResource>(coh);
+        const auto handle = get_global(glob, Kind::key_value);
+        if (handle.container != container->uuid())
+            invalid("the global handle is not of an object in " + container->name());
+        *oh = insert_handle(open_key_value(coh, handle.oid, mode != 0 ? mode : handle.mode));
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,64 @@
+// daos_obj_: ids, and the calls on objects of any type.
+#include "daos/api.h"
+
+#include "daos/call.h"
+#include "daos/object_class.h"
+#include "daos/resources.h"
+
+using namespace stepstore::daos;
+
+extern "C" {
+
+int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
+                          daos_oclass_hints_t hints, uint32_t)
+{
+    return call("daos_obj_generate_oid", [&] {
+        require(oid, "oid");
+        const auto container = resource<ContainerResource>(coh);
+        const auto factor = container->redundancy_factor();
+        const unsigned targets = container->pool().targets();
+        const auto oclass = cid == OC_UNKNOWN ? default_class(type, hints, factor, targets) : cid;
+        *oid = complete_oid(*oid, type, oclass, factor, targets);
+    });
+}
+
+int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev)
+{
+    return call("daos_obj_open", ev, [=] {
+        require(oh, "oh");
+        *oh = insert_handle(std::make_shared<ObjectResource>(resource<ContainerResource>(coh), oid, mode));
+    });
+}
+
+int daos_obj_close(daos_handle_t oh, daos_event_t* ev)
+{
+    return call("daos_obj_close", ev, [=] { close_handle(oh, Kind::object); });
+}
+
+int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_event_t* ev)
+{
+    return call("daos_obj_punch", ev, [=] {
+        if (flags != 0) invalid("flags " + std::to_string(flags) + ": punching an object takes none");
+        auto object = resource<ObjectResource>(oh);
+        object->require_writable(th);
+        return [=] { object->container()->punch(object->oid()); };
+    });
+}
+
+int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev)
+{
+    return call("daos_obj_query_max_epoch", ev, [=] {
+        require(epoch, "epoch");
+        auto object = resource<ObjectResource>(oh);
+        return [=, at = object->read_epoch(th)] { *epoch = object->container()->last_update(object->oid(), at); };
+    });
+}
+
+#undef daos_obj_generate_oid
+#pragma GCC visibility push(default)
+// The call's name before it knew object types; libdaos exports both.
+int daos_obj_generate_oid(daos_handle_t, daos_obj_id_t*, enum daos_otype_t, daos_oclass_id_t, daos_oclass_hints_t,
+                          uint32_t) __attribute__((weak, alias("daos_obj_generate_oid2")));
+#pragma GCC visibility pop
+
+} // extern "C"

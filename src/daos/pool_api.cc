@@ -1,0 +1,189 @@
+// daos_pool_.
+#include "daos/api.h"
+
+#include "daos/call.h"
+#include "daos/global_handle.h"
+#include "daos/location.h"
+#include "daos/resources.h"
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+using namespace stepstore::daos;
+namespace store = stepstore::store;
+using stepstore::Error;
+
+namespace {
+
+store::Access pool_access(unsigned flags)
+{
+    if (flags == DAOS_PC_EX)
+        throw Error(-DER_NOTSUPPORTED, "exclusive connections (DAOS_PC_EX) are not supported: use DAOS_PC_RW");
+    if (flags != DAOS_PC_RO && flags != DAOS_PC_RW)
+        invalid("flags " + std::to_string(flags) + " of a connection: give DAOS_PC_RO or DAOS_PC_RW");
+    return flags == DAOS_PC_RO ? store::Access::read_only : store::Access::read_write;
+}
+
+void fill_info(const store::PoolInfo& pool, daos_pool_info_t& info)
+{
+    const std::uint64_t bits = info.pi_bits;
+    info = {};
+    std::memcpy(info.pi_uuid, pool.uuid.data(), pool.uuid.size());
+    const auto targets = static_cast<std::uint32_t>(pool.targets.size());
+    info.pi_ntargets = targets;
+    info.pi_nnodes = 1;
+    info.pi_map_ver = 1;
+    info.pi_bits = bits;
+    auto& space = info.pi_space;
+    space.ps_space.s_total[DAOS_MEDIA_SCM] = pool.space_total;
+    space.ps_space.s_free[DAOS_MEDIA_SCM] = pool.space_free;
+    for (auto* each : {space.ps_free_min, space.ps_free_max, space.ps_free_mean})
+        each[DAOS_MEDIA_SCM] = targets ? pool.space_free / targets : 0;
+    space.ps_ntargets = targets;
+    info.pi_rebuild_st.rs_state = DRS_NOT_STARTED;
+}
+
+void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
+{
+    if (properties.dpp_nr == 0) {
+        properties.dpp_entries = static_cast<daos_prop_entry*>(std::calloc(1, sizeof(daos_prop_entry)));
+        if (!properties.dpp_entries) throw std::bad_alloc();
+        properties.dpp_nr = 1;
+        properties.dpp_entries[0].dpe_type = DAOS_PROP_PO_LABEL;
+    }
+    require(properties.dpp_entries, "the list of properties");
+    for (std::uint32_t i = 0; i < properties.dpp_nr; ++i) {
+        daos_prop_entry& entry = properties.dpp_entries[i];
+        entry.dpe_val = 0;
+        entry.dpe_flags = DAOS_PROP_ENTRY_NOT_SET;
+        if (entry.dpe_type != DAOS_PROP_PO_LABEL || pool.label.empty()) continue;
+        entry.dpe_str = strdup(pool.label.c_str());
+        if (!entry.dpe_str) throw std::bad_alloc();
+        entry.dpe_flags = 0;
+    }
+}
+
+d_rank_list_t* one_rank()
+{
+    auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
+    auto* rank = static_cast<d_rank_t*>(std::calloc(1, sizeof(d_rank_t)));
+    if (!list || !rank) {
+        std::free(list);
+        std::free(rank);
+        throw std::bad_alloc();
+    }
+    *list = {rank, 1};
+    return list;
+}
+
+} // namespace
+
+extern "C" {
+
+int daos_pool_connect(const char* pool, const char*, unsigned int flags, daos_handle_t* poh, daos_pool_info_t* info,
+                      daos_event_t* ev)
+{
+    return call("daos_pool_connect", ev, [=] {
+        require(pool, "the pool's name");
+        require(poh, "poh");
+        const auto access = pool_access(flags);
+        return [=, name = std::string(pool)] {
+            auto resource = std::make_shared<PoolResource>(find_pool(name.c_str()), access);
+            if (info) fill_info(resource->pool()->query(), *info);
+            *poh = insert_handle(std::move(resource));
+        };
+    });
+}
+
+int daos_pool_disconnect(daos_handle_t poh, daos_event_t* ev)
+{
+    return call("daos_pool_disconnect", ev, [=] { close_handle(poh, Kind::pool); });
+}
+
+int daos_pool_local2global(daos_handle_t poh, d_iov_t* glob)
+{
+    return call("daos_pool_local2global", [&] { put_global(describe(*resource<PoolResource>(poh)), glob); });
+}
+
+int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh)
+{
+    return call("daos_pool_global2local", [&] {
+        require(poh, "poh");
+        const auto handle = get_global(glob, Kind::pool);
+        auto resource = std::make_shared<PoolResource>(handle.path, handle.access);
+        if (resource->uuid() != handle.pool)
+            throw Error(-DER_NONEXIST, "the pool of the global handle is gone: " + handle.path + " is another one now");
+        *poh = insert_handle(std::move(resource));
+    });
+}
+
+int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* info, daos_prop_t* pool_prop,
+                    daos_event_t* ev)
+{
+    return call("daos_pool_query", ev, [=] {
+        return [=, resource = resource<PoolResource>(poh)] {
+            const auto described = resource->pool()->query();
+            if (info) fill_info(described, *info);
+            if (pool_prop) fill_properties(described, *pool_prop);
+            if (ranks) *ranks = one_rank();
+        };
+    });
+}
+
+void d_rank_list_free(d_rank_list_t* rank_list)
+{
+    if (!rank_list) return;
+    std::free(rank_list->rl_ranks);
+    std::free(rank_list);
+}
+
+int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info, daos_event_t* ev)
+{
+    return call("daos_pool_query_target", ev, [=] {
+        require(info, "info");
+        return [=, resource = resource<PoolResource>(poh)] {
+            const auto described = resource->pool()->query();
+            if (rank != 0 || tgt >= described.targets.size())
+                throw Error(-DER_NONEXIST, resource->name() + " has rank 0 with targets 0 to " +
+                                               std::to_string(described.targets.size() - 1) + ", and no target " +
+                                               std::to_string(tgt) + " of rank " + std::to_string(rank));
+            const auto& target = described.targets[tgt];
+            *info = {};
+            info->ta_type = DAOS_TP_UNKNOWN;
+            info->ta_state = DAOS_TS_UP_IN;
+            info->ta_space.s_free[DAOS_MEDIA_SCM] = described.space_free;
+            info->ta_space.s_total[DAOS_MEDIA_SCM] = described.space_free + target.index_bytes + target.bulk_bytes;
+        };
+    });
+}
+
+int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf, daos_event_t* ev)
+{
+    return call("daos_pool_list_cont", ev, [=] {
+        require(ncont, "ncont");
+        return [=, resource = resource<PoolResource>(poh)] {
+            const auto containers = resource->pool()->containers();
+            const auto room = std::exchange(*ncont, containers.size());
+            if (!cbuf) return;
+            if (room < containers.size())
+                throw Error(-DER_TRUNC, resource->name() + " has " + std::to_string(containers.size()) +
+                                            " containers, and there is room for " + std::to_string(room));
+            for (std::size_t i = 0; i < containers.size(); ++i) {
+                cbuf[i] = {};
+                std::memcpy(cbuf[i].pci_uuid, containers[i].uuid.data(), containers[i].uuid.size());
+                containers[i].label.copy(cbuf[i].pci_label, DAOS_PROP_LABEL_MAX_LEN);
+            }
+        };
+    });
+}
+
+#undef daos_pool_connect
+#pragma GCC visibility push(default)
+// The call's name before it took a string; libdaos exports both.
+int daos_pool_connect(const char*, const char*, unsigned int, daos_handle_t*, daos_pool_info_t*, daos_event_t*)
+    __attribute__((weak, alias("daos_pool_connect2")));
+#pragma GCC visibility pop
+
+} // extern "C"

@@ -1,0 +1,33 @@
+// The properties of a container, as the store keeps them: an opaque record beside its label.
+#pragma once
+
+#include "base/bytes.h"
+#include "daos/api.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace stepstore::daos {
+
+class Properties {
+public:
+    // Of a caller; null is empty. DER_INVAL: unknown or senseless; DER_NOTSUPPORTED: one that cannot be kept.
+    static Properties from(const daos_prop_t* properties);
+    static Properties decode(Bytes record); // DER_DF_INCOMPT
+    std::vector<std::byte> encode() const;
+
+    const std::string& label() const { return label_; }
+    void set_label(std::string label) { label_ = std::move(label); }
+    std::uint32_t redundancy_factor() const;
+
+    // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's to free.
+    void fill(daos_prop_t& properties) const;
+
+private:
+    std::string label_;
+    std::map<std::uint32_t, std::uint64_t> numbers_;
+};
+
+} // namespace stepstore::daos

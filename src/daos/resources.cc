@@ -1,0 +1,196 @@
+#include "daos/resources.h"
+
+#include "daos/fork.h"
+#include "daos/object_class.h"
+#include "daos/properties.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace stepstore::daos {
+namespace {
+
+// What was opened before a fork is the parent's: the child must neither use nor close it.
+template <class T>
+void abandon(std::shared_ptr<T>& opened)
+{
+    new std::shared_ptr<T>(std::move(opened)); // NOLINT: kept for ever on purpose
+    opened.reset();
+}
+
+void require_mode(unsigned mode)
+{
+    const unsigned known = DAOS_OO_RO | DAOS_OO_RW | DAOS_OO_EXCL | DAOS_OO_IO_RAND | DAOS_OO_IO_SEQ;
+    if ((mode & ~known) != 0)
+        invalid("open mode " + std::to_string(mode) + " has unknown bits: use DAOS_OO_RO or DAOS_OO_RW");
+}
+
+} // namespace
+
+PoolResource::PoolResource(const std::string& path, store::Access access)
+    : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)),
+      generation_(fork_generation())
+{
+    const auto info = pool_->query();
+    uuid_ = info.uuid;
+    targets_ = static_cast<unsigned>(info.targets.size());
+}
+
+PoolResource::~PoolResource()
+{
+    if (generation_ != fork_generation()) abandon(pool_);
+}
+
+std::shared_ptr<store::Pool> PoolResource::pool()
+{
+    const std::lock_guard lock(mutex_);
+    if (generation_ != fork_generation()) {
+        auto reopened = store::Pool::open(path_, access_);
+        abandon(pool_);
+        pool_ = std::move(reopened);
+        generation_ = fork_generation();
+    }
+    return pool_;
+}
+
+void PoolResource::require_writable(const char* what) const
+{
+    if (access_ == store::Access::read_only)
+        throw Error(-DER_NO_PERM,
+                    std::string(what) + ": pool " + path_ + " was connected read-only; connect it with DAOS_PC_RW");
+}
+
+ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid,
+                                     store::Access access)
+    : Resource(handle_kind), pool_(std::move(pool)), access_(access),
+      container_(pool_->pool()->open_container(label_or_uuid)), generation_(fork_generation())
+{
+    if (access == store::Access::read_write)
+        pool_->require_writable(("open container " + label_or_uuid + " for writing").c_str());
+    const auto info = container_->query();
+    uuid_ = info.uuid;
+    label_ = info.label;
+    redundancy_factor_ = Properties::decode(container_->properties()).redundancy_factor();
+}
+
+ContainerResource::~ContainerResource()
+{
+    if (generation_ != fork_generation()) abandon(container_);
+}
+
+std::shared_ptr<store::Container> ContainerResource::container()
+{
+    const std::lock_guard lock(mutex_);
+    if (generation_ != fork_generation()) {
+        auto reopened = pool_->pool()->open_container(uuid_text(uuid_));
+        abandon(container_);
+        container_ = std::move(reopened);
+        generation_ = fork_generation();
+    }
+    return container_;
+}
+
+std::string ContainerResource::name() const
+{
+    return "container " + (label_.empty() ? uuid_text(uuid_) : label_);
+}
+
+void ContainerResource::require_writable(const char* what) const
+{
+    if (access_ == store::Access::read_only)
+        throw Error(-DER_NO_PERM,
+                    std::string(what) + ": " + name() + " was opened read-only; open it with DAOS_COO_RW");
+}
+
+ObjectResource::ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
+                               unsigned mode)
+    : Resource(kind), container_(std::move(container)), oid_{oid.hi, oid.lo}, mode_(mode)
+{
+    require_mode(mode);
+    require_stored_class(oid, container_->pool().targets());
+}
+
+ObjectResource::ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
+    : ObjectResource(Kind::object, std::move(container), oid, mode)
+{
+}
+
+std::string ObjectResource::name() const
+{
+    char id[64];
+    std::snprintf(id, sizeof id, "object %016llx.%016llx in ", static_cast<unsigned long long>(oid_.hi),
+                  static_cast<unsigned long long>(oid_.lo));
+    return id + container_->name();
+}
+
+void ObjectResource::require_writable(daos_handle_t th) const
+{
+    if (daos_handle_is_valid(th)) {
+        read_epoch(th);
+        throw Error(-DER_NO_PERM, "a snapshot can only be read: write to " + name() + " with DAOS_TX_NONE");
+    }
+    if ((mode_ & (DAOS_OO_RW | DAOS_OO_EXCL)) == 0)
+        throw Error(-DER_NO_PERM, name() + " was opened read-only; open it with DAOS_OO_RW");
+    if (container_->access() == store::Access::read_only) container_->require_writable(("write to " + name()).c_str());
+}
+
+store::Epoch ObjectResource::read_epoch(daos_handle_t th) const
+{
+    if (daos_handle_is_inval(th)) return store::latest;
+    const auto transaction = resource<TransactionResource>(th);
+    if (transaction->container().uuid() != container_->uuid())
+        invalid("the transaction is of " + transaction->container().name() + ", not for " + name());
+    return transaction->epoch();
+}
+
+void ObjectResource::check_snapshot(store::Container& container, store::Epoch epoch) const
+{
+    if (epoch != store::latest && !container.has_snapshot(epoch))
+        throw Error(-DER_EP_OLD, "snapshot " + std::to_string(epoch) + " of " + container_->name() +
+                                     " was destroyed: " + name() + " cannot be read at it any more");
+}
+
+KeyValueResource::KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
+    : ObjectResource(handle_kind, std::move(container), oid, mode)
+{
+}
+
+ArrayResource::ArrayResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
+                             const store::ArrayAttributes& attributes)
+    : ObjectResource(handle_kind, std::move(container), oid, mode), attributes_(attributes)
+{
+}
+
+TransactionResource::TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)
+    : Resource(handle_kind), container_(std::move(container)), epoch_(epoch)
+{
+}
+
+std::string uuid_text(const store::Uuid& uuid)
+{
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += digits[uuid[i] >> 4];
+        text += digits[uuid[i] & 15];
+    }
+    return text;
+}
+
+std::optional<store::Uuid> parse_uuid(std::string_view text)
+{
+    if (text.size() != DAOS_UUID_STR_SIZE - 1 || !daos_is_valid_uuid_string(std::string(text).c_str()))
+        return std::nullopt;
+    store::Uuid uuid{};
+    unsigned digit = 0;
+    for (const char c : text) {
+        if (c == '-') continue;
+        const int value = c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
+        uuid[digit / 2] = static_cast<std::uint8_t>(uuid[digit / 2] << 4 | value);
+        ++digit;
+    }
+    return uuid;
+}
+
+} // namespace stepstore::daos

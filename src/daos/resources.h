@@ -1,0 +1,130 @@
+// What handles stand for: pools, containers, objects, transactions.
+#pragma once
+
+#include "daos/handles.h"
+#include "store/store.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace stepstore::daos {
+
+class PoolResource : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::pool;
+    PoolResource(const std::string& path, store::Access access);
+    ~PoolResource() override;
+
+    std::string name() const override { return "pool " + path_; }
+    // The open pool; opened again in a child after a fork.
+    std::shared_ptr<store::Pool> pool();
+    const std::string& path() const { return path_; }
+    const store::Uuid& uuid() const { return uuid_; }
+    unsigned targets() const { return targets_; }
+    store::Access access() const { return access_; }
+    void require_writable(const char* what) const; // -DER_NO_PERM
+
+private:
+    std::string path_;
+    store::Access access_;
+    std::mutex mutex_; // guards pool_ and generation_
+    std::shared_ptr<store::Pool> pool_;
+    std::atomic<std::uint64_t> generation_;
+    store::Uuid uuid_{};
+    unsigned targets_ = 0;
+};
+
+class ContainerResource : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::container;
+    // label_or_uuid: DER_NONEXIST when there is none.
+    ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid, store::Access access);
+    ~ContainerResource() override;
+
+    std::shared_ptr<store::Container> container();
+    PoolResource& pool() const { return *pool_; }
+    const store::Uuid& uuid() const { return uuid_; }
+    store::Access access() const { return access_; }
+    std::uint32_t redundancy_factor() const { return redundancy_factor_; }
+    std::string name() const override;
+    Resource* opened_from() const noexcept override { return pool_.get(); }
+    void require_writable(const char* what) const;
+
+private:
+    std::shared_ptr<PoolResource> pool_;
+    store::Access access_;
+    std::mutex mutex_; // guards container_
+    std::shared_ptr<store::Container> container_;
+    std::atomic<std::uint64_t> generation_;
+    store::Uuid uuid_{};
+    std::string label_;
+    std::uint32_t redundancy_factor_ = 0;
+};
+
+// An open object of any kind.
+class ObjectResource : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::object;
+    ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
+
+    std::shared_ptr<store::Container> container() const { return container_->container(); }
+    const std::shared_ptr<ContainerResource>& parent() const { return container_; }
+    const store::ObjectId& oid() const { return oid_; }
+    unsigned mode() const { return mode_; }
+    std::string name() const override; // "object 12.7 in container x"
+    Resource* opened_from() const noexcept override { return container_.get(); }
+
+    // For updates: -DER_NO_PERM through a read-only handle, container or snapshot.
+    void require_writable(daos_handle_t th) const;
+    // For fetches: the epoch that a transaction reads at. -DER_NO_HDL, -DER_INVAL.
+    store::Epoch read_epoch(daos_handle_t th) const;
+    // After a fetch at a snapshot: -DER_EP_OLD when it was destroyed meanwhile, as what was read may lack versions.
+    void check_snapshot(store::Container& container, store::Epoch epoch) const;
+
+protected:
+    ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
+
+private:
+    std::shared_ptr<ContainerResource> container_;
+    store::ObjectId oid_;
+    unsigned mode_;
+};
+
+class KeyValueResource : public ObjectResource {
+public:
+    static constexpr Kind handle_kind = Kind::key_value;
+    KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
+};
+
+class ArrayResource : public ObjectResource {
+public:
+    static constexpr Kind handle_kind = Kind::array;
+    ArrayResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
+                  const store::ArrayAttributes& attributes);
+    const store::ArrayAttributes& attributes() const { return attributes_; }
+
+private:
+    store::ArrayAttributes attributes_;
+};
+
+class TransactionResource : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::transaction;
+    TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch);
+    std::string name() const override { return "snapshot " + std::to_string(epoch_); }
+    store::Epoch epoch() const { return epoch_; }
+    const ContainerResource& container() const { return *container_; }
+
+private:
+    std::shared_ptr<ContainerResource> container_;
+    store::Epoch epoch_;
+};
+
+std::string uuid_text(const store::Uuid& uuid);
+std::optional<store::Uuid> parse_uuid(std::string_view text);
+
+} // namespace stepstore::daos
