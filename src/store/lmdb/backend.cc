@@ -41,7 +41,8 @@ namespace stepstore::store::lmdb {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto making_patience = 20s; // that one maker waits for another
+constexpr auto making_patience = 20s;       // that one maker waits for another
+constexpr auto destroying_patience = 200ms; // for a process that is just about to end, or was just forked
 
 // ---- the seam
 
@@ -353,21 +354,25 @@ void destroy(const std::string& path)
 {
     const std::string full = absolute(path);
     if (!present(full)) throw Error(-DER_NONEXIST, "there is no pool in " + full + " to destroy");
+    if (faccessat(AT_FDCWD, full.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        fail_errno("pool " + full, "cannot destroy it" + owner_of(full));
     const std::string name = full + "/" + lock_name;
-    const auto busy = [&] { throw Error(-DER_BUSY, "pool " + full + " is open in another process: end that first"); };
-    bool alone = false;
-    if (PoolState::forget(full, alone)) { // open in this process: its own lock
-                                          // became the exclusive one
-        if (!alone) busy();
-        remove_content(full);
-        unlink(name.c_str());
-        rmdir(full.c_str());
-        return;
+    Descriptor lock;
+    const auto deadline = std::chrono::steady_clock::now() + destroying_patience;
+    for (;;) {
+        bool alone = false;
+        if (PoolState::forget(full, alone)) { // open in this process: its own lock became the exclusive one
+            if (alone) break;
+        } else {
+            lock = open_file(name, O_RDWR | O_CREAT);
+            if (!lock) fail_errno("pool " + full, "cannot open its lock file" + owner_of(full));
+            if (try_lock(lock.get(), Lock::exclusive, name)) break;
+        }
+        if (std::chrono::steady_clock::now() > deadline)
+            throw Error(-DER_BUSY, "pool " + full + " is open in another process: end that first");
+        std::this_thread::sleep_for(5ms);
     }
-    const Descriptor lock = open_file(name, O_RDWR | O_CREAT);
-    if (!lock) fail_errno("pool " + full, "cannot open its lock file" + owner_of(full));
-    if (!try_lock(lock.get(), Lock::exclusive, name)) busy();
-    if (unlinked(lock.get(), name))
+    if (lock && unlinked(lock.get(), name))
         throw Error(-DER_NONEXIST, "pool " + full + " was just destroyed by another process");
     remove_content(full);
     unlink(name.c_str());

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <fcntl.h>
 #include <optional>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <thread>
@@ -363,11 +364,20 @@ void Environment::commit(Transaction& transaction)
     const int result = transaction.commit();
     if (result == 0) return settle_length();
     if (result == MDB_MAP_FULL) throw MapFull{0};
-    // LMDB reports a write that the system cut short for lack of space as EIO.
-    struct statvfs space {};
-    if (result == EIO && fstatvfs(fd_, &space) == 0 && space.f_bavail * space.f_frsize < first_map)
-        fail(ENOSPC, where_, "cannot commit");
+    if (result == EIO) fail(reason_of_short_write(), where_, "cannot commit");
     fail(result, where_, "cannot commit");
+}
+
+// LMDB reports a write that the system cut short as EIO. The system cuts writes short where space ends.
+int Environment::reason_of_short_write() const
+{
+    struct statvfs space {};
+    if (fstatvfs(fd_, &space) == 0 && space.f_bavail * space.f_frsize < first_map) return ENOSPC;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        size_of(fd_, where_) + first_map > limit.rlim_cur)
+        return EFBIG;
+    return EIO;
 }
 
 // Makes the file as long as its last page says (see verify_length). Never cuts:

@@ -82,6 +82,7 @@ private:
     bool try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted);
     void settle_length();
     void commit(Transaction& transaction);
+    int reason_of_short_write() const;
 
     void grow(std::size_t seen, std::size_t wanted);
     void adopt_map();

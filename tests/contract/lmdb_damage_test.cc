@@ -1,0 +1,263 @@
+// The embedded back end on damaged files: what cannot be read is said, nothing crashes, nothing else is lost.
+#include "backend_fixture.h"
+#include "support/processes.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace stepstore::store {
+
+namespace {
+
+using testing::run_in_child;
+namespace fs = std::filesystem;
+
+class LmdbDamage : public ::testing::Test {
+protected:
+    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    std::string path() const { return directory_ / "pool"; }
+    std::string file(const std::string& name) const { return path() + "/" + name; }
+
+    // Two targets full of entries, one with values in pages of their own too.
+    void SetUp() override
+    {
+        const auto pool = lmdb().create(path(), {2, Durability::process});
+        for (unsigned target = 0; target < 2; ++target) {
+            pool->target(target).write([&](WriteTransaction& transaction) {
+                for (unsigned n = 0; n < 3000; ++n) {
+                    const auto value = pattern(n % 50 == 0 ? 9000 : 60, n);
+                    transaction.put(as_bytes("key" + std::to_string(10'000 + n)), value);
+                }
+            });
+            pool->target(target).write([&](WriteTransaction& transaction) { // and some free pages
+                for (unsigned n = 0; n < 3000; n += 7)
+                    transaction.erase(as_bytes("key" + std::to_string(10'000 + n)));
+            });
+        }
+        put(pool->meta(), "key", "value");
+    }
+    std::string content(const std::string& name) const
+    {
+        std::ifstream in(file(name), std::ios::binary);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+    void replace(const std::string& name, const std::string& bytes) const
+    {
+        std::ofstream(file(name), std::ios::binary | std::ios::trunc) << bytes;
+    }
+    // Reads a whole target in a process of its own: 0 when all went well, 1 when an Error came, 2 when something else
+    // is wrong, negative when a signal ended it.
+    int read_all(unsigned target) const
+    {
+        return run_in_child([&] {
+            const int code = code_of([&] {
+                const auto pool = lmdb().open(path(), Access::read_write);
+                std::uint64_t sum = 0;
+                pool->target(target).read([&](ReadTransaction& transaction) {
+                    Entry entry;
+                    for (bool more = transaction.seek({}, entry); more; more = transaction.next(entry))
+                        sum += checksum(entry.value);
+                });
+            });
+            return code == 0 ? 0 : code == -DER_CSUM || code == -DER_DF_INVAL || code == -DER_DF_INCOMPT ? 1 : 2;
+        });
+    }
+    std::vector<std::string> check(unsigned target) const
+    {
+        return lmdb().open(path(), Access::read_only)->target(target).check();
+    }
+
+    testing::TemporaryDirectory directory_;
+};
+
+TEST_F(LmdbDamage, AnyFlippedByteOfTheFormatFileIsFound)
+{
+    const std::string good = content("stepstore.pool");
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        for (const int flip : {0x01, 0x80, 0xff}) {
+            std::string bad = good;
+            bad[at] = static_cast<char>(bad[at] ^ flip);
+            replace("stepstore.pool", bad);
+            std::string text;
+            ASSERT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL) << at;
+            ASSERT_NE(text.find(file("stepstore.pool")), std::string::npos) << text;
+        }
+    }
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        replace("stepstore.pool", good.substr(0, length));
+        ASSERT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }), -DER_DF_INVAL) << length;
+    }
+    EXPECT_TRUE(lmdb().present(path()));
+    replace("stepstore.pool", good);
+    EXPECT_EQ(get(lmdb().open(path(), Access::read_write)->meta(), "key"), "value");
+}
+
+TEST_F(LmdbDamage, ANewerFormatIsNamedAsSuch)
+{
+    std::string text = "stepstore pool\nversion 7\nshape round\n";
+    char sum[17];
+    std::snprintf(sum, sizeof sum, "%016llx", static_cast<unsigned long long>(checksum(as_bytes(text))));
+    replace("stepstore.pool", text + "checksum " + sum + "\n");
+    std::string message;
+    EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_only); }, &message), -DER_DF_INCOMPT);
+    EXPECT_NE(message.find("version 7"), std::string::npos) << message;
+    EXPECT_NE(message.find("version 1"), std::string::npos) << message;
+}
+
+TEST_F(LmdbDamage, AnIndexCutOffAnywhereGivesAnErrorAndLeavesTheOtherTargets)
+{
+    const std::string good = content("target-000/data.mdb");
+    for (const std::size_t length : {std::size_t{0}, std::size_t{100}, std::size_t{4096}, std::size_t{5000},
+                                     std::size_t{8192}, good.size() / 3, good.size() / 2, good.size() - 4096}) {
+        replace("target-000/data.mdb", good.substr(0, length));
+        EXPECT_EQ(read_all(0), 1) << length;
+        EXPECT_EQ(read_all(1), 0) << length;
+        EXPECT_FALSE(check(0).empty()) << length;
+        EXPECT_EQ(check(1), std::vector<std::string>{});
+    }
+    fs::remove(file("target-000/data.mdb"));
+    EXPECT_EQ(read_all(0), 1);
+    EXPECT_NE(check(0).at(0).find("target-000/data.mdb"), std::string::npos);
+}
+
+TEST_F(LmdbDamage, TheMetadataCutOffKeepsThePoolFromOpening)
+{
+    for (const std::uintmax_t length : {4096, 100, 0}) {
+        fs::resize_file(file("meta/data.mdb"), length);
+        std::string text;
+        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL);
+        EXPECT_NE(text.find("pool metadata"), std::string::npos) << text;
+    }
+}
+
+TEST_F(LmdbDamage, FlippedBytesInTheFirstPagesEndNoProcess)
+{
+    const std::string good = content("target-000/data.mdb");
+    for (std::size_t page = 0; page < 2; ++page) {
+        for (std::size_t at = 0; at < 152; at += 3) {
+            std::string bad = good;
+            bad[page * 4096 + at] = static_cast<char>(~bad[page * 4096 + at]);
+            replace("target-000/data.mdb", bad);
+            const int end = read_all(0);
+            EXPECT_TRUE(end == 0 || end == 1) << "page " << page << ", byte " << at << ": " << end;
+        }
+    }
+}
+
+TEST_F(LmdbDamage, TheWalkFindsDamagedPages)
+{
+    const std::string good = content("target-000/data.mdb");
+    const std::size_t pages = good.size() / 4096;
+    std::size_t headers = 0;
+    std::size_t found = 0;
+    for (std::size_t page = 2; page < pages; ++page) {
+        // The number, kind and bounds in the header of a page of the tree; what is free or holds a value's bytes is
+        // passed over.
+        const auto flags = static_cast<unsigned char>(good[page * 4096 + 10]);
+        if (flags != 1 && flags != 2) continue;
+        ++headers;
+        std::string bad = good;
+        bad[page * 4096 + headers % 16] = static_cast<char>(~bad[page * 4096 + headers % 16]);
+        if (headers % 16 >= 8 && headers % 16 < 10) continue; // mp_pad says nothing
+        replace("target-000/data.mdb", bad);
+        const auto damage = check(0);
+        if (damage.empty()) continue; // an old page that no transaction reaches any more
+        ++found;
+        EXPECT_NE(damage[0].find("page " + std::to_string(page)), std::string::npos) << damage[0];
+    }
+    EXPECT_GT(headers, 60U);
+    EXPECT_GT(found, 40U);
+    replace("target-000/data.mdb", good);
+    EXPECT_EQ(check(0), std::vector<std::string>{});
+}
+
+TEST_F(LmdbDamage, AValueWhoseLengthGrewIsNotReadBeyondItsPage)
+{
+    const std::string good = content("target-000/data.mdb");
+    const std::size_t key = good.rfind("key12999");
+    ASSERT_NE(key, std::string::npos);
+    std::size_t refused = 0;
+    for (std::size_t at = good.find("key12999"); at != std::string::npos; at = good.find("key12999", at + 1)) {
+        std::string bad = good;
+        bad[at - 8 + 2] = '\x7f'; // the upper half of the value's length: 2 GiB
+        bad[at - 8 + 3] = '\x7f';
+        replace("target-000/data.mdb", bad);
+        const int end = read_all(0);
+        EXPECT_TRUE(end == 0 || end == 1) << end;
+        refused += end == 1;
+    }
+    EXPECT_GE(refused, 1U);
+}
+
+TEST_F(LmdbDamage, AnExtentFileCutOffOrLostIsNamed)
+{
+    ExtentRef extent;
+    std::string name;
+    {
+        const auto pool = lmdb().open(path(), Access::read_write);
+        extent = pool->target(1).append({pattern(100'000, 1)});
+        char number[32];
+        std::snprintf(number, sizeof number, "%016llx.ext", static_cast<unsigned long long>(extent.file));
+        name = std::string("target-001/extents/") + number;
+    }
+    std::vector<std::byte> bytes(100'000);
+    std::string text;
+    fs::resize_file(file(name), extent.offset + 60'000);
+    {
+        const auto pool = lmdb().open(path(), Access::read_write);
+        EXPECT_EQ(code_of([&] { pool->target(1).read_extent(extent, 0, bytes); }, &text), -DER_CSUM);
+        EXPECT_NE(text.find(file(name)), std::string::npos) << text;
+        pool->target(1).read_extent(extent, 0, MutableBytes(bytes).first(60'000)); // what is there is given
+        EXPECT_TRUE(std::ranges::equal(Bytes(bytes).first(60'000), Bytes(pattern(100'000, 1)).first(60'000)));
+    }
+    fs::remove(file(name));
+    const auto pool = lmdb().open(path(), Access::read_write);
+    EXPECT_EQ(code_of([&] { pool->target(1).read_extent(extent, 0, bytes); }, &text), -DER_CSUM);
+    EXPECT_NE(text.find(file(name)), std::string::npos) << text;
+}
+
+TEST_F(LmdbDamage, TheClockFileDamagedOrLostIsNamed)
+{
+    const std::string good = content("shared");
+    for (const std::string& bad : {std::string(), good.substr(1), "X" + good.substr(1), good + "more"}) {
+        replace("shared", bad);
+        std::string text;
+        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL);
+        EXPECT_NE(text.find(file("shared")), std::string::npos) << text;
+    }
+    fs::remove(file("shared"));
+    EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }), -DER_DF_INVAL);
+}
+
+TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
+{
+    const std::string power = directory_ / "power";
+    Epoch last = 0;
+    std::string early;
+    {
+        const auto pool = lmdb().create(power, {1, Durability::power});
+        pool->next_epoch();
+        std::ifstream in(power + "/shared", std::ios::binary);
+        early.assign(std::istreambuf_iterator<char>(in), {});
+        last = pool->next_epoch();
+    }
+    // As a power failure leaves it: the page as it was synced, another boot, and a real-time clock that was set back,
+    // which is the same as epochs that lie ahead of it.
+    constexpr std::uint64_t ahead = 3'600'000'000'000;
+    const auto word = [&](std::size_t at) {
+        return load_little<std::uint64_t>(reinterpret_cast<const std::byte*>(early.data() + at));
+    };
+    const auto set = [&](std::size_t at, std::uint64_t value) {
+        store_little(reinterpret_cast<std::byte*>(early.data() + at), value);
+    };
+    ASSERT_GT(word(128), last) << "the ceiling lies above what was given";
+    set(128, word(128) + ahead);
+    set(144, word(144) + 1);
+    std::ofstream(power + "/shared", std::ios::binary | std::ios::trunc) << early;
+    EXPECT_GT(lmdb().open(power, Access::read_write)->next_epoch(), last + ahead);
+}
+
+} // namespace
+
+} // namespace stepstore::store
