@@ -26,14 +26,8 @@ endforeach()
 install(DIRECTORY include/stepstore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY include/libdaos/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepstore/libdaos FILES_MATCHING PATTERN "*.h")
 
-# Programs written for DAOS link with -ldaos: our library under that name, in a folder that is on no default path,
-# so that it never hides a real libdaos.
-install(CODE "
-  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/stepstore\")
-  file(MAKE_DIRECTORY \${folder})
-  foreach(name libdaos.so libdaos.so.2)
-    file(CREATE_LINK ../libstepstore_daos.so \${folder}/\${name} SYMBOLIC)
-  endforeach()")
+# Programs written for DAOS link with -ldaos: a folder that is on no default path, so that it never hides a real libdaos.
+install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdaos DESTINATION ${CMAKE_INSTALL_LIBDIR} USE_SOURCE_PERMISSIONS)
 
 if(TARGET stepstore-bench-store)
   set_target_properties(stepstore-bench-store PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
