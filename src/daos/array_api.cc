@@ -120,7 +120,8 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
     return call("daos_array_read", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         const auto epoch = array->read_epoch(th);
-        return [=, array = std::move(array), request = ReadRequest(*array, iod, sgl)] {
+        ReadRequest request(*array, iod, sgl);
+        return [=, array = std::move(array), request = std::move(request)] {
             const auto container = array->container();
             const auto result =
                 container->array_read(array->oid(), array->attributes(), request.ranges, request.memory, epoch);
@@ -137,7 +138,8 @@ int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
     return call("daos_array_write", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
-        return [=, array = std::move(array), request = WriteRequest(*array, iod, sgl)] {
+        WriteRequest request(*array, iod, sgl);
+        return [=, array = std::move(array), request = std::move(request)] {
             array->container()->array_write(array->oid(), array->attributes(), request.ranges, request.memory);
         };
     });

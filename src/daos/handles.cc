@@ -87,8 +87,8 @@ ResourcePtr close_handle(daos_handle_t handle, Kind kind)
     auto* slot = table().live(handle);
     if (!slot || slot->resource->kind() != kind) throw_no_handle(handle, kind);
     if (const auto children = HandleTable::children(*slot->resource); children > 0)
-        throw Error(-DER_BUSY, slot->resource->name() + " has " + std::to_string(children) +
-                                   " open handle(s) opened from this one; close them first");
+        throw Error(-DER_BUSY, slot->resource->name() + " is in use: close what was opened from this handle first (" +
+                                   std::to_string(children) + " still open)");
     return table().release(*slot);
 }
 
