@@ -161,7 +161,16 @@ void bind_container_objects(nb::class_<ContainerHandle>& container)
                     return ArrayHandle(std::move(*array));
                 });
             },
-            nb::arg("id"), nb::arg("read_only") = false);
+            nb::arg("id"), nb::arg("read_only") = false)
+        .def(
+            "open_array_with",
+            [](ContainerHandle& self, const ObjectId& id, std::uint64_t cell_size, std::uint64_t chunk_size,
+               bool read_only) {
+                const ArrayAttributes attributes{cell_size, chunk_size};
+                return self.use(
+                    [&](auto& it) { return ArrayHandle(it.open_array(id, attributes, access_of(read_only))); });
+            },
+            nb::arg("id"), nb::arg("cell_size"), nb::arg("chunk_size"), nb::arg("read_only") = false);
 }
 
 void bind_container(nb::module_& module)

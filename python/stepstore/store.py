@@ -130,8 +130,18 @@ class Container(_Handle):
         """A new array. cell_size: bytes; chunk_size: cells that lie together on one target."""
         return Array(self._handle.create_array(self._array_id(oid), cell_size, chunk_size))
 
-    def open_array(self, oid: ObjectId | int, *, read_only: bool = False) -> Array:
+    def open_array(
+        self,
+        oid: ObjectId | int,
+        *,
+        cell_size: int | None = None,
+        chunk_size: int | None = None,
+        read_only: bool = False,
+    ) -> Array:
+        """An array that is there. An object of the kind "array_bytes" does not keep its sizes: give both, always the same ones."""
         full = self._array_id(oid)
+        if cell_size is not None or chunk_size is not None:
+            return Array(self._handle.open_array_with(full, cell_size or 1, chunk_size or _DEFAULT_CHUNK, read_only))
         handle = self._handle.open_array(full, read_only)
         if handle is None:
             raise Error(DER_NONEXIST, f"container {self.label!r} has no array {full}: create it with create_array")

@@ -82,7 +82,7 @@ def pool(cli: CommandLine) -> Path:
         with box.key_value(1) as values:
             values["plain"] = b"hello"
             values["a/b"] = b"slash"
-            values[b"\x00\xff%"] = b"binary"
+            values[b"\x01\xff%"] = b"binary"
             values["empty"] = b""
         with box.create_array(2, cell_size=4, chunk_size=1024) as array:
             array.write(10, bytes(range(40)))

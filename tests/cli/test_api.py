@@ -75,6 +75,15 @@ def test_arrays_of_numpy_values(box):
     assert caught.value.name == "DER_NONEXIST"
 
 
+def test_an_array_that_does_not_keep_its_sizes(box):
+    oid = box.object_id(62, kind="array_bytes")
+    with box.open_array(oid, chunk_size=64) as array:
+        array.write(100, b"abc")
+    with box.open_array(oid, chunk_size=64, read_only=True) as array:
+        assert array.read(99, 4) == b"\0abc"
+        assert (len(array), array.chunk_size) == (103, 64)
+
+
 def test_bad_attributes_are_refused(box):
     for wrong in ({"cell_size": 0}, {"chunk_size": 0}):
         with pytest.raises(stepstore.Error) as caught:

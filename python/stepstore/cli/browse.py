@@ -99,8 +99,8 @@ def _list_container(address: Address, long: bool, snapshot: str | None, as_json:
     streams = [] if snapshot else [{"type": "stream", "name": name} for name in streams_of(address)]
     rows = [("stream", escape(s["name"].encode("utf-8", "surrogateescape")), "", "", "") for s in streams]
     for entry in objects:
-        size = f"{entry['size']} cells" if is_array(entry) else f"{entry['keys']} keys"
-        detail = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if is_array(entry) and entry.get("cell_size") else ""
+        size = f"{entry['size']} cells" if "size" in entry else f"{entry['keys']} keys" if "keys" in entry else ""
+        detail = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if "cell_size" in entry else ""
         rows.append((entry["type"], entry["name"], entry["class"], size, detail))
     columns = ["TYPE", "NAME", "CLASS", ("SIZE", "right"), "CELLS"]
     keep = len(columns) if long else 2
@@ -121,7 +121,7 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
     entry = object_of(address, snapshot)
     if is_array(entry):
         entry = {**entry, "name": f"{entry['hi']}.{entry['lo']}"}
-        emit(as_json, [entry], lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size"))]))
+        emit(as_json, [entry], lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size", ""))]))
         return
     pool, container = open_container(address, snapshot)
     with pool, container, _key_value(container, address) as values:
@@ -191,6 +191,8 @@ def cat(
     location: LocationArgument,
     offset: Annotated[int, typer.Option(min=0, help="Skip this many bytes.")] = 0,
     size: Annotated[int | None, typer.Option(min=0, help="Give at most this many bytes.")] = None,
+    cell_size: Annotated[int | None, typer.Option(min=1, help="Of an array that does not keep it (type array_bytes), bytes.")] = None,
+    chunk_size: Annotated[int | None, typer.Option(min=1, help="Of an array that does not keep it, cells.")] = None,
     snapshot: SnapshotOption = None,
 ) -> None:
     """Write the value of a key, or the bytes of an array, to stdout."""
@@ -205,7 +207,11 @@ def cat(
         if is_array(entry):
             if address.key is not None:
                 usage_error(f"{location!r}: an array has no keys: leave out {escape(address.key)!r}")
-            with container.open_array(address.object_id, read_only=True) as array:
+            if "cell_size" not in entry and chunk_size is None:
+                usage_error(f"{location!r}: the array does not keep its sizes: give --chunk-size, and --cell-size where it is not 1, as its program has them")
+            if "cell_size" in entry and (cell_size or chunk_size):
+                usage_error(f"{location!r}: the array keeps its sizes: leave out --cell-size and --chunk-size")
+            with container.open_array(address.object_id, cell_size=cell_size, chunk_size=chunk_size, read_only=True) as array:
                 _copy_array(array, offset, size)
             return
         if address.key is None:

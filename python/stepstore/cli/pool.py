@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +25,9 @@ from stepstore.cli.common import (
     human_bytes,
     show,
     table,
+    warn,
 )
+from stepstore.errors import DER_NONEXIST, Error
 from stepstore.store import Pool
 
 app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_help=True)
@@ -64,7 +65,9 @@ def list_pools(
 ) -> None:
     """List the pools below a directory."""
     found = [json.loads(text) for text in _core.pool_list(root)]
-    rows = [(p["label"], p["durability"], p["containers"], p["path"]) for p in found]
+    rows = [(p.get("label", ""), p.get("durability", ""), p.get("containers", ""), p["path"]) for p in found]
+    for broken in (p for p in found if "error" in p):
+        warn(f"{broken['path']}: {broken['error']}")
     emit(as_json, found, lambda: table(["LABEL", "DURABILITY", ("CONTAINERS", "right"), "PATH"], rows))
 
 
@@ -179,9 +182,17 @@ def destroy(
 ) -> None:
     """Remove a pool and all in it."""
     pool = existing_pool(pool)
-    path = _core.pool_path(pool)
-    if not Path(path).exists():  # said before the question
-        raise CommandError(f"{pool}: no pool there: there is no directory {path}", ExitCode.NOT_FOUND)
+    path = _path_of(pool)  # a missing pool is said before the question
     confirm(f"Remove the pool in {path} with all its containers?", yes)
     Pool.destroy(pool, force=yes)
     show(f"removed pool {path}")
+
+
+def _path_of(pool: str) -> str:
+    """The directory of a pool that is there, whole or not."""
+    try:
+        return describe(pool)["path"]
+    except Error as error:
+        if error.code == DER_NONEXIST:
+            raise
+        return _core.pool_path(pool)
