@@ -1,0 +1,283 @@
+// Array objects on every back end.
+#include "support/store_fixture.h"
+
+#include <algorithm>
+
+namespace stepstore::testing {
+namespace {
+
+class ArrayContract : public StoreTest {
+protected:
+    std::uint64_t bulk_bytes()
+    {
+        std::uint64_t bulk = 0;
+        for (const TargetInfo& target : pool->query().targets)
+            bulk += target.bulk_bytes;
+        return bulk;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Backends, ArrayContract, both_backends, backend_name);
+
+TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
+{
+    const ObjectId oid = array_object(1);
+    EXPECT_EQ(container->array_attributes(oid), std::nullopt);
+    container->array_create(oid, {8, 1000});
+    const auto got = container->array_attributes(oid);
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->cell_size, 8U);
+    EXPECT_EQ(got->chunk_size, 1000U);
+    EXPECT_EQ(error_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
+    const Epoch snapshot = container->create_snapshot("");
+    container->punch(oid);
+    EXPECT_EQ(container->array_attributes(oid), std::nullopt);
+    container->array_create(oid, {4, 10});
+    EXPECT_EQ(container->array_attributes(oid)->cell_size, 4U);
+    EXPECT_EQ(container->array_attributes(oid, snapshot)->cell_size, 8U);
+}
+
+TEST_P(ArrayContract, WhatIsWrittenComesBackHolesAreZero)
+{
+    const ArrayAttributes attributes{1, 1000};
+    const ObjectId oid = array_object(1);
+    const auto data = pattern(3500, 1);
+    write_cells(*container, oid, attributes, 1700, data);
+    ReadResult result;
+    const auto got = read_cells(*container, oid, attributes, 0, 6000, latest, &result);
+    EXPECT_EQ(result.bytes, 3500U);
+    EXPECT_EQ(result.cells_short, 800U);
+    for (std::size_t i = 0; i < 6000; ++i) {
+        const std::byte expected = i >= 1700 && i < 5200 ? data[i - 1700] : std::byte{0};
+        ASSERT_EQ(got[i], expected) << i;
+    }
+    EXPECT_EQ(container->array_size(oid, attributes), 5200U);
+    EXPECT_GT(container->last_update(oid), 0U);
+    read_cells(*container, oid, attributes, 0, 5200, latest, &result);
+    EXPECT_EQ(result.cells_short, 0U);
+    read_cells(*container, oid, attributes, 9000, 10, latest, &result);
+    EXPECT_EQ(result.cells_short, 10U);
+    EXPECT_EQ(result.bytes, 0U);
+    read_cells(*container, array_object(77), attributes, 0, 10, latest, &result);
+    EXPECT_EQ(result.cells_short, 10U);
+}
+
+TEST_P(ArrayContract, RangesAndMemoryMayBeInDifferentPieces)
+{
+    const ArrayAttributes attributes{4, 100};
+    const ObjectId oid = array_object(1, class_s4);
+    const auto data = pattern(4 * 700, 5);
+    const Bytes all(data);
+    const std::vector<Range> ranges{{50, 200}, {0, 0}, {1000, 1}, {400, 499}};
+    const std::vector<Bytes> memory{all.first(1), {}, all.subspan(1, 1000), all.subspan(1001, 3), all.subspan(1004)};
+    container->array_write(oid, attributes, ranges, memory);
+    std::vector<std::byte> got(data.size());
+    const MutableBytes into(got);
+    const std::vector<MutableBytes> pieces{into.first(777), into.subspan(777, 0), into.subspan(777)};
+    const ReadResult result = container->array_read(oid, attributes, ranges, pieces);
+    EXPECT_EQ(got, data);
+    EXPECT_EQ(result.bytes, data.size());
+    EXPECT_EQ(result.cells_short, 0U);
+    EXPECT_EQ(container->array_size(oid, attributes), 1001U);
+    const auto middle = read_cells(*container, oid, attributes, 400, 499);
+    EXPECT_TRUE(std::equal(middle.begin(), middle.end(), data.begin() + 4 * 201));
+    EXPECT_EQ(error_of([&] { container->array_write(oid, attributes, ranges, std::span(memory).first(3)); }),
+              DER_IO_INVAL);
+    EXPECT_EQ(error_of([&] { container->array_read(oid, attributes, std::span(ranges).first(1), pieces); }),
+              DER_IO_INVAL);
+}
+
+TEST_P(ArrayContract, TheLastOfOverlappingRangesCounts)
+{
+    const ArrayAttributes attributes{1, 1 << 20};
+    const ObjectId oid = array_object(1, class_s1);
+    for (const std::size_t size : {100UL, 200000UL}) {
+        const auto first = pattern(size, 1);
+        const auto second = pattern(size, 2);
+        const std::vector<Range> ranges{{0, size}, {size / 2, size}};
+        const std::vector<Bytes> memory{first, second};
+        container->array_write(oid, attributes, ranges, memory);
+        const auto got = read_cells(*container, oid, attributes, 0, size + size / 2);
+        EXPECT_TRUE(std::equal(first.begin(), first.begin() + static_cast<long>(size / 2), got.begin()));
+        EXPECT_TRUE(std::equal(second.begin(), second.end(), got.begin() + static_cast<long>(size / 2)));
+    }
+}
+
+TEST_P(ArrayContract, CuttingLargeExtentsKeepsTheRest)
+{
+    const ArrayAttributes attributes{1, 4 << 20};
+    const ObjectId oid = array_object(1, class_s1);
+    auto expected = pattern(3 << 20, 1);
+    write_cells(*container, oid, attributes, 0, expected);
+    const std::vector<std::pair<std::size_t, std::size_t>> updates{
+        {1000, 10},   {65536, 65536}, {200000, 300000}, {1 << 20, 1}, {(1 << 20) + 65536, 65537},
+        {3145720, 8}, {0, 1},         {70000, 2000000}};
+    std::uint64_t seed = 10;
+    for (const auto& [offset, size] : updates) {
+        const auto data = pattern(size, ++seed);
+        write_cells(*container, oid, attributes, offset, data);
+        std::ranges::copy(data, expected.begin() + static_cast<long>(offset));
+        ASSERT_EQ(read_cells(*container, oid, attributes, 0, expected.size()), expected) << offset << " + " << size;
+        EXPECT_TRUE(undamaged(Pool::check(path, {})));
+    }
+    write_cells(*container, oid, attributes, 0, pattern(3 << 20, 2));
+    EXPECT_LE(bulk_bytes(), 3U << 20) << "the space of what was overwritten was not given back";
+    container->punch(oid);
+    EXPECT_EQ(bulk_bytes(), 0U);
+    EXPECT_EQ(container->array_size(oid, attributes), 0U);
+}
+
+TEST_P(ArrayContract, SizesGrowAndShrink)
+{
+    const ArrayAttributes attributes{2, 100};
+    const ObjectId oid = array_object(1);
+    EXPECT_EQ(container->array_size(oid, attributes), 0U);
+    for (const std::uint64_t size :
+         {1UL, 100UL, 101UL, 1000UL, 999UL, 900UL, 200UL, 99UL, 12345678901234UL, 50UL, 0UL, 300UL}) {
+        container->array_set_size(oid, attributes, size);
+        EXPECT_EQ(container->array_size(oid, attributes), size);
+        container->array_set_size(oid, attributes, size);
+        EXPECT_EQ(container->array_size(oid, attributes), size);
+        ReadResult result;
+        const auto zeros = read_cells(*container, oid, attributes, 0, 400, latest, &result);
+        EXPECT_EQ(std::ranges::count(zeros, std::byte{0}), 800);
+        EXPECT_EQ(result.cells_short, size < 400 ? 400 - size : 0);
+    }
+    const auto data = pattern(2000, 1);
+    write_cells(*container, oid, attributes, 0, data);
+    EXPECT_EQ(container->array_size(oid, attributes), 1000U);
+    container->array_set_size(oid, attributes, 250);
+    container->array_set_size(oid, attributes, 1000);
+    const auto got = read_cells(*container, oid, attributes, 0, 1000);
+    EXPECT_TRUE(std::equal(data.begin(), data.begin() + 500, got.begin()));
+    EXPECT_EQ(std::count(got.begin() + 500, got.end(), std::byte{0}), 1500);
+}
+
+TEST_P(ArrayContract, AnEndMarkerIsNoObstacleToWrites)
+{
+    const ArrayAttributes attributes{1, 1000};
+    const ObjectId oid = array_object(1, class_s1);
+    container->array_set_size(oid, attributes, 500);
+    write_cells(*container, oid, attributes, 100, pattern(100, 1)); // before it
+    EXPECT_EQ(container->array_size(oid, attributes), 500U);
+    write_cells(*container, oid, attributes, 400, pattern(200, 2)); // over it
+    EXPECT_EQ(container->array_size(oid, attributes), 600U);
+    const auto got = read_cells(*container, oid, attributes, 450, 20);
+    const auto over = pattern(200, 2);
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), over.begin() + 50));
+    container->array_set_size(oid, attributes, 2000);
+    write_cells(*container, oid, attributes, 1900, pattern(100, 3)); // up to it
+    EXPECT_EQ(container->array_size(oid, attributes), 2000U);
+    EXPECT_EQ(read_cells(*container, oid, attributes, 1900, 100), pattern(100, 3));
+    const Range all{0, 1ULL << 40};
+    container->array_punch(oid, attributes, {&all, 1});
+    EXPECT_EQ(container->array_size(oid, attributes), 0U);
+}
+
+TEST_P(ArrayContract, PunchedRangesReadAsZero)
+{
+    const ArrayAttributes attributes{1, 1000};
+    const ObjectId oid = array_object(1);
+    auto expected = pattern(10000, 1);
+    write_cells(*container, oid, attributes, 0, expected);
+    const std::vector<Range> ranges{{10, 20}, {950, 100}, {2000, 3500}, {7000, 0}};
+    container->array_punch(oid, attributes, ranges);
+    for (const Range& range : ranges)
+        std::fill_n(expected.begin() + static_cast<long>(range.index), range.length, std::byte{0});
+    EXPECT_EQ(read_cells(*container, oid, attributes, 0, 10000), expected);
+    EXPECT_EQ(container->array_size(oid, attributes), 10000U);
+    const Range everything{0, 1ULL << 62};
+    container->array_punch(oid, attributes, {&everything, 1});
+    EXPECT_EQ(container->array_size(oid, attributes), 0U);
+}
+
+TEST_P(ArrayContract, ManyExtentsArePunchedInBatches)
+{
+    const ArrayAttributes attributes{1, 1 << 20};
+    const ObjectId oid = array_object(1, class_s2);
+    const auto data = pattern(7, 1);
+    const Bytes piece(data);
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        std::vector<Range> ranges;
+        std::vector<Bytes> memory;
+        for (std::uint64_t k = 0; k < 100; ++k) {
+            ranges.push_back({(i * 100 + k) * 1000, 7});
+            memory.push_back(piece);
+        }
+        container->array_write(oid, attributes, ranges, memory);
+    }
+    container->array_set_size(oid, attributes, 3000000);
+    const Range most{3, 2999990};
+    container->array_punch(oid, attributes, {&most, 1});
+    const auto got = read_cells(*container, oid, attributes, 0, 2999990);
+    EXPECT_TRUE(std::equal(data.begin(), data.begin() + 3, got.begin()));
+    EXPECT_EQ(std::count(got.begin() + 3, got.end(), std::byte{0}), 2999987);
+    EXPECT_EQ(container->array_size(oid, attributes), 3000000U);
+}
+
+TEST_P(ArrayContract, OffsetsReachTo2To63Bytes)
+{
+    const std::uint64_t end = 1ULL << 63;
+    for (const ArrayAttributes attributes : {ArrayAttributes{1, 1 << 20}, ArrayAttributes{8, 3}}) {
+        const ObjectId oid = array_object(attributes.cell_size, class_s4);
+        const std::uint64_t cells = end / attributes.cell_size;
+        const auto data = pattern(40 * attributes.cell_size, 1);
+        write_cells(*container, oid, attributes, cells - 40, data);
+        EXPECT_EQ(read_cells(*container, oid, attributes, cells - 40, 40), data);
+        EXPECT_EQ(container->array_size(oid, attributes), cells);
+        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }), DER_OVERFLOW);
+        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }), DER_OVERFLOW);
+        EXPECT_EQ(error_of([&] { container->array_set_size(oid, attributes, cells + 1); }), DER_OVERFLOW);
+        container->array_set_size(oid, attributes, cells - 1);
+        EXPECT_EQ(container->array_size(oid, attributes), cells - 1);
+        container->array_set_size(oid, attributes, 10);
+        EXPECT_EQ(container->array_size(oid, attributes), 10U);
+    }
+    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {0, 1}); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1, 0}); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1ULL << 40, 1ULL << 40}); }), DER_OVERFLOW);
+}
+
+TEST_P(ArrayContract, TwoCopiesOfArraysAreKept)
+{
+    const ArrayAttributes attributes{1, 100000};
+    const ObjectId oid = array_object(3, class_rp_2gx);
+    container->array_create(oid, attributes);
+    auto expected = pattern(1000000, 1);
+    write_cells(*container, oid, attributes, 0, expected);
+    const auto more = pattern(250000, 2);
+    write_cells(*container, oid, attributes, 333, more);
+    std::ranges::copy(more, expected.begin() + 333);
+    const Range hole{40000, 200000};
+    container->array_punch(oid, attributes, {&hole, 1});
+    std::fill_n(expected.begin() + 40000, 200000, std::byte{0});
+    container->array_set_size(oid, attributes, 900001);
+    expected.resize(900001);
+    EXPECT_EQ(read_cells(*container, oid, attributes, 0, 900001), expected);
+    for (const CheckFinding& one : Pool::check(path, {}).findings)
+        EXPECT_EQ(one.what.find("copy"), std::string::npos) << one.what;
+}
+
+TEST_P(ArrayContract, ASmallRangeAmongManyExtentsIsRight)
+{
+    const ArrayAttributes attributes{1, 1 << 20};
+    const ObjectId oid = array_object(1, class_s1);
+    std::vector<Range> ranges;
+    std::vector<Bytes> memory;
+    const auto data = pattern(50, 1);
+    for (std::uint64_t k = 0; k < 10000; ++k) {
+        ranges.push_back({k * 100, 50});
+        memory.emplace_back(data);
+    }
+    container->array_write(oid, attributes, ranges, memory);
+    for (std::uint64_t at = 0; at < 999000; at += 99900) {
+        const auto got = read_cells(*container, oid, attributes, at, 200);
+        EXPECT_TRUE(std::equal(data.begin(), data.end(), got.begin()));
+        EXPECT_TRUE(std::equal(data.begin(), data.end(), got.begin() + 100));
+        EXPECT_EQ(std::count(got.begin() + 50, got.begin() + 100, std::byte{0}), 50);
+    }
+}
+
+} // namespace
+} // namespace stepstore::testing
