@@ -1,0 +1,59 @@
+// What is measured: one of our operations, or the same work done by a peer with nothing of ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stepstore::bench {
+
+enum class Operation { kv_put, kv_get, array_write, array_read };
+enum class Peer { stepstore, lmdb, file };
+
+struct Case {
+    Operation operation = Operation::kv_put;
+    std::size_t size = 0; // bytes of a value or of a write
+    unsigned processes = 1;
+    bool power = false; // durability=power: every update is on the disk when it returns
+};
+
+inline bool reads(const Case& one)
+{
+    return one.operation == Operation::kv_get || one.operation == Operation::array_read;
+}
+
+// How many different keys or places each process goes through, over and over: at most 64 MiB.
+inline std::uint64_t places(const Case& one)
+{
+    constexpr std::uint64_t budget = std::uint64_t{64} << 20;
+    const std::uint64_t fitting = budget / one.size;
+    return fitting < 20'000 ? fitting : 20'000;
+}
+
+// One process's end of the work. Failures are thrown as std::runtime_error.
+class Subject {
+public:
+    virtual ~Subject() = default;
+    virtual void run(std::uint64_t place) = 0; // one operation
+
+protected:
+    explicit Subject(const Case& one) : case_(one), buffer_(one.size)
+    {
+        for (std::size_t at = 0; at < buffer_.size(); ++at)
+            buffer_[at] = static_cast<char>(at * 131 + at / 977);
+    }
+    const Case case_;
+    std::vector<char> buffer_;
+};
+
+// Makes what the processes share, once, before they open it.
+void make_stepstore(const Case& one, const std::string& directory);
+void make_lmdb(const Case& one, const std::string& directory);
+
+std::unique_ptr<Subject> open_stepstore(const Case& one, const std::string& directory, unsigned process);
+std::unique_ptr<Subject> open_lmdb(const Case& one, const std::string& directory, unsigned process);
+std::unique_ptr<Subject> open_file(const Case& one, const std::string& directory, unsigned process);
+
+} // namespace stepstore::bench
