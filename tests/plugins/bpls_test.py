@@ -1,0 +1,41 @@
+"""bpls, ADIOS2's own lister, on a stream of the plugin: variables, shapes, attributes, values, blocks."""
+
+import subprocess
+import sys
+
+import adios2
+import numpy as np
+from python_support import Workspace
+
+
+def main():
+    bpls = sys.argv[1]
+    space = Workspace()
+    try:
+        with adios2.Stream(space.io("listed"), "any", "w") as stream:
+            for step in stream.steps(2):
+                step.write("temperature", np.arange(12.0).reshape(3, 4) + 100 * step.current_step(), [3, 4], [0, 0], [3, 4])
+                step.write("count", np.int32(7))
+                if step.current_step() == 0:
+                    step.write_attribute("unit", "K", "temperature")
+        parameters = f"PluginName=stepstore,PluginLibrary=stepstore_adios2,Location={space.location('listed')}"
+
+        def run(*more):
+            command = [bpls, "-E", "Plugin", "-P", parameters, *more, "any"]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert result.returncode == 0, (command, result.stdout, result.stderr)
+            return result.stdout
+
+        listing = run("-a", "-l")
+        assert "double" in listing and "temperature" in listing and "{3, 4}" in listing, listing
+        assert "int32_t" in listing and "count" in listing, listing
+        assert "temperature/unit" in listing, listing
+        dump = run("-d", "temperature", "-n", "4")
+        for value in ("0 1 2 3", "4 5 6 7", "8 9 10 11"):
+            assert value in " ".join(dump.split()), dump
+    finally:
+        space.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+// What the plugin refuses, and what its messages say.
+#include "harness.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace plugin_test;
+
+// The error of opening with these parameters on top of the good ones.
+std::string opening_error(const adios2::Params& more, adios2::Mode mode = adios2::Mode::Write)
+{
+    static int number = 0;
+    auto adios = make_adios();
+    auto io = make_io(adios, "io-" + std::to_string(number++), "errors", more);
+    return error_of([&] { open(io, "errors", mode); });
+}
+
+CASE(parameters)
+{
+    auto unknown = opening_error({{"Chunksize", "1M"}, {"Layuot", "kv"}});
+    EXPECT(contains(unknown, "Layuot"));
+    for (const char* valid :
+         {"Layout", "ChunkSize", "ObjectClass", "Communicator", "GroupTimeoutSecs", "Readers", "Location"})
+        EXPECT(contains(unknown, valid));
+    auto layout = opening_error({{"Layout", "columns"}});
+    for (const char* valid : {"columns", "kv", "array-aligned", "posix"})
+        EXPECT(contains(layout, valid));
+    EXPECT(contains(opening_error({{"Communicator", "some"}}), "auto, world, self"));
+    EXPECT(contains(opening_error({{"Readers", "nobody"}}), "delegate"));
+    EXPECT(contains(opening_error({{"GroupTimeoutSecs", "soon"}}), "GroupTimeoutSecs"));
+    EXPECT(!opening_error({{"ChunkSize", "0x"}}).empty());
+    EXPECT(contains(opening_error({{"Location", ""}}), "Location=out/gs"));
+    EXPECT(contains(opening_error({}, adios2::Mode::Append), "Append"));
+    // Names and values without regard to case; a reader's parameters do no harm to a writer.
+    EXPECT_EQ(opening_error({{"layout", "KV"}, {"COMMUNICATOR", "World"}, {"openTimeoutSecs", "1"}}), "");
+    // Every layout works, and the reader is told none.
+    for (const char* layout_name : {"posix", "kv", "array", "array-aligned"}) {
+        auto adios = make_adios();
+        auto out = make_io(adios, "out", std::string("layout-") + layout_name, {{"Layout", layout_name}});
+        auto x = out.DefineVariable<int>("x");
+        auto writer = open(out, std::string("layout-") + layout_name, adios2::Mode::Write);
+        writer.BeginStep();
+        writer.Put(x, 3);
+        writer.EndStep();
+        writer.Close();
+        auto in = make_io(adios, "in", std::string("layout-") + layout_name);
+        auto reader = open(in, std::string("layout-") + layout_name, adios2::Mode::Read);
+        EXPECT(reader.BeginStep() == adios2::StepStatus::OK);
+        int value = 0;
+        reader.Get("x", value);
+        reader.EndStep();
+        reader.Close();
+        EXPECT_EQ(value, 3);
+    }
+}
+
+CASE(places)
+{
+    EXPECT(contains(opening_error({{"Location", location_of("missing")}}, adios2::Mode::Read), "missing"));
+    if (run.rank == 0) std::ofstream(run.directory + "/file") << "no directory";
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(contains(opening_error({{"Location", run.directory + "/file/pool"}}), "file"));
+    // Where nobody may write, root included.
+    EXPECT(contains(opening_error({{"Location", "/proc/stepstore/pool"}}), "/proc/stepstore"));
+}
+
+CASE(refused_features)
+{
+    auto adios = make_adios();
+    auto io = make_io(adios, "out", "refused");
+    auto x = io.DefineVariable<double>("x", {4}, {0}, {2});
+    auto squeezed = io.DefineVariable<double>("squeezed", {4}, {0}, {2});
+    std::string no_operator;
+    try {
+        squeezed.AddOperation("null", {});
+    } catch (const std::exception& error) {
+        no_operator = error.what(); // this ADIOS2 has none to try with
+    }
+    auto engine = open(io, "refused", adios2::Mode::Write);
+    engine.BeginStep();
+    const std::vector<double> data(16, 1.5);
+    if (no_operator.empty())
+        EXPECT(contains(error_of([&] { engine.Put(squeezed, data.data(), adios2::Mode::Sync); }), "operator"));
+    EXPECT(contains(error_of([&] { engine.Put(x); }), "Span"));
+    x.SetMemorySelection({{1}, {4}});
+    EXPECT(contains(error_of([&] { engine.Put(x, data.data(), adios2::Mode::Sync); }), "memory selection"));
+    x.SetMemorySelection();
+    // A block outside of the shape names variable and step; the writer goes on after all of these.
+    x.SetSelection({{3}, {2}});
+    EXPECT(contains(error_of([&] { engine.Put(x, data.data(), adios2::Mode::Sync); }), "'x'"));
+    x.SetSelection({{0}, {4}});
+    engine.Put(x, data.data(), adios2::Mode::Sync);
+    EXPECT(!error_of([&] { engine.BeginStep(); }).empty());
+    engine.EndStep();
+    EXPECT(contains(error_of([&] { engine.EndStep(); }), "EndStep"));
+    EXPECT(contains(error_of([&] { engine.Put(x, data.data(), adios2::Mode::Sync); }), "BeginStep"));
+    engine.Close();
+
+    auto in = make_io(adios, "in", "refused");
+    auto reader = open(in, "refused", adios2::Mode::Read);
+    EXPECT(reader.BeginStep() == adios2::StepStatus::OK);
+    auto y = in.InquireVariable<double>("x");
+    std::vector<double> to(16);
+    y.SetMemorySelection({{1}, {8}});
+    EXPECT(contains(error_of([&] { reader.Get(y, to.data(), adios2::Mode::Sync); }), "memory selection"));
+    y.SetMemorySelection();
+    y.SetSelection({{2}, {4}});
+    EXPECT(contains(error_of([&] { reader.Get(y, to.data(), adios2::Mode::Sync); }), "x"));
+    y.SetBlockSelection(99);
+    EXPECT(contains(error_of([&] { reader.Get(y, to.data(), adios2::Mode::Sync); }), "x"));
+    EXPECT(contains(error_of([&] { reader.Get("nothing", to.data(), adios2::Mode::Sync); }), "nothing"));
+    reader.EndStep();
+    reader.Close();
+}
+
+} // namespace

@@ -1,0 +1,38 @@
+"""The serial wheel under mpirun with mpi4py, which loads MPI privately: all ranks still write and read one common stream."""
+
+import shutil
+import sys
+import tempfile
+
+import adios2
+import numpy as np
+from mpi4py import MPI
+from python_support import plugin_io
+
+
+def main():
+    world = MPI.COMM_WORLD
+    rank, ranks = world.rank, world.size
+    directory = world.bcast(tempfile.mkdtemp(prefix="stepstore-mpi4py-") if rank == 0 else None)
+    location = directory + "/pool"
+    with adios2.Stream(plugin_io(location), "any", "w") as stream:
+        for step in stream.steps(3):
+            step.write("x", np.full(4, 10.0 * step.current_step() + rank), [ranks * 4], [4 * rank], [4])
+    count = 0
+    with adios2.Stream(plugin_io(location), "any", "r") as stream:
+        for step in stream.steps():
+            expected = np.repeat(10.0 * step.current_step() + np.arange(ranks), 4)
+            np.testing.assert_array_equal(step.read("x"), expected)
+            count += 1
+    assert count == 3, count
+    world.barrier()
+    if rank == 0:
+        shutil.rmtree(directory)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException as error:
+        print(f"rank {MPI.COMM_WORLD.rank}: {error}", file=sys.stderr, flush=True)
+        MPI.COMM_WORLD.Abort(1)

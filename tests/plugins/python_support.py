@@ -1,0 +1,30 @@
+"""What the Python tests of the plugin share."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import adios2
+
+
+class Workspace:
+    """A directory of a test's own, and IOs for streams in it."""
+
+    def __init__(self):
+        self.path = Path(tempfile.mkdtemp(prefix="stepstore-python-"))
+
+    def close(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def location(self, name):
+        return str(self.path / name)
+
+    def io(self, name, **parameters):
+        return plugin_io(self.location(name), **parameters)
+
+
+def plugin_io(location, **parameters):
+    io = adios2.Adios().declare_io("stream")
+    io.set_engine("Plugin")
+    io.set_parameters({"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2", "Location": location, **parameters})
+    return io

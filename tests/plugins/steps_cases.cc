@@ -1,0 +1,205 @@
+// Steps: time-outs, end of stream, programs without steps, streams that were not closed, readers that start first.
+#include "harness.h"
+
+#include <chrono>
+
+namespace {
+
+using namespace plugin_test;
+
+adios2::Params quick()
+{
+    return {{"BeginStepPollingFrequencySecs", "0.001"}};
+}
+
+CASE(time_outs)
+{
+    auto adios = make_adios();
+    auto out = make_io(adios, "out", "stream");
+    auto in = make_io(adios, "in", "stream", quick());
+    auto x = out.DefineVariable<int>("x");
+    auto writer = open(out, "stream", adios2::Mode::Write);
+    auto reader = in.Open("another name for the reader", adios2::Mode::Read);
+    EXPECT(reader.BeginStep(adios2::StepMode::Read, 0.0F) == adios2::StepStatus::NotReady);
+    EXPECT(reader.BeginStep(adios2::StepMode::Read, 0.2F) == adios2::StepStatus::NotReady);
+    for (int step = 0; step < 3; ++step) {
+        writer.BeginStep();
+        writer.Put(x, step);
+        // Not there before the writer's EndStep.
+        EXPECT(reader.BeginStep(adios2::StepMode::Read, 0.0F) == adios2::StepStatus::NotReady);
+        writer.EndStep();
+        MPI_Barrier(MPI_COMM_WORLD);
+        EXPECT(reader.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::OK);
+        int value = -1;
+        reader.Get("x", value);
+        reader.EndStep();
+        EXPECT_EQ(value, step);
+    }
+    EXPECT(reader.BeginStep(adios2::StepMode::Read, 0.0F) == adios2::StepStatus::NotReady);
+    writer.Close();
+    EXPECT(reader.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::EndOfStream);
+    EXPECT(reader.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::EndOfStream);
+    reader.Close();
+}
+
+CASE(open_time_out)
+{
+    auto adios = make_adios();
+    auto none = make_io(adios, "none", "nothing-here");
+    auto error = error_of([&] { open(none, "nothing-here", adios2::Mode::Read); });
+    EXPECT(contains(error, "nothing-here"));
+    auto waiting = make_io(adios, "waiting", "nothing-here", {{"OpenTimeoutSecs", "0.3"}});
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT(!error_of([&] { open(waiting, "nothing-here", adios2::Mode::Read); }).empty());
+    EXPECT(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(300));
+}
+
+void write_without_steps()
+{
+    auto adios = make_adios();
+    auto io = make_io(adios, "out", "stepless");
+    auto x =
+        io.DefineVariable<int>("x", {static_cast<std::size_t>(run.ranks)}, {static_cast<std::size_t>(run.rank)}, {1});
+    auto only_first = io.DefineVariable<int>("only_first");
+    auto engine = open(io, "stepless", adios2::Mode::Write);
+    const int mine = 100 + run.rank;
+    // The last rank puts nothing at all, and must still close with the others.
+    if (run.ranks == 1 || run.rank < run.ranks - 1) engine.Put(x, &mine);
+    if (run.rank == 0) engine.Put(only_first, 5);
+    engine.Close();
+}
+
+CASE(without_steps)
+{
+    write_without_steps();
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "stepless");
+    auto engine = open(io, "stepless", adios2::Mode::Read);
+    EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
+    const auto written = static_cast<std::size_t>(run.ranks == 1 ? 1 : run.ranks - 1);
+    auto x = io.InquireVariable<int>("x");
+    x.SetSelection({{0}, {written}});
+    std::vector<int> data;
+    engine.Get(x, data, adios2::Mode::Sync);
+    for (std::size_t i = 0; i < written; ++i)
+        EXPECT_EQ(data[i], 100 + static_cast<int>(i));
+    int first = 0;
+    engine.Get("only_first", first);
+    engine.EndStep();
+    EXPECT_EQ(first, 5);
+    EXPECT(engine.BeginStep() == adios2::StepStatus::EndOfStream);
+    engine.Close();
+}
+
+// Mode::ReadRandomAccess and no BeginStep.
+CASE(at_random)
+{
+    {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "many");
+        auto x = io.DefineVariable<int>("x", {static_cast<std::size_t>(run.ranks)},
+                                        {static_cast<std::size_t>(run.rank)}, {1});
+        auto odd = io.DefineVariable<int>("odd");
+        io.DefineAttribute<std::string>("note", "a note");
+        auto engine = open(io, "many", adios2::Mode::Write);
+        for (int step = 0; step < 4; ++step) {
+            engine.BeginStep();
+            const int value = 10 * step + run.rank;
+            engine.Put(x, &value, adios2::Mode::Sync);
+            if (step % 2 == 1) engine.Put(odd, step);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "many", {{"Reading", "random"}});
+    auto engine = open(io, "many", adios2::Mode::ReadRandomAccess);
+    EXPECT_EQ(engine.Steps(), 4U);
+    EXPECT_EQ(io.InquireAttribute<std::string>("note").Data().at(0), "a note");
+    auto x = io.InquireVariable<int>("x");
+    auto odd = io.InquireVariable<int>("odd");
+    EXPECT(x && odd);
+    for (std::size_t step : {3, 0, 2}) {
+        x.SetStepSelection({step, 1});
+        std::vector<int> data(static_cast<std::size_t>(run.ranks));
+        engine.Get(x, data.data(), adios2::Mode::Sync);
+        for (int r = 0; r < run.ranks; ++r)
+            EXPECT_EQ(data[static_cast<std::size_t>(r)], static_cast<int>(10 * step) + r);
+    }
+    // Two steps at once, and the steps of a variable that not every step has.
+    x.SetStepSelection({1, 2});
+    x.SetSelection({{0}, {1}});
+    std::vector<int> two(2);
+    engine.Get(x, two.data(), adios2::Mode::Deferred);
+    engine.PerformGets();
+    EXPECT((two == std::vector<int>{10, 20}));
+    odd.SetStepSelection({1, 1});
+    int last = 0;
+    engine.Get(odd, &last, adios2::Mode::Sync);
+    EXPECT_EQ(last, 3);
+    odd.SetStepSelection({2, 1});
+    EXPECT(contains(error_of([&] { engine.Get(odd, &last, adios2::Mode::Sync); }), "2 steps"));
+    EXPECT(contains(error_of([&] { engine.BeginStep(); }), "Reading"));
+    engine.Close();
+}
+
+CASE(not_closed)
+{
+    {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "open");
+        auto x = io.DefineVariable<int>("x");
+        auto engine = open(io, "open", adios2::Mode::Write);
+        for (int step = 0; step < 3; ++step) {
+            engine.BeginStep();
+            engine.Put(x, step);
+            if (step < 2) engine.EndStep();
+        }
+        // The ADIOS object goes away: two whole steps, and one that was never ended.
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "open", quick());
+    auto engine = open(io, "open", adios2::Mode::Read);
+    for (int step = 0; step < 2; ++step) {
+        EXPECT(engine.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::OK);
+        int value = -1;
+        engine.Get("x", value);
+        engine.EndStep();
+        EXPECT_EQ(value, step);
+    }
+    EXPECT(engine.BeginStep(adios2::StepMode::Read, 0.1F) == adios2::StepStatus::NotReady);
+    engine.Close();
+}
+
+// A stream that is written again holds only what was written last.
+CASE(written_again)
+{
+    for (int round = 0; round < 2; ++round) {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "again");
+        auto x = io.DefineVariable<int>(round == 0 ? "old" : "new");
+        auto engine = open(io, "again", adios2::Mode::Write);
+        for (int step = 0; step < 3 - round; ++step) {
+            engine.BeginStep();
+            engine.Put(x, 10 * round + step);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "again");
+    auto engine = open(io, "again", adios2::Mode::Read);
+    int steps = 0;
+    while (engine.BeginStep() == adios2::StepStatus::OK) {
+        EXPECT(!io.InquireVariable<int>("old"));
+        int value = 0;
+        engine.Get("new", value);
+        engine.EndStep();
+        EXPECT_EQ(value, 10 + steps++);
+    }
+    EXPECT_EQ(steps, 2);
+    engine.Close();
+}
+
+} // namespace
