@@ -18,7 +18,9 @@ struct Location {
     std::string pool; // as Pool::connect takes it
     std::string container = "default";
     std::string stream = "main";
-    bool pool_exists = false; // found while resolving
+    bool pool_exists = false;     // found while resolving
+    bool container_given = false; // not the default
+    bool stream_given = false;
 
     std::string text() const; // "POOL/CONTAINER/STREAM": for messages
 };

@@ -57,8 +57,8 @@ public:
     std::uint64_t steps() const;
     bool closed() const; // the writer has ended the stream
 
-    // All variables known so far; the index is the VariableId. In stream mode what was defined up to the current step;
-    // in random-access mode up to the last step. Never shrinks, so ids stay.
+    // All variables known so far; the index is the VariableId. In stream mode what was defined up to the current step,
+    // or a little further with read-ahead; in random-access mode up to the last step. Never shrinks, so ids stay.
     const std::vector<Variable>& definitions() const;
     // Those that have a block in the step, ascending. Valid until the next begin_step, or call for another step.
     std::span<const VariableId> variables(std::uint64_t step = this_step) const;
@@ -71,11 +71,11 @@ public:
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
     std::optional<MinMax> minmax(VariableId variable, std::uint64_t step = this_step) const; // over all blocks
-    // The steps that have the variable. Looks at the metadata of every step.
+    // Random access: the steps that have the variable. Looks at the metadata of every step.
     std::vector<std::uint64_t> available_steps(VariableId variable) const;
 
     // The box start, count of a global, joined or local_value array into packed memory (the writer's order). Elements
-    // that no block covers are left untouched. Where blocks overlap the later one (higher rank, later put) counts.
+    // that no block covers are left untouched. Where blocks overlap any one of them counts.
     void get(VariableId variable, DimsView start, DimsView count, void* memory, Mode mode = Mode::deferred,
              std::uint64_t step = this_step);
     // One block; start and count relative to the block (empty: all of it).

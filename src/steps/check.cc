@@ -1,0 +1,335 @@
+#include "steps/check.h"
+
+#include "steps/data_store.h"
+#include "steps/location.h"
+#include "steps/step_source.h"
+#include "stepstore/admin.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace stepstore::steps {
+
+namespace {
+
+using Severity = StreamFinding::Severity;
+using Json = nlohmann::ordered_json;
+
+bool is_damage(const Error& error)
+{
+    return error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST ||
+           error.code() == -DER_INVAL;
+}
+
+class StreamCheck {
+public:
+    StreamCheck(const Pool& pool, const Container& container, std::string where, const StreamRecord& record, bool data,
+                StreamReport& report)
+        : where_(std::move(where)), record_(record), context_{pool, container, record_},
+          layout_(make_layout_reader(context_)), data_(make_data_reader(context_)),
+          decoder_(record.generation, record.ranks), read_data_(data), report_(report)
+    {
+    }
+
+    StreamSummary run(const std::string& name)
+    {
+        summary_.name = name;
+        summary_.generation = record_.generation;
+        summary_.layout = name_of(record_.layout);
+        summary_.ranks = record_.ranks;
+        summary_.closed = record_.closed;
+        for (std::uint64_t step = 0; !record_.closed || step < record_.steps; ++step)
+            if (!check_step(step)) break;
+        return summary_;
+    }
+
+private:
+    enum class Place : std::uint8_t { nothing, damaged, whole };
+
+    void add(Severity severity, const std::string& at, std::string what, std::string advice)
+    {
+        report_.findings.push_back({severity, where_ + " " + at, std::move(what), std::move(advice)});
+    }
+
+    Place look(std::uint64_t step, std::uint32_t rank, std::vector<std::byte>& blob)
+    {
+        const std::string at = "step " + std::to_string(step) + " rank " + std::to_string(rank);
+        try {
+            auto found = layout_->raw_blob(step, rank);
+            if (!found) return Place::nothing;
+            open_blob(*found, record_.generation, step, rank);
+            summary_.metadata_bytes += found->size();
+            blob = std::move(*found);
+            return Place::whole;
+        } catch (const Error& error) {
+            if (!is_damage(error)) throw;
+            add(Severity::damage, at, error.what(), "this step cannot be read; the other steps can");
+            return Place::damaged;
+        }
+    }
+
+    // False: nothing of this step is there, so nothing of later ones.
+    bool check_step(std::uint64_t step)
+    {
+        StepBlobs blobs;
+        blobs.step = step;
+        blobs.offsets.assign(1, 0);
+        std::vector<std::uint32_t> missing;
+        bool damaged = false;
+        for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
+            std::vector<std::byte> blob;
+            const Place place = look(step, rank, blob);
+            if (place == Place::nothing) missing.push_back(rank);
+            damaged |= place == Place::damaged;
+            blobs.bytes.insert(blobs.bytes.end(), blob.begin(), blob.end());
+            blobs.offsets.push_back(blobs.bytes.size());
+        }
+        if (missing.size() == record_.ranks && !record_.closed) return false;
+        if (!missing.empty()) note_missing(step, missing);
+        if (damaged)
+            ++summary_.damaged_steps;
+        else if (missing.empty())
+            check_whole(std::move(blobs));
+        return missing.empty() || record_.closed;
+    }
+
+    void note_missing(std::uint64_t step, const std::vector<std::uint32_t>& missing)
+    {
+        const std::string what = "the metadata of " + std::to_string(missing.size()) + " of " +
+                                 std::to_string(record_.ranks) + " ranks is missing, first of rank " +
+                                 std::to_string(missing.front());
+        const std::string at = "step " + std::to_string(step);
+        if (record_.closed) {
+            ++summary_.damaged_steps;
+            add(Severity::damage, at, what, "this step cannot be read; the other steps can");
+            return;
+        }
+        ++summary_.half_steps;
+        add(Severity::info, at, what,
+            "a writer is at work on it, or died there (process " + std::to_string(record_.writer_process) + " on " +
+                record_.writer_host + "); the steps before it are whole");
+    }
+
+    void check_whole(StepBlobs&& blobs)
+    {
+        const std::uint64_t number = blobs.step;
+        const std::string at = "step " + std::to_string(number);
+        try {
+            const auto step = decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank) {
+                return layout_->fetch_blob(other, rank);
+            });
+            bool whole = true;
+            for (const RankStep& part : step->ranks) {
+                walk(part);
+                whole &= check_data(part);
+            }
+            ++(whole ? summary_.whole_steps : summary_.damaged_steps);
+        } catch (const Error& error) {
+            if (!is_damage(error)) throw;
+            ++summary_.damaged_steps;
+            add(Severity::damage, at, error.what(), "this step cannot be read; the other steps can");
+        }
+    }
+
+    // Decodes all that a reader might ask for.
+    static void walk(const RankStep& part)
+    {
+        for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
+            if (part.entry(entry).flags & entry_is_value)
+                part.value(entry);
+            else
+                part.minmax(entry);
+        }
+    }
+
+    bool check_data(const RankStep& part)
+    {
+        const BlobHeader& header = part.header;
+        if (header.data_length == 0) return true;
+        summary_.data_bytes += header.data_length;
+        const std::string at = "step " + std::to_string(header.step) + " rank " + std::to_string(header.rank);
+        try {
+            std::uint64_t end = 0;
+            if (__builtin_add_overflow(header.data_base, header.data_length, &end) || end > data_->size(header.rank)) {
+                add(Severity::damage, at,
+                    "its data lies at " + std::to_string(header.data_base) + ", " + std::to_string(header.data_length) +
+                        " bytes, and the data object ends at " + std::to_string(data_->size(header.rank)),
+                    "values and attributes of this step can be read; blocks of this rank cannot");
+                return false;
+            }
+            if (read_data_) read_all(header);
+            return true;
+        } catch (const Error& error) {
+            if (!is_damage(error)) throw;
+            add(Severity::damage, at, std::string("its data cannot be read: ") + error.what(),
+                "values and attributes of this step can be read, and the blocks of other ranks");
+            return false;
+        }
+    }
+
+    void read_all(const BlobHeader& header)
+    {
+        constexpr std::uint64_t piece = 16 << 20;
+        std::vector<std::byte> memory(std::min(piece, header.data_length));
+        for (std::uint64_t done = 0; done < header.data_length; done += piece) {
+            DataRequest request;
+            request.rank = header.rank;
+            const std::uint64_t length = std::min(piece, header.data_length - done);
+            request.ranges.push_back({header.data_base + done, length});
+            request.memory.push_back(MutableBytes(memory).first(length));
+            data_->read({&request, 1});
+        }
+    }
+
+    std::string where_;
+    StreamRecord record_;
+    LayoutContext context_;
+    std::unique_ptr<LayoutReader> layout_;
+    std::unique_ptr<DataReader> data_;
+    Decoder decoder_;
+    bool read_data_;
+    StreamReport& report_;
+    StreamSummary summary_;
+};
+
+// The object ids of streams that the container holds, by the store's own list.
+std::set<ObjectId> stored_objects(const std::string& pool, const std::string& container, std::uint32_t ours)
+{
+    struct Collected {
+        std::set<ObjectId> ids;
+        std::uint32_t ours;
+    } collected{{}, ours};
+    daos_handle_t pool_handle{}, container_handle{};
+    const auto require = [&](int code, const char* what) {
+        if (code != 0)
+            throw Error(code, std::string(what) + " " + pool + "/" + container + ": " + stepstore_last_message());
+    };
+    require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RO, &pool_handle, nullptr, nullptr), "cannot connect to");
+    int code = daos_cont_open(pool_handle, container.c_str(), DAOS_COO_RO, &container_handle, nullptr, nullptr);
+    if (code == 0) {
+        code = stepstore_cont_objects(
+            container_handle, DAOS_TX_NONE,
+            [](const char* text, void* arg) {
+                auto& into = *static_cast<Collected*>(arg);
+                const Json object = Json::parse(text, nullptr, false);
+                if (object.is_discarded() || !object.contains("hi") || !object.contains("lo")) return 0;
+                const ObjectId id{object["hi"].get<std::uint64_t>(), object["lo"].get<std::uint64_t>()};
+                if (static_cast<std::uint32_t>(id.hi) == into.ours) into.ids.insert(id);
+                return 0;
+            },
+            &collected);
+        daos_cont_close(container_handle, nullptr);
+    }
+    daos_pool_disconnect(pool_handle, nullptr);
+    require(code, "cannot list the objects of");
+    return collected.ids;
+}
+
+void check_unreferenced(const Pool& pool, const Container& container, const std::vector<StreamRecord>& records,
+                        const std::string& where, StreamReport& report)
+{
+    if (pool.location().starts_with("daos://")) return; // no such list there
+    const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
+    std::set<ObjectId> left = stored_objects(pool.location(), container.label(), ours);
+    for (const StreamRecord& record : records) {
+        left.erase(record.side);
+        left.erase(record.metadata);
+        for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
+            left.erase(record.data_of(rank));
+    }
+    if (left.empty()) return;
+    report.findings.push_back(
+        {Severity::reclaimable, where,
+         std::to_string(left.size()) + " objects of streams belong to no stream, the first has the number " +
+             std::to_string(left.begin()->lo),
+         "they are left from a stream that was being replaced or opened when its writer died; no stream needs them"});
+}
+
+void check_container(const Pool& pool, const std::string& label, const Location& location, bool data,
+                     StreamReport& report)
+{
+    const std::string where = pool.location() + "/" + label;
+    const Container container = pool.open_container(label, Access::read_only);
+    const Catalogue catalogue(container, where, Access::read_only);
+    std::vector<StreamRecord> records;
+    bool complete = true;
+    bool found = false;
+    for (const std::string& name : catalogue.streams()) {
+        const bool wanted = !location.stream_given || name == location.stream;
+        found |= wanted;
+        try {
+            const auto record = catalogue.find(name);
+            if (!record) continue; // removed meanwhile
+            records.push_back(*record);
+            if (wanted)
+                report.streams.push_back(
+                    StreamCheck(pool, container, where + "/" + name, *record, data, report).run(name));
+        } catch (const Error& error) {
+            if (!is_damage(error) && error.code() != -DER_DF_INCOMPT) throw;
+            complete = false;
+            if (wanted)
+                report.findings.push_back({Severity::damage, where + "/" + name, error.what(),
+                                           "the stream cannot be opened; its objects are untouched"});
+        }
+    }
+    if (location.stream_given && !found)
+        throw Error(-DER_NONEXIST, "there is no stream '" + location.stream + "' in " + where);
+    if (complete && !location.stream_given) check_unreferenced(pool, container, records, where, report);
+}
+
+const char* text_of(Severity severity)
+{
+    switch (severity) {
+    case Severity::info: return "info";
+    case Severity::reclaimable: return "reclaimable";
+    case Severity::damage: return "damage";
+    }
+    return "";
+}
+
+} // namespace
+
+bool StreamReport::damaged() const
+{
+    return std::ranges::any_of(findings, [](const StreamFinding& f) { return f.severity == Severity::damage; });
+}
+
+std::string StreamReport::json() const
+{
+    Json all = {{"streams", Json::array()}, {"findings", Json::array()}};
+    for (const StreamSummary& s : streams)
+        all["streams"].push_back({{"name", s.name},
+                                  {"generation", s.generation},
+                                  {"layout", s.layout},
+                                  {"ranks", s.ranks},
+                                  {"closed", s.closed},
+                                  {"whole_steps", s.whole_steps},
+                                  {"damaged_steps", s.damaged_steps},
+                                  {"half_steps", s.half_steps},
+                                  {"metadata_bytes", s.metadata_bytes},
+                                  {"data_bytes", s.data_bytes}});
+    for (const StreamFinding& f : findings)
+        all["findings"].push_back(
+            {{"severity", text_of(f.severity)}, {"where", f.where}, {"what", f.what}, {"advice", f.advice}});
+    all["damaged"] = damaged();
+    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+StreamReport check_streams(const std::string& text, bool data)
+{
+    const Location location = resolve_location(text);
+    if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
+    const Pool pool = Pool::connect(location.pool, Access::read_only);
+    StreamReport report;
+    if (location.container_given) {
+        check_container(pool, location.container, location, data, report);
+        return report;
+    }
+    for (const ContainerEntry& entry : pool.containers())
+        check_container(pool, entry.label.empty() ? entry.uuid : entry.label, location, data, report);
+    return report;
+}
+
+} // namespace stepstore::steps

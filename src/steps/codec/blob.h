@@ -1,0 +1,64 @@
+// A blob: what one rank says about one step. A header of 112 bytes that describes and checks itself, then five
+// sections. The bytes are specified in docs/format-stream.md.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stepstore::steps {
+
+inline constexpr std::uint32_t blob_magic = 0x4c425353;     // "SSBL"
+inline constexpr std::uint32_t overflow_magic = 0x564f5353; // "SSOV": stands in a slot for a blob that lies elsewhere
+inline constexpr std::uint16_t blob_version = 1;
+inline constexpr std::size_t blob_header_size = 112;
+inline constexpr std::uint64_t no_step = UINT64_MAX;
+
+struct BlobHeader {
+    std::uint32_t magic = blob_magic;
+    std::uint16_t flags = 0; // blob_statistics
+    std::uint64_t generation = 0;
+    std::uint64_t step = 0;
+    std::uint32_t rank = 0;
+    std::uint32_t batches = 0;                // definition batches of this rank up to this step
+    std::uint64_t definitions_step = no_step; // whose blob holds the last of them
+    std::uint64_t plan_step = no_step;        // whose blob holds the plan; no_step: the rank put nothing
+    std::uint64_t data_base = 0;              // where this step's data begins in the rank's data array
+    std::uint64_t data_length = 0;
+    std::uint32_t definitions_bytes = 0;
+    std::uint32_t plan_bytes = 0;
+    std::uint32_t override_bytes = 0;
+    std::uint32_t fixed_bytes = 0;
+    std::uint32_t tail_bytes = 0;
+    std::uint32_t entries = 0;
+    std::uint64_t length = 0; // of the whole blob
+    std::uint64_t payload_checksum = 0;
+};
+inline constexpr std::uint16_t blob_statistics = 1;
+
+// Fills in the checksums; blob: header and payload, of header.length bytes.
+void seal_blob(BlobHeader& header, MutableBytes blob);
+// The same without a payload: only the header's own checksum.
+void store_header(const BlobHeader& header, MutableBytes at);
+
+enum class BlobState : std::uint8_t { absent, header_damaged, payload_damaged, incomplete, whole };
+
+// Looks at what lies in a blob's place. absent: fewer bytes than a header, or zeros. incomplete: header good, but `at`
+// is shorter than the header's length. Throws -DER_DF_INCOMPT for a newer version.
+BlobState inspect_blob(Bytes at, BlobHeader& header);
+
+// What an intact blob must be, or an Error that names step and rank: what: "blob of step 3 rank 1 in ...".
+BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, std::uint32_t rank);
+
+// "step 3, rank 1"
+std::string step_rank(std::uint64_t step, std::uint32_t rank);
+
+struct BlobSections {
+    Bytes definitions, plan, overrides, fixed, tail;
+};
+// Throws -DER_DF_INVAL when the sections do not add up to the blob.
+BlobSections sections_of(const BlobHeader& header, Bytes blob);
+
+} // namespace stepstore::steps

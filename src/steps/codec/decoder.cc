@@ -1,0 +1,218 @@
+#include "steps/codec/decoder.h"
+
+#include "steps/codec/wire.h"
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::size_t cached_plans = 16; // per rank; a writer refers to its last 8
+
+[[noreturn]] void damaged(const BlobHeader& header, const std::string& why)
+{
+    throw Error(-DER_DF_INVAL, "the metadata blob of " + step_rank(header.step, header.rank) + " " + why +
+                                   ": it is damaged; other steps can still be read");
+}
+
+} // namespace
+
+Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks) : generation_(generation), states_(ranks)
+{
+}
+
+BlobHeader Decoder::opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const
+{
+    return open_blob(blob, generation_, step, rank);
+}
+
+std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fetch)
+{
+    auto installed = std::make_unique<InstalledStep>();
+    installed->step = blobs.step;
+    installed->blobs = std::move(blobs);
+    installed->ranks.resize(states_.size());
+    for (std::uint32_t rank = 0; rank < states_.size(); ++rank) {
+        const Bytes blob = installed->blobs.of(rank);
+        RankStep& part = installed->ranks[rank];
+        part.header = opened(blob, installed->step, rank);
+        part.sections = sections_of(part.header, blob);
+        if (part.header.batches > states_[rank].batches)
+            learn_definitions(part.header, part.sections.definitions, fetch);
+        part.mapping = states_[rank].mapping;
+        if (part.header.plan_step == no_step) {
+            if (part.header.entries != 0) damaged(part.header, "has blocks without a plan");
+            continue;
+        }
+        part.plan = plan_of(part.header, part.sections.plan, fetch);
+        const Plan& plan = *part.plan;
+        if (part.header.entries != plan.entries.size() || part.header.fixed_bytes != plan.fixed_bytes)
+            damaged(part.header, "does not fit its plan");
+        if (part.sections.overrides.empty() && part.header.data_length != plan.data_at.back())
+            damaged(part.header, "says another amount of data than its blocks");
+    }
+    return installed;
+}
+
+// Walks back from the newest section to the first that this reader does not know, then applies them in their order.
+void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch)
+{
+    const std::uint32_t rank = header.rank;
+    const std::uint32_t known = states_[rank].batches;
+    struct Piece {
+        std::vector<std::byte> blob; // owns the records, unless they are the step's own
+        DefinitionSection section;
+        std::uint64_t step;
+    };
+    std::vector<Piece> pieces;
+    std::uint32_t wanted = header.batches;
+    std::uint64_t step = header.definitions_step;
+    while (wanted > known) {
+        const std::string what = "the definitions in the blob of " + step_rank(step, rank);
+        Piece piece;
+        piece.step = step;
+        if (step == header.step) {
+            piece.section = parse_definitions(own, what);
+        } else {
+            if (step > header.step) damaged(header, "looks for its definitions in a later step");
+            piece.blob = fetch(step, rank);
+            const BlobHeader theirs = opened(piece.blob, step, rank);
+            piece.section = parse_definitions(sections_of(theirs, piece.blob).definitions, what);
+        }
+        if (piece.section.batch != wanted) damaged(header, "misses its definitions");
+        wanted = piece.section.after;
+        step = piece.section.previous_step;
+        pieces.push_back(std::move(piece));
+    }
+    while (!pieces.empty()) {
+        const Piece& piece = pieces.back();
+        apply(rank, piece.step, piece.section, "the definitions in the blob of " + step_rank(piece.step, rank));
+        pieces.pop_back();
+    }
+}
+
+void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section, std::string_view what)
+{
+    RankState& state = states_[rank];
+    const bool same = memo_.before == state.mapping && std::ranges::equal(section.records, memo_.records);
+    if (same) { // another rank said exactly this
+        state.mapping = memo_.after;
+        state.batches = section.batch;
+        return;
+    }
+    auto mapping = std::make_shared<Mapping>(*state.mapping);
+    each_definition(
+        section, what,
+        [&](std::uint32_t number, Variable&& variable) {
+            if (number < mapping->types.size()) return; // known from an earlier section
+            if (number != mapping->types.size())
+                throw Error(-DER_DF_INVAL, std::string(what) + " skip a variable: the record is damaged");
+            const std::uint32_t id = dictionary_.add(step, rank, variable);
+            mapping->types.push_back({variable.type, variable.kind});
+            mapping->global.push_back(id);
+            if (id == Dictionary::none) return;
+            if (mapping->local.size() <= id) mapping->local.resize(std::size_t{id} + 1, Dictionary::none);
+            mapping->local[id] = number;
+        },
+        [&](std::uint64_t since, Attribute&& attribute) { dictionary_.add(since, rank, std::move(attribute)); });
+    memo_.before = std::move(state.mapping);
+    memo_.after = mapping;
+    memo_.records.assign(section.records.begin(), section.records.end());
+    state.mapping = std::move(mapping);
+    state.batches = section.batch;
+}
+
+std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch)
+{
+    auto& plans = states_[header.rank].plans;
+    const auto known = std::ranges::find(plans, header.plan_step, [](const auto& plan) { return plan->step; });
+    if (known != plans.end()) {
+        std::rotate(known, known + 1, plans.end());
+        return plans.back();
+    }
+    const std::string what = "the plan in the blob of " + step_rank(header.plan_step, header.rank);
+    const Mapping& mapping = *states_[header.rank].mapping;
+    auto plan = std::make_shared<Plan>();
+    if (header.plan_step == header.step) {
+        *plan = decode_plan(own, mapping.types, what);
+    } else {
+        if (header.plan_step > header.step) damaged(header, "looks for its plan in a later step");
+        const std::vector<std::byte> blob = fetch(header.plan_step, header.rank);
+        const BlobHeader theirs = opened(blob, header.plan_step, header.rank);
+        if (theirs.plan_step != header.plan_step) damaged(header, "refers to a step without a plan");
+        *plan = decode_plan(sections_of(theirs, blob).plan, mapping.types, what);
+    }
+    plan->step = header.plan_step;
+    if (plans.size() == cached_plans) plans.erase(plans.begin());
+    plans.push_back(plan);
+    return plan;
+}
+
+const Overrides* RankStep::overrides() const
+{
+    if (sections.overrides.empty()) return nullptr;
+    if (overrides_ == nullptr) {
+        auto decoded = std::make_shared<Overrides>(
+            decode_overrides(sections.overrides, *plan, mapping->types,
+                             "the changed blocks in the blob of " + step_rank(header.step, header.rank)));
+        if (decoded->data_at.back() != header.data_length)
+            damaged(header, "says another amount of data than its blocks");
+        overrides_ = std::move(decoded);
+    }
+    return overrides_.get();
+}
+
+const PlanEntry& RankStep::entry(std::uint32_t index) const
+{
+    const Overrides* changed = overrides();
+    return changed ? changed->entries[index] : plan->entries[index];
+}
+
+BlockGeometry RankStep::geometry(std::uint32_t index) const
+{
+    const Overrides* changed = overrides();
+    return changed ? geometry_of(changed->entries[index], changed->dims.data())
+                   : geometry_of(plan->entries[index], plan->dims.data());
+}
+
+std::uint64_t RankStep::data_at(std::uint32_t index) const
+{
+    const Overrides* changed = overrides();
+    return header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]);
+}
+
+std::uint32_t RankStep::first_of(VariableId id) const
+{
+    if (plan == nullptr) return Plan::none;
+    const std::uint32_t local = mapping->local_of(id);
+    return local == Dictionary::none ? Plan::none : plan->first_of(local);
+}
+
+std::optional<MinMax> RankStep::minmax(std::uint32_t index) const
+{
+    const Type t = type(index);
+    if (!plan->statistics || !has_minmax(t)) return std::nullopt;
+    for (const std::uint64_t extent : geometry(index).count)
+        if (extent == 0) return std::nullopt;
+    const std::byte* at = sections.fixed.data() + plan->entries[index].fixed_at;
+    MinMax result;
+    std::memcpy(result.min.bytes.data(), at, size_of(t));
+    std::memcpy(result.max.bytes.data(), at + size_of(t), size_of(t));
+    return result;
+}
+
+Bytes RankStep::value(std::uint32_t index) const
+{
+    const std::byte* at = sections.fixed.data() + plan->entries[index].fixed_at;
+    if (type(index) != Type::string) return {at, size_of(type(index))};
+    const std::uint64_t begin = load_little<std::uint32_t>(at);
+    const std::uint64_t length = load_little<std::uint32_t>(at + 4);
+    if (begin + length > sections.tail.size()) damaged(header, "holds a string that ends too late");
+    return sections.tail.subspan(begin, length);
+}
+
+} // namespace stepstore::steps

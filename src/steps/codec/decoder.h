@@ -1,0 +1,136 @@
+// From blobs to steps: the reader's side of the codec. Installing a step costs little when nothing changed: per rank a
+// header, a look at two caches, and views of the sections; blocks, values and strings are decoded when they are asked
+// for.
+//
+// All ranks of a reader that install the same blobs in the same order hold the same state; so rank 0 can find out which
+// other blobs (with definitions or plans of earlier steps) a step needs, and send them along.
+#pragma once
+
+#include "base/function_ref.h"
+#include "steps/codec/blob.h"
+#include "steps/codec/definitions.h"
+#include "steps/codec/plan.h"
+#include "steps/types.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace stepstore::steps {
+
+// The blobs of one step, rank r's at offsets[r] to offsets[r + 1].
+struct StepBlobs {
+    std::uint64_t step = 0;
+    std::vector<std::byte> bytes;
+    std::vector<std::uint64_t> offsets;
+
+    Bytes of(std::uint32_t rank) const
+    {
+        return Bytes(bytes).subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);
+    }
+    std::uint32_t ranks() const { return static_cast<std::uint32_t>(offsets.size() - 1); }
+};
+
+// What all ranks' definitions add up to.
+class Dictionary {
+public:
+    static constexpr std::uint32_t none = UINT32_MAX;
+
+    // The reader's id; a name that ranks define differently stays what it was first, and every use of it throws
+    // (check()).
+    VariableId add(std::uint64_t step, std::uint32_t rank, const Variable& variable);
+    void add(std::uint64_t step, std::uint32_t rank, Attribute&& attribute);
+    const std::vector<Variable>& variables() const { return variables_; }
+    std::uint32_t find(std::string_view name) const; // none: not there
+    void check(VariableId id) const;                 // -DER_INVAL: no such id; -DER_DF_INVAL: defined differently
+
+    // As of a step: of the latest step not after it, of the lowest rank in that step.
+    const Attribute* attribute(std::string_view name, std::uint64_t step) const;
+    std::vector<std::string> attribute_names(std::uint64_t step) const;
+
+private:
+    struct Version {
+        std::uint64_t step;
+        std::uint32_t rank;
+        Attribute attribute;
+    };
+    std::vector<Variable> variables_;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> origins_; // step, rank
+    std::unordered_map<std::string, VariableId> by_name_;
+    std::map<VariableId, std::string> conflicts_;
+    std::map<std::string, std::vector<Version>, std::less<>> attributes_; // versions ascending by step, then rank
+};
+
+// A writer rank's variable numbers and the reader's, both ways.
+struct Mapping {
+    std::vector<LocalType> types;      // by the writer's number
+    std::vector<std::uint32_t> global; // by the writer's number; Dictionary::none for a conflicting definition
+    std::vector<std::uint32_t> local;  // by the reader's; Dictionary::none when the rank does not define it
+    std::uint32_t local_of(VariableId id) const { return id < local.size() ? local[id] : Dictionary::none; }
+};
+
+// One rank's part of a step.
+class RankStep {
+public:
+    BlobHeader header;
+    BlobSections sections;
+    std::shared_ptr<const Plan> plan; // nullptr: the rank put nothing
+    std::shared_ptr<const Mapping> mapping;
+
+    const PlanEntry& entry(std::uint32_t index) const;
+    BlockGeometry geometry(std::uint32_t index) const;
+    std::uint64_t data_at(std::uint32_t index) const; // in the rank's data array, bytes
+    std::uint32_t first_of(VariableId id) const;      // Plan::none: none
+    std::uint32_t next(std::uint32_t index) const { return plan->next[index]; }
+    Type type(std::uint32_t index) const { return mapping->types[plan->entries[index].variable].type; }
+    std::optional<MinMax> minmax(std::uint32_t index) const; // of an array's block
+    Bytes value(std::uint32_t index) const;                  // of a value; of strings, the text
+
+private:
+    const Overrides* overrides() const;
+    mutable std::shared_ptr<const Overrides> overrides_;
+};
+
+struct InstalledStep {
+    std::uint64_t step = 0;
+    StepBlobs blobs; // owns what the sections point at
+    std::vector<RankStep> ranks;
+};
+
+class Decoder {
+public:
+    // Gives the blob of a rank's earlier step, checked by the caller no further than its length.
+    using FetchBlob = FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank)>;
+
+    Decoder(std::uint64_t generation, std::uint32_t ranks);
+
+    // Throws for damage, naming step and rank; the decoder can be used further.
+    std::unique_ptr<InstalledStep> install(StepBlobs&& blobs, FetchBlob fetch);
+    const Dictionary& dictionary() const { return dictionary_; }
+
+private:
+    struct RankState {
+        std::uint32_t batches = 0;
+        std::shared_ptr<const Mapping>
+            mapping; // at first one that all ranks share, so that equal definitions stay shared
+        std::vector<std::shared_ptr<const Plan>> plans; // least recently used first
+    };
+    struct Memo { // the last definitions that were applied: other ranks mostly have the same
+        std::shared_ptr<const Mapping> before, after;
+        std::vector<std::byte> records;
+    };
+
+    void learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch);
+    void apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section, std::string_view what);
+    std::shared_ptr<const Plan> plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch);
+    BlobHeader opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const;
+
+    std::uint64_t generation_;
+    std::vector<RankState> states_;
+    Dictionary dictionary_;
+    Memo memo_;
+};
+
+} // namespace stepstore::steps

@@ -1,0 +1,75 @@
+#include "steps/codec/decoder.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+VariableId Dictionary::add(std::uint64_t step, std::uint32_t rank, const Variable& variable)
+{
+    const auto [it, fresh] = by_name_.try_emplace(variable.name, static_cast<VariableId>(variables_.size()));
+    if (fresh) {
+        variables_.push_back(variable);
+        origins_.emplace_back(step, rank);
+        return it->second;
+    }
+    const Variable& first = variables_[it->second];
+    if (first.type == variable.type && first.kind == variable.kind) return it->second;
+    const auto [first_step, first_rank] = origins_[it->second];
+    const auto as = [](const Variable& v) {
+        return std::string(name_of(v.kind)) + " of " + std::string(name_of(v.type));
+    };
+    conflicts_.try_emplace(it->second, "variable '" + variable.name + "' is a " + as(first) + " in " +
+                                           step_rank(first_step, first_rank) + ", and a " + as(variable) + " in " +
+                                           step_rank(step, rank) + ": the writer's ranks must define it alike");
+    return none;
+}
+
+void Dictionary::add(std::uint64_t step, std::uint32_t rank, Attribute&& attribute)
+{
+    std::vector<Version>& versions = attributes_[attribute.name];
+    const auto key = std::pair(step, rank);
+    const auto at =
+        std::ranges::lower_bound(versions, key, {}, [](const Version& v) { return std::pair(v.step, v.rank); });
+    if (at != versions.end() && std::pair(at->step, at->rank) == key)
+        at->attribute = std::move(attribute); // set twice
+    else
+        versions.insert(at, {step, rank, std::move(attribute)});
+}
+
+std::uint32_t Dictionary::find(std::string_view name) const
+{
+    const auto found = by_name_.find(std::string(name));
+    return found == by_name_.end() ? none : found->second;
+}
+
+void Dictionary::check(VariableId id) const
+{
+    if (id >= variables_.size())
+        throw Error(-DER_INVAL, "there is no variable with id " + std::to_string(id) + "; the stream defines " +
+                                    std::to_string(variables_.size()));
+    if (const auto found = conflicts_.find(id); found != conflicts_.end()) throw Error(-DER_DF_INVAL, found->second);
+}
+
+const Attribute* Dictionary::attribute(std::string_view name, std::uint64_t step) const
+{
+    const auto found = attributes_.find(name);
+    if (found == attributes_.end()) return nullptr;
+    const std::vector<Version>& versions = found->second;
+    const auto after = std::ranges::upper_bound(versions, step, {}, &Version::step);
+    if (after == versions.begin()) return nullptr;
+    return &std::ranges::lower_bound(versions, std::prev(after)->step, {}, &Version::step)->attribute;
+}
+
+std::vector<std::string> Dictionary::attribute_names(std::uint64_t step) const
+{
+    std::vector<std::string> names;
+    for (const auto& [name, versions] : attributes_)
+        if (versions.front().step <= step) names.push_back(name);
+    return names;
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,238 @@
+#include "steps/codec/encoder.h"
+
+#include "steps/codec/wire.h"
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::size_t cached_plans = 8; // sequences of puts that alternate (each step, each tenth step, ...)
+
+bool same_sequence(std::span<const PlanEntry> a, std::span<const PlanEntry> b)
+{
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+bool same_dims(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b)
+{
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+std::uint32_t checked_size(std::size_t size, const char* section, std::uint64_t step, std::uint32_t rank)
+{
+    if (size > UINT32_MAX)
+        throw Error(-DER_OVERFLOW, "the metadata of " + step_rank(step, rank) + " is too large: its " + section +
+                                       " take " + std::to_string(size) + " bytes, and at most 4 GiB fit");
+    return static_cast<std::uint32_t>(size);
+}
+
+} // namespace
+
+Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics)
+    : generation_(generation), rank_(rank), statistics_(statistics)
+{
+}
+
+VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
+{
+    std::string key(name);
+    if (const auto found = by_name_.find(key); found != by_name_.end()) {
+        const Variable& before = variables_[found->second].variable;
+        if (before.type == type && before.kind == kind) return found->second;
+        throw Error(-DER_INVAL, "variable '" + key + "' was defined as " + std::string(name_of(before.kind)) + " of " +
+                                    std::string(name_of(before.type)) + "; it cannot become a " +
+                                    std::string(name_of(kind)) + " of " + std::string(name_of(type)));
+    }
+    if (key.empty()) throw Error(-DER_INVAL, "a variable needs a name");
+    if (name_of(type).empty()) throw Error(-DER_INVAL, "variable '" + key + "' has an unknown type");
+    if (type == Type::string && !is_value(kind))
+        throw Error(-DER_INVAL, "variable '" + key + "' is an array of strings; only values can be strings");
+    const auto id = static_cast<VariableId>(variables_.size());
+    definitions_.variable(name, type, kind);
+    variables_.push_back({{key, type, kind}, 0, 0});
+    by_name_.emplace(std::move(key), id);
+    return id;
+}
+
+Encoder::Known& Encoder::known(VariableId id)
+{
+    if (id >= variables_.size())
+        throw Error(-DER_INVAL, "there is no variable with id " + std::to_string(id) + ": define it first");
+    return variables_[id];
+}
+
+const Variable& Encoder::variable(VariableId id) const
+{
+    return const_cast<Encoder*>(this)->known(id).variable;
+}
+
+void Encoder::attribute(std::uint64_t step, Attribute attribute)
+{
+    const auto found = attributes_.find(attribute.name);
+    if (found != attributes_.end()) {
+        const Attribute& before = found->second;
+        if (before.type == attribute.type && before.array == attribute.array && before.count == attribute.count &&
+            before.data == attribute.data && before.strings == attribute.strings)
+            return;
+    }
+    definitions_.attribute(step, attribute);
+    std::string name = attribute.name;
+    attributes_.insert_or_assign(std::move(name), std::move(attribute));
+}
+
+void Encoder::begin_step(std::uint64_t data_base)
+{
+    ++stamp_;
+    data_base_ = data_base;
+    data_length_ = 0;
+    entries_.clear();
+    dims_.clear();
+    fixed_.clear();
+    tail_.clear();
+}
+
+std::uint32_t Encoder::add_entry(VariableId id, Known& known, PlanEntry entry)
+{
+    entry.variable = id;
+    const std::size_t at = fixed_.size();
+    entry.fixed_at = static_cast<std::uint32_t>(at);
+    fixed_.resize(at + fixed_size(known.variable.type, known.variable.kind, statistics_));
+    entries_.push_back(entry);
+    return static_cast<std::uint32_t>(entries_.size() - 1);
+}
+
+std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes)
+{
+    PlanEntry entry;
+    entry.dims_at = static_cast<std::uint32_t>(dims_.size());
+    entry.dimensions = static_cast<std::uint8_t>(count.size());
+    if (!shape.empty()) entry.flags |= entry_has_shape;
+    if (!start.empty()) entry.flags |= entry_has_start;
+    dims_.insert(dims_.end(), shape.begin(), shape.end());
+    dims_.insert(dims_.end(), start.begin(), start.end());
+    dims_.insert(dims_.end(), count.begin(), count.end());
+    data_length_ += bytes;
+    return add_entry(id, known(id), entry);
+}
+
+std::uint32_t Encoder::value_entry(VariableId id, Known& known)
+{
+    if (known.stamp != stamp_) {
+        PlanEntry entry;
+        entry.flags = entry_is_value;
+        entry.dims_at = static_cast<std::uint32_t>(dims_.size());
+        known.entry = add_entry(id, known, entry);
+        known.stamp = stamp_;
+    }
+    return known.entry;
+}
+
+void Encoder::add_value(VariableId id, const void* value)
+{
+    Known& variable = known(id);
+    const std::uint32_t entry = value_entry(id, variable);
+    std::memcpy(fixed_.data() + entries_[entry].fixed_at, value, size_of(variable.variable.type));
+}
+
+void Encoder::add_string(VariableId id, std::string_view value)
+{
+    const std::uint32_t entry = value_entry(id, known(id));
+    const std::size_t at = tail_.size();
+    if (at + value.size() > UINT32_MAX)
+        throw Error(-DER_OVERFLOW, "the strings of one step of rank " + std::to_string(rank_) + " exceed 4 GiB");
+    const Bytes bytes = as_bytes(value);
+    tail_.insert(tail_.end(), bytes.begin(), bytes.end());
+    std::byte* place = fixed_.data() + entries_[entry].fixed_at;
+    store_little(place, static_cast<std::uint32_t>(at));
+    store_little(place + 4, static_cast<std::uint32_t>(value.size()));
+}
+
+std::byte* Encoder::minmax_slot(std::uint32_t entry)
+{
+    if (!statistics_ || !has_minmax(variables_[entries_[entry].variable].variable.type)) return nullptr;
+    return fixed_.data() + entries_[entry].fixed_at;
+}
+
+// The cached plan of the same sequence that differs in the fewest blocks; nullptr when none is near.
+Encoder::CachedPlan* Encoder::matching_plan(std::size_t& differing)
+{
+    const std::size_t near = std::max<std::size_t>(4, entries_.size() / 4);
+    CachedPlan* best = nullptr;
+    for (CachedPlan& plan : plans_) {
+        if (!same_sequence(entries_, plan.entries)) continue;
+        std::size_t differs = 0;
+        if (!same_dims(dims_, plan.dims)) {
+            for (const PlanEntry& entry : entries_)
+                differs += !std::equal(dims_.begin() + entry.dims_at, dims_.begin() + entry.dims_at + entry.dims_size(),
+                                       plan.dims.begin() + entry.dims_at);
+        }
+        if (differs > near || (best != nullptr && differs >= differing)) continue;
+        best = &plan;
+        differing = differs;
+        if (differs == 0) break;
+    }
+    return best;
+}
+
+void Encoder::remember_plan(std::uint64_t step)
+{
+    CachedPlan* place = nullptr;
+    if (plans_.size() < cached_plans)
+        place = &plans_.emplace_back();
+    else
+        place = &*std::ranges::min_element(plans_, {}, &CachedPlan::used);
+    place->step = step;
+    place->used = stamp_;
+    place->entries = entries_;
+    place->dims = dims_;
+}
+
+void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
+{
+    const std::size_t before = blob_.size();
+    std::size_t differing = 0;
+    if (CachedPlan* plan = matching_plan(differing)) {
+        plan->used = stamp_;
+        header.plan_step = plan->step;
+        if (differing > 0) encode_overrides(entries_, dims_, plan->dims, blob_);
+        header.override_bytes = checked_size(blob_.size() - before, "changed blocks", step, rank_);
+        return;
+    }
+    encode_plan(entries_, dims_, statistics_, blob_);
+    header.plan_step = step;
+    header.plan_bytes = checked_size(blob_.size() - before, "blocks", step, rank_);
+    remember_plan(step);
+}
+
+Bytes Encoder::finish(std::uint64_t step)
+{
+    BlobHeader header;
+    header.flags = statistics_ ? blob_statistics : 0;
+    header.generation = generation_;
+    header.step = step;
+    header.rank = rank_;
+    header.data_base = data_base_;
+    header.data_length = data_length_;
+    header.fixed_bytes = checked_size(fixed_.size(), "values", step, rank_);
+    header.tail_bytes = checked_size(tail_.size(), "strings", step, rank_);
+    header.entries = checked_size(entries_.size(), "blocks", step, rank_);
+    checked_size(dims_.size(), "dimensions", step, rank_);
+    blob_.clear();
+    blob_.resize(blob_header_size);
+    header.definitions_bytes = checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
+    header.batches = definitions_.batches();
+    header.definitions_step = definitions_.last_step();
+    if (!entries_.empty()) write_plan(step, header);
+    WireWriter wire(blob_);
+    wire.bytes(fixed_);
+    wire.bytes(tail_);
+    seal_blob(header, blob_);
+    return blob_;
+}
+
+} // namespace stepstore::steps

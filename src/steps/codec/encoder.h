@@ -1,0 +1,77 @@
+// Makes the blobs of one writer rank. Nothing is allocated per put once the buffers have grown to a step's size.
+#pragma once
+
+#include "steps/codec/blob.h"
+#include "steps/codec/definitions.h"
+#include "steps/codec/plan.h"
+#include "steps/types.h"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace stepstore::steps {
+
+class Encoder {
+public:
+    Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics);
+
+    VariableId define(std::string_view name, Type type, ShapeKind kind); // -DER_INVAL: defined otherwise before
+    const Variable& variable(VariableId id) const;                       // -DER_INVAL: no such id
+    void attribute(std::uint64_t step, Attribute attribute);             // the same value again: nothing happens
+
+    void begin_step(std::uint64_t data_base);
+    // One block: its entry, for slot(). Its data's place is data_at, from the step's data base.
+    std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes);
+    void add_value(VariableId id, const void* value);
+    void add_string(VariableId id, std::string_view value);
+    // Where the block's min and max belong, one element each; nullptr without statistics. Valid until the next add_.
+    std::byte* minmax_slot(std::uint32_t entry);
+    std::uint64_t data_length() const { return data_length_; } // of the blocks added in this step
+    std::size_t entries() const { return entries_.size(); }
+
+    // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4 GiB.
+    Bytes finish(std::uint64_t step);
+
+private:
+    struct Known {
+        Variable variable;
+        std::uint64_t stamp = 0; // the step (counted by begin_step) of `entry`
+        std::uint32_t entry = 0; // a value's entry in that step
+    };
+    struct CachedPlan {
+        std::uint64_t step = 0;
+        std::uint64_t used = 0;
+        std::vector<PlanEntry> entries;
+        std::vector<std::uint64_t> dims;
+    };
+
+    Known& known(VariableId id);
+    std::uint32_t add_entry(VariableId id, Known& known, PlanEntry entry);
+    std::uint32_t value_entry(VariableId id, Known& known);
+    CachedPlan* matching_plan(std::size_t& differing);
+    void write_plan(std::uint64_t step, BlobHeader& header);
+    void remember_plan(std::uint64_t step);
+
+    std::uint64_t generation_;
+    std::uint32_t rank_;
+    bool statistics_;
+    std::vector<Known> variables_;
+    std::unordered_map<std::string, VariableId> by_name_;
+    std::map<std::string, Attribute, std::less<>> attributes_;
+    DefinitionLog definitions_;
+    std::vector<CachedPlan> plans_;
+
+    // The step that is open.
+    std::uint64_t stamp_ = 0;
+    std::uint64_t data_base_ = 0;
+    std::uint64_t data_length_ = 0;
+    std::vector<PlanEntry> entries_;
+    std::vector<std::uint64_t> dims_;
+    std::vector<std::byte> fixed_;
+    std::vector<std::byte> tail_;
+    std::vector<std::byte> blob_;
+};
+
+} // namespace stepstore::steps

@@ -1,0 +1,197 @@
+#include "steps/codec/plan.h"
+
+#include "base/checksum.h"
+#include "steps/codec/wire.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace stepstore::steps {
+
+namespace {
+
+std::uint64_t zigzag(std::uint64_t difference)
+{
+    return (difference << 1) ^ (0 - (difference >> 63));
+}
+
+std::uint64_t unzigzag(std::uint64_t coded)
+{
+    return (coded >> 1) ^ (0 - (coded & 1));
+}
+
+Bytes raw(std::span<const std::uint64_t> dims)
+{
+    return std::as_bytes(dims);
+}
+
+// Where each block's data lies, one after the other.
+std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std::uint64_t* dims,
+                                  std::span<const LocalType> types, const WireReader& from)
+{
+    std::vector<std::uint64_t> at;
+    at.reserve(entries.size() + 1);
+    std::uint64_t sum = 0;
+    for (const PlanEntry& entry : entries) {
+        at.push_back(sum);
+        if (entry.flags & entry_is_value) continue;
+        std::uint64_t length = size_of(types[entry.variable].type);
+        bool overflow = false;
+        for (const std::uint64_t extent : geometry_of(entry, dims).count)
+            overflow |= __builtin_mul_overflow(length, extent, &length);
+        overflow |= __builtin_add_overflow(sum, length, &sum);
+        if (overflow || sum > static_cast<std::uint64_t>(INT64_MAX))
+            from.fail("describes blocks of more than 2^63 bytes");
+    }
+    at.push_back(sum);
+    return at;
+}
+
+// Reads the geometry of one array entry: new, or that of an earlier one.
+void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector<PlanEntry>& geometries)
+{
+    const std::uint64_t reference = from.varint();
+    if (reference > geometries.size()) from.fail("refers to a geometry that it does not hold");
+    if (reference > 0) {
+        const PlanEntry& known = geometries[reference - 1];
+        entry.dims_at = known.dims_at;
+        entry.dimensions = known.dimensions;
+        entry.flags = known.flags;
+        return;
+    }
+    entry.dimensions = from.fixed<std::uint8_t>();
+    entry.flags = from.fixed<std::uint8_t>();
+    if (entry.dimensions == 0 || entry.dimensions > max_dimensions || entry.flags > (entry_has_shape | entry_has_start))
+        from.fail("holds an impossible geometry");
+    entry.dims_at = static_cast<std::uint32_t>(plan.dims.size());
+    for (std::uint32_t i = 0; i < entry.dims_size(); ++i)
+        plan.dims.push_back(from.varint());
+    geometries.push_back(entry);
+}
+
+void index_variables(Plan& plan, std::size_t variables)
+{
+    plan.first.assign(variables, Plan::none);
+    plan.next.assign(plan.entries.size(), Plan::none);
+    for (std::size_t i = plan.entries.size(); i-- > 0;) { // from the back, so the chains are in order
+        std::uint32_t& first = plan.first[plan.entries[i].variable];
+        plan.next[i] = first;
+        first = static_cast<std::uint32_t>(i);
+    }
+}
+
+} // namespace
+
+std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics)
+{
+    const auto size = static_cast<std::uint32_t>(size_of(type));
+    if (is_value(kind)) return type == Type::string ? string_place_size : size;
+    return statistics && has_minmax(type) ? 2 * size : 0;
+}
+
+void encode_plan(std::span<const PlanEntry> entries, std::span<const std::uint64_t> dims, bool statistics,
+                 std::vector<std::byte>& to)
+{
+    WireWriter wire(to);
+    wire.fixed(static_cast<std::uint8_t>(statistics ? 1 : 0));
+    wire.varint(entries.size());
+    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, const PlanEntry*>> known; // by checksum
+    std::uint64_t geometries = 0;
+    std::uint32_t expected = 0;
+    for (const PlanEntry& entry : entries) {
+        wire.varint(zigzag(std::uint64_t{entry.variable} - expected));
+        expected = entry.variable + 1;
+        if (entry.flags & entry_is_value) continue;
+        const auto mine = dims.subspan(entry.dims_at, entry.dims_size());
+        const std::uint64_t hash = checksum(raw(mine)) + (std::uint64_t{entry.flags} << 8) + entry.dimensions;
+        const auto [it, fresh] = known.try_emplace(hash, geometries + 1, &entry);
+        const PlanEntry& first = *it->second.second;
+        if (!fresh && first.flags == entry.flags && first.dimensions == entry.dimensions &&
+            std::ranges::equal(mine, dims.subspan(first.dims_at, first.dims_size()))) {
+            wire.varint(it->second.first);
+            continue;
+        }
+        ++geometries;
+        wire.varint(0);
+        wire.fixed(entry.dimensions);
+        wire.fixed(entry.flags);
+        for (const std::uint64_t value : mine)
+            wire.varint(value);
+    }
+}
+
+Plan decode_plan(Bytes bytes, std::span<const LocalType> types, std::string_view what)
+{
+    WireReader from(bytes, what);
+    Plan plan;
+    plan.statistics = from.fixed<std::uint8_t>() != 0;
+    const std::uint64_t count = from.counted(1);
+    plan.entries.reserve(count);
+    std::vector<PlanEntry> geometries;
+    std::uint64_t expected = 0, fixed = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t variable = expected + unzigzag(from.varint());
+        if (variable >= types.size()) from.fail("refers to a variable that is not defined");
+        PlanEntry entry;
+        entry.variable = static_cast<std::uint32_t>(variable);
+        entry.fixed_at = static_cast<std::uint32_t>(fixed);
+        const LocalType local = types[entry.variable];
+        if (is_value(local.kind))
+            entry.flags = entry_is_value;
+        else
+            decode_geometry(from, plan, entry, geometries);
+        entry.fixed_at = static_cast<std::uint32_t>(fixed);
+        fixed += fixed_size(local.type, local.kind, plan.statistics);
+        if (fixed > UINT32_MAX) from.fail("asks for more than 4 GiB");
+        plan.entries.push_back(entry);
+        expected = variable + 1;
+    }
+    if (!from.at_end()) from.fail("has bytes left over");
+    plan.fixed_bytes = static_cast<std::uint32_t>(fixed);
+    plan.data_at = places(plan.entries, plan.dims.data(), types, from);
+    index_variables(plan, types.size());
+    return plan;
+}
+
+void encode_overrides(std::span<const PlanEntry> entries, std::span<const std::uint64_t> dims,
+                      std::span<const std::uint64_t> plan_dims, std::vector<std::byte>& to)
+{
+    WireWriter wire(to);
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const PlanEntry& entry = entries[i];
+        const auto mine = dims.subspan(entry.dims_at, entry.dims_size());
+        const auto planned = plan_dims.subspan(entry.dims_at, entry.dims_size());
+        if (std::ranges::equal(mine, planned)) continue;
+        wire.varint(i - expected);
+        expected = i + 1;
+        for (std::size_t d = 0; d < mine.size(); ++d)
+            wire.varint(zigzag(mine[d] - planned[d]));
+    }
+}
+
+Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalType> types, std::string_view what)
+{
+    WireReader from(bytes, what);
+    Overrides result;
+    result.entries = plan.entries;
+    result.dims = plan.dims;
+    std::uint64_t expected = 0;
+    while (!from.at_end()) {
+        const std::uint64_t skipped = from.varint();
+        if (skipped >= plan.entries.size() - expected) from.fail("changes a block that its plan does not have");
+        const std::uint64_t index = expected + skipped;
+        expected = index + 1;
+        PlanEntry& entry = result.entries[index];
+        if (entry.flags & entry_is_value) from.fail("gives a geometry to a value");
+        // A place of its own: in the plan several entries may share one.
+        const std::uint32_t planned = plan.entries[index].dims_at;
+        entry.dims_at = static_cast<std::uint32_t>(result.dims.size());
+        for (std::uint32_t d = 0; d < entry.dims_size(); ++d)
+            result.dims.push_back(plan.dims[planned + d] + unzigzag(from.varint()));
+    }
+    result.data_at = places(result.entries, result.dims.data(), types, from);
+    return result;
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,52 @@
+// The data blocks of the step that is open, on their way to the rank's data object. A block's place is settled when it
+// is put, so blocks may go in any order. Large ones are written from the program's memory, small ones are copied
+// together; all that is due goes in one request.
+#pragma once
+
+#include "steps/codec/encoder.h"
+#include "steps/data_store.h"
+#include "steps/profile.h"
+
+#include <deque>
+
+namespace stepstore::steps {
+
+class DataPuts {
+public:
+    struct Block {
+        std::uint64_t at;    // in the rank's data, bytes
+        std::uint64_t bytes; // more than 0
+        const std::byte* memory;
+        std::uint32_t entry; // in the encoder, for min and max
+        Type type;
+    };
+
+    explicit DataPuts(std::uint64_t gather_below) : gather_below_(gather_below) {}
+    void clear();
+    void defer(const Block& block);
+    // The memory is free again on return.
+    void put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);
+    std::span<std::byte> span(Block block);
+    // Everything that waits; spans, which the program may fill until the step ends, only with `spans`.
+    void perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
+
+private:
+    enum class Source : std::uint8_t { program, staged, span };
+    struct Waiting {
+        Block block;
+        Source source;
+        std::size_t staged_at; // of staged ones
+    };
+    void measure(const Block& block, Encoder& encoder, Profile& profile) const;
+    std::size_t stage(const Block& block);
+    void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
+
+    std::uint64_t gather_below_;
+    std::vector<Waiting> waiting_;
+    std::vector<std::byte> staging_;
+    std::deque<std::vector<std::byte>> spans_;
+    std::vector<Range> ranges_;
+    std::vector<Bytes> memory_;
+};
+
+} // namespace stepstore::steps

@@ -1,0 +1,54 @@
+// Collects the reads of several gets, so that they go to the store together: one vector read per data object.
+//
+// Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a further
+// range costs more than they do. A run that lies in one piece in the block and in the program's memory is read straight
+// into that memory.
+#pragma once
+
+#include "steps/data_store.h"
+#include "steps/hyperslab.h"
+
+#include <map>
+
+namespace stepstore::steps {
+
+class DataReads {
+public:
+    explicit DataReads(Order order) : order_(order) {}
+
+    // The part of `box` that `block` covers. block's packed elements lie at data_at of the rank's data; box's belong to
+    // memory.
+    void add(std::uint32_t rank, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
+             std::size_t element_size);
+    bool empty() const { return segments_.empty(); }
+    // Fetches everything; afterwards, also after an error, nothing is left to do.
+    void run(DataReader& reader);
+    void clear();
+    // Of the last run.
+    std::uint64_t bytes() const { return bytes_; }
+    std::uint64_t requests() const { return requests_; }
+
+private:
+    struct Segment { // what is read in one piece
+        std::uint64_t begin;
+        std::uint64_t length;
+        std::byte* direct;      // nullptr: through the staging memory, then `copies`
+        std::size_t first_copy; // in copies_, one after the other
+        std::size_t copies;
+    };
+    struct Copy {
+        std::uint64_t from; // in the segment
+        std::byte* to;
+        std::uint64_t length;
+    };
+    void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
+
+    Order order_;
+    std::map<std::uint32_t, std::vector<Segment>> segments_; // by rank
+    std::vector<Copy> copies_;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t requests_ = 0;
+    std::vector<Segment>* current_ = nullptr;
+};
+
+} // namespace stepstore::steps

@@ -1,0 +1,166 @@
+#include "steps/data_store.h"
+
+#include "steps/file.h"
+
+#include <map>
+
+namespace stepstore::steps {
+
+namespace {
+
+std::string data_path(const LayoutContext& context, std::uint32_t rank)
+{
+    return posix_path(context.pool.location(), context.record) + "/data." + std::to_string(rank);
+}
+
+[[noreturn]] void missing(std::uint32_t rank, std::uint64_t bytes)
+{
+    throw Error(-DER_CSUM, std::to_string(bytes) + " bytes of the data of writer rank " + std::to_string(rank) +
+                               " are missing: its data object ends before the blocks that the metadata describes; "
+                               "`stepstore pool check` says what can be saved");
+}
+
+class ArrayDataWriter final : public DataWriter {
+public:
+    ArrayDataWriter(const LayoutContext& context, std::uint32_t rank)
+        : array_(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size},
+                                              Access::read_write))
+    {
+    }
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override { array_.write(ranges, memory); }
+
+private:
+    Array array_;
+};
+
+class FileDataWriter final : public DataWriter {
+public:
+    FileDataWriter(const LayoutContext& context, std::uint32_t rank) : file_(File::create(data_path(context, rank))) {}
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
+    {
+        std::size_t piece = 0, used = 0;
+        for (const Range& range : ranges) {
+            std::uint64_t done = 0;
+            while (done < range.length) {
+                const std::uint64_t part = std::min<std::uint64_t>(range.length - done, memory[piece].size() - used);
+                file_.write(range.index + done, memory[piece].subspan(used, part));
+                done += part;
+                used += part;
+                if (used == memory[piece].size()) ++piece, used = 0;
+            }
+        }
+    }
+
+private:
+    File file_;
+};
+
+class ArrayDataReader final : public DataReader {
+public:
+    explicit ArrayDataReader(const LayoutContext& context)
+        : container_(context.container), record_(context.record), queue_(context.pool.event_queue()),
+          asynchronous_(context.gets == Gets::async)
+    {
+    }
+
+    void read(std::span<DataRequest> requests) override
+    {
+        if (!asynchronous_ || requests.size() == 1) {
+            for (DataRequest& request : requests) {
+                const ReadResult result = array(request.rank).read(request.ranges, spans(request));
+                if (result.cells_short > 0) explain(request);
+            }
+            return;
+        }
+        std::vector<Pending> pending;
+        pending.reserve(requests.size());
+        for (DataRequest& request : requests)
+            pending.push_back(array(request.rank).read(queue_, request.ranges, spans(request)));
+        for (Pending& one : pending)
+            one.wait();
+        for (DataRequest& request : requests)
+            explain(request);
+    }
+
+    std::uint64_t size(std::uint32_t rank) override { return array(rank).size(); }
+
+private:
+    static std::span<const MutableBytes> spans(const DataRequest& request) { return request.memory; }
+
+    // Throws when the request reaches beyond the end of the array. A size is asked for once per growth.
+    void explain(const DataRequest& request)
+    {
+        std::uint64_t end = 0;
+        for (const Range& range : request.ranges)
+            end = std::max(end, range.index + range.length);
+        std::uint64_t& known = sizes_[request.rank];
+        if (end <= known) return;
+        known = array(request.rank).size();
+        if (end > known) missing(request.rank, end - known);
+    }
+
+    Array& array(std::uint32_t rank)
+    {
+        const auto found = arrays_.find(rank);
+        if (found != arrays_.end()) return found->second;
+        return arrays_
+            .emplace(rank,
+                     container_.open_array(record_.data_of(rank), {1, record_.data_chunk_size}, Access::read_only))
+            .first->second;
+    }
+
+    const Container& container_;
+    const StreamRecord& record_;
+    EventQueue queue_;
+    bool asynchronous_;
+    std::map<std::uint32_t, Array> arrays_;
+    std::map<std::uint32_t, std::uint64_t> sizes_;
+};
+
+class FileDataReader final : public DataReader {
+public:
+    explicit FileDataReader(const LayoutContext& context) : context_(context) {}
+
+    void read(std::span<DataRequest> requests) override
+    {
+        for (const DataRequest& request : requests)
+            for (std::size_t i = 0; i < request.ranges.size();
+                 ++i) { // one memory piece per range: DataReads makes them so
+                const std::size_t got = file(request.rank).read(request.ranges[i].index, request.memory[i]);
+                if (got < request.ranges[i].length) missing(request.rank, request.ranges[i].length - got);
+            }
+    }
+
+    std::uint64_t size(std::uint32_t rank) override { return file(rank).size(); }
+
+private:
+    File& file(std::uint32_t rank)
+    {
+        const auto found = files_.find(rank);
+        if (found != files_.end()) return found->second;
+        auto opened = File::open(data_path(context_, rank));
+        if (!opened)
+            throw Error(-DER_CSUM, "the data file of writer rank " + std::to_string(rank) +
+                                       " is missing: " + data_path(context_, rank));
+        return files_.emplace(rank, std::move(*opened)).first->second;
+    }
+
+    LayoutContext context_;
+    std::map<std::uint32_t, File> files_;
+};
+
+} // namespace
+
+std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank)
+{
+    if (context.record.layout == Layout::posix) return std::make_unique<FileDataWriter>(context, rank);
+    return std::make_unique<ArrayDataWriter>(context, rank);
+}
+
+std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context)
+{
+    if (context.record.layout == Layout::posix) return std::make_unique<FileDataReader>(context);
+    return std::make_unique<ArrayDataReader>(context);
+}
+
+} // namespace stepstore::steps

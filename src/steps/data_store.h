@@ -1,0 +1,33 @@
+// Where the data blocks lie: an array object per writer rank (a file per rank with the layout posix), appended step by
+// step.
+#pragma once
+
+#include "steps/layouts/layout.h"
+
+namespace stepstore::steps {
+
+class DataWriter {
+public:
+    virtual ~DataWriter() = default;
+    // Ranges in bytes of this rank's array; the memory pieces have the same total size.
+    virtual void write(std::span<const Range> ranges, std::span<const Bytes> memory) = 0;
+};
+
+struct DataRequest {
+    std::uint32_t rank = 0;
+    std::vector<Range> ranges;
+    std::vector<MutableBytes> memory;
+};
+
+class DataReader {
+public:
+    virtual ~DataReader() = default;
+    // -DER_CSUM when there are fewer bytes than asked for; the message names the rank.
+    virtual void read(std::span<DataRequest> requests) = 0;
+    virtual std::uint64_t size(std::uint32_t rank) = 0; // bytes
+};
+
+std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank);
+std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context);
+
+} // namespace stepstore::steps

@@ -1,0 +1,31 @@
+// A file of the posix layout. Every errno becomes an Error in one place.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stepstore::steps {
+
+class File {
+public:
+    static File create(const std::string& path);              // for writing; empties it
+    static std::optional<File> open(const std::string& path); // for reading; nullopt: not there
+    ~File();
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+
+    void write(std::uint64_t at, Bytes bytes);
+    std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
+    std::uint64_t size() const;
+    const std::string& path() const { return path_; }
+
+private:
+    File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+    int descriptor_ = -1;
+    std::string path_;
+};
+
+} // namespace stepstore::steps

@@ -1,0 +1,174 @@
+// The layout `array-aligned`: one array object in slots of one chunk each; slot step * ranks + rank holds a rank's blob
+// of a step.
+//
+// 1. A rank stores its blob with one write that lies within one chunk, so on one target: atomic. No rank waits for
+// another.
+// 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout `kv`, where
+// it can
+//    meet nothing else; then the slot gets a header alone (magic "SSOV") that says so.
+// 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not written reads
+// as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
+#include "steps/layouts/layout.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
+{
+    std::uint64_t at = 0;
+    const bool overflow = __builtin_mul_overflow(step, record.ranks, &at) || __builtin_add_overflow(at, rank, &at) ||
+                          __builtin_mul_overflow(at, record.chunk_size, &at);
+    if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
+        throw Error(-DER_OVERFLOW, step_rank(step, rank) + " lies beyond the end of the largest possible array");
+    return at;
+}
+
+class AlignedWriter final : public LayoutWriter {
+public:
+    AlignedWriter(const LayoutContext& context, std::uint32_t rank)
+        : record_(context.record),
+          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_write)),
+          overflow_(context.container.key_value(record_.side)), rank_(rank)
+    {
+    }
+
+    void store(std::uint64_t step, Bytes blob) override
+    {
+        const std::uint64_t at = slot_at(record_, step, rank_);
+        ++requests_;
+        if (blob.size() <= record_.chunk_size) return array_.write(at, blob);
+        ++requests_;
+        overflow_.put(blob_key(step, rank_), blob);
+        BlobHeader header;
+        header.magic = overflow_magic;
+        header.generation = record_.generation;
+        header.step = step;
+        header.rank = rank_;
+        header.length = blob.size();
+        std::byte sealed[blob_header_size]{};
+        store_header(header, sealed);
+        array_.write(at, Bytes(sealed));
+    }
+
+private:
+    const StreamRecord& record_;
+    Array array_;
+    KeyValue overflow_;
+    std::uint32_t rank_;
+};
+
+class AlignedReader final : public LayoutReader {
+public:
+    explicit AlignedReader(const LayoutContext& context)
+        : record_(context.record),
+          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_only)),
+          overflow_(context.container.key_value(record_.side, Access::read_only)), collector_(record_.ranks)
+    {
+    }
+
+    bool fetch(std::uint64_t step, StepBlobs& into) override
+    {
+        collector_.begin(step);
+        const std::uint32_t first = collector_.missing();
+        if (first < collector_.ranks()) {
+            read_slots(step, first, first + 1);
+            if (collector_.missing() == first) return false;
+            read_slots(step, collector_.missing(), collector_.ranks());
+        }
+        if (collector_.missing() < collector_.ranks()) return false;
+        collector_.finish(into);
+        return true;
+    }
+
+    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
+    {
+        auto blob = raw_blob(step, rank);
+        if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+        return std::move(*blob);
+    }
+
+    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    {
+        std::vector<std::byte> blob(record_.chunk_size);
+        ++requests_;
+        array_.read(slot_at(record_, step, rank), blob);
+        BlobHeader header;
+        const BlobState state = inspect_blob(blob, header);
+        if (state == BlobState::absent) return std::nullopt;
+        if (state == BlobState::whole && header.magic == overflow_magic) return overflowed(step, rank);
+        if (state != BlobState::header_damaged) blob.resize(std::min<std::uint64_t>(blob.size(), header.length));
+        return blob;
+    }
+
+private:
+    std::vector<std::byte> overflowed(std::uint64_t step, std::uint32_t rank)
+    {
+        ++requests_;
+        auto blob = overflow_.get(blob_key(step, rank));
+        if (!blob)
+            throw Error(-DER_CSUM,
+                        "the metadata blob of " + step_rank(step, rank) +
+                            " is larger than a chunk, and not where such blobs are kept: this step cannot be read");
+        return std::move(*blob);
+    }
+
+    // The slots [begin, end) that are missing, in one vector read.
+    void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
+    {
+        std::vector<std::uint32_t> ranks;
+        std::vector<Range> ranges;
+        std::vector<MutableBytes> memory;
+        for (std::uint32_t rank = begin; rank < end; ++rank) {
+            if (collector_.has(rank)) continue;
+            MutableBytes slot = collector_.slot(rank);
+            slot = slot.first(std::min<std::uint64_t>(slot.size(), record_.chunk_size));
+            std::fill_n(slot.begin(), std::min(slot.size(), blob_header_size),
+                        std::byte{0}); // beyond the end nothing is read
+            ranks.push_back(rank);
+            ranges.push_back({slot_at(record_, step, rank), slot.size()});
+            memory.push_back(slot);
+        }
+        if (ranks.empty()) return;
+        ++requests_;
+        array_.read(ranges, memory);
+        for (std::size_t i = 0; i < ranks.size(); ++i)
+            accept(step, ranks[i], memory[i]);
+    }
+
+    void accept(std::uint64_t step, std::uint32_t rank, Bytes slot)
+    {
+        BlobHeader header;
+        const BlobState state = inspect_blob(slot, header);
+        if (state == BlobState::absent) return;
+        if (state == BlobState::whole && header.magic == blob_magic) {
+            open_blob(slot, record_.generation, step, rank); // the right one?
+            return collector_.set(rank, header.length);
+        }
+        auto blob = raw_blob(step, rank); // larger than expected, elsewhere, or damaged
+        if (!blob) return;
+        open_blob(*blob, record_.generation, step, rank);
+        collector_.set(rank, std::move(*blob));
+    }
+
+    const StreamRecord& record_;
+    Array array_;
+    KeyValue overflow_;
+    BlobCollector collector_;
+};
+
+} // namespace
+
+std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext& context, Communicator& communicator)
+{
+    return std::make_unique<AlignedWriter>(context, static_cast<std::uint32_t>(communicator.rank()));
+}
+
+std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext& context)
+{
+    return std::make_unique<AlignedReader>(context);
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,125 @@
+#include "steps/layouts/layout.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::size_t first_guess = 16 << 10;
+
+// Room for a blob that is somewhat larger than the one before.
+std::size_t with_slack(std::size_t size)
+{
+    return (size + size / 8 + 256 + 63) / 64 * 64;
+}
+
+} // namespace
+
+bool LayoutReader::published(std::uint64_t step)
+{
+    StepBlobs blobs;
+    try {
+        return fetch(step, blobs);
+    } catch (const Error& error) {
+        if (error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) return true;
+        throw;
+    }
+}
+
+std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator)
+{
+    switch (context.record.layout) {
+    case Layout::posix: return make_posix_writer(context, communicator);
+    case Layout::kv: return make_kv_writer(context, communicator);
+    case Layout::array: return make_array_writer(context, communicator);
+    case Layout::array_aligned: return make_array_aligned_writer(context, communicator);
+    case Layout::array_adaptive: break;
+    }
+    throw Error(-DER_NOSYS,
+                "the layout " + std::string(name_of(context.record.layout)) + " is not available in this version");
+}
+
+std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
+{
+    switch (context.record.layout) {
+    case Layout::posix: return make_posix_reader(context);
+    case Layout::kv: return make_kv_reader(context);
+    case Layout::array: return make_array_reader(context);
+    case Layout::array_aligned: return make_array_aligned_reader(context);
+    case Layout::array_adaptive: break;
+    }
+    throw Error(-DER_NOSYS,
+                "the layout " + std::string(name_of(context.record.layout)) + " is not available in this version");
+}
+
+std::uint64_t default_chunk_size(Layout layout)
+{
+    return layout == Layout::array_aligned ? 64 << 10 : 1 << 20;
+}
+
+std::string blob_key(std::uint64_t step, std::uint32_t rank)
+{
+    return "Step" + std::to_string(step) + "-Rank" + std::to_string(rank);
+}
+
+BlobCollector::BlobCollector(std::uint32_t ranks)
+    : expected_(ranks, first_guess), slots_(ranks + 1), sizes_(ranks), large_(ranks)
+{
+}
+
+void BlobCollector::begin(std::uint64_t step)
+{
+    if (step_ == step) return;
+    step_ = step;
+    missing_ = 0;
+    std::ranges::fill(sizes_, 0);
+    for (auto& blob : large_)
+        blob.clear();
+    std::size_t at = 0;
+    for (std::size_t rank = 0; rank < expected_.size(); ++rank) {
+        slots_[rank] = at;
+        at += expected_[rank];
+    }
+    slots_.back() = at;
+    buffer_.resize(at);
+}
+
+MutableBytes BlobCollector::slot(std::uint32_t rank)
+{
+    return MutableBytes(buffer_).subspan(slots_[rank], slots_[rank + 1] - slots_[rank]);
+}
+
+void BlobCollector::set(std::uint32_t rank, std::size_t size)
+{
+    sizes_[rank] = size;
+    expected_[rank] = with_slack(size);
+    while (missing_ < ranks() && sizes_[missing_] != 0)
+        ++missing_;
+}
+
+void BlobCollector::set(std::uint32_t rank, std::vector<std::byte> blob)
+{
+    large_[rank] = std::move(blob);
+    set(rank, large_[rank].size());
+}
+
+void BlobCollector::finish(StepBlobs& into)
+{
+    into.step = step_;
+    into.offsets.resize(sizes_.size() + 1);
+    std::uint64_t sum = 0;
+    for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
+        into.offsets[rank] = sum;
+        sum += sizes_[rank];
+    }
+    into.offsets.back() = sum;
+    into.bytes.resize(sum);
+    for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
+        const std::byte* from = large_[rank].empty() ? buffer_.data() + slots_[rank] : large_[rank].data();
+        std::memcpy(into.bytes.data() + into.offsets[rank], from, sizes_[rank]);
+    }
+    step_ = no_begin;
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,261 @@
+#include "steps/options.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+namespace stepstore::steps {
+
+namespace {
+
+template <class E>
+struct Choice {
+    std::string_view name;
+    E value;
+    bool works = true;
+};
+
+constexpr std::array layouts = {
+    Choice<Layout>{"posix", Layout::posix},
+    Choice<Layout>{"kv", Layout::kv},
+    Choice<Layout>{"array", Layout::array},
+    Choice<Layout>{"array-aligned", Layout::array_aligned},
+    Choice<Layout>{"array-adaptive", Layout::array_adaptive, false},
+};
+constexpr std::array objects_choices = {
+    Choice<Objects>{"single", Objects::single},
+    Choice<Objects>{"per-step", Objects::per_step, false},
+    Choice<Objects>{"per-writer", Objects::per_writer, false},
+};
+constexpr std::array step_modes = {
+    Choice<StepMode>{"extend", StepMode::extend},
+    Choice<StepMode>{"snapshot", StepMode::snapshot, false},
+};
+constexpr std::array readers_choices = {
+    Choice<Readers>{"delegate", Readers::delegate},
+    Choice<Readers>{"everyone", Readers::everyone},
+};
+constexpr std::array gets_choices = {Choice<Gets>{"async", Gets::async}, Choice<Gets>{"sync", Gets::sync}};
+constexpr std::array durabilities = {
+    Choice<Durability>{"process", Durability::process},
+    Choice<Durability>{"power", Durability::power},
+};
+constexpr std::array on_off = {
+    Choice<bool>{"on", true},     Choice<bool>{"off", false}, Choice<bool>{"true", true},
+    Choice<bool>{"false", false}, Choice<bool>{"1", true},    Choice<bool>{"0", false},
+};
+constexpr std::array levels = {Choice<bool>{"0", false}, Choice<bool>{"1", true}};
+
+std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+template <class Choices>
+std::string valid_names(const Choices& choices)
+{
+    std::string names;
+    for (const auto& choice : choices)
+        if (choice.works) names += (names.empty() ? "" : ", ") + std::string(choice.name);
+    return names;
+}
+
+[[noreturn]] void bad_value(std::string_view name, std::string_view value, const std::string& valid)
+{
+    throw Error(-DER_INVAL, std::string(name) + "='" + std::string(value) + "': valid are " + valid);
+}
+
+template <class Choices>
+auto chosen(std::string_view name, std::string_view value, const Choices& choices)
+{
+    const std::string wanted = lower(value);
+    for (const auto& choice : choices)
+        if (choice.name == wanted) return choice.value;
+    bad_value(name, value, valid_names(choices));
+}
+
+template <class E, class Choices>
+void require_works(std::string_view name, E value, const Choices& choices)
+{
+    for (const auto& choice : choices) {
+        if (choice.value != value) continue;
+        if (choice.works) return;
+        throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(choice.name) +
+                                    "' is not available in this version: use " + valid_names(choices));
+    }
+    throw Error(-DER_INVAL, std::string(name) + " has no value number " + std::to_string(static_cast<int>(value)) +
+                                ": valid are " + valid_names(choices));
+}
+
+std::uint64_t size_value(std::string_view name, std::string_view value, std::uint64_t least)
+{
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    std::string unit = lower(std::string_view(end, value.data() + value.size()));
+    if (unit.ends_with("ib"))
+        unit.resize(unit.size() - 2);
+    else if (unit.ends_with("b"))
+        unit.pop_back();
+    const int shift = unit.empty() ? 0 : unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : unit == "t" ? 40 : -1;
+    if (error != std::errc{} || shift < 0 || number > (UINT64_MAX >> 1 >> shift) || (number << shift) < least)
+        bad_value(name, value,
+                  "numbers of bytes from " + std::to_string(least) + ", also with k, M or G (powers of 1,024)");
+    return number << shift;
+}
+
+double seconds_value(std::string_view name, std::string_view value)
+{
+    double number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(number))
+        bad_value(name, value, "numbers of seconds");
+    return number;
+}
+
+std::string class_value(std::string_view name, std::string_view value)
+{
+    const bool plain = std::ranges::all_of(value, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+    if (value.empty() || value.size() > 32 || !plain)
+        bad_value(name, value, "names of object classes, such as S1, S2, SX, RP_2G1");
+    return std::string(value);
+}
+
+template <class Options>
+struct Setter {
+    std::string_view name;
+    std::function<void(Options&, std::string_view name, std::string_view value)> set;
+};
+
+const std::vector<Setter<WriterOptions>>& writer_setters()
+{
+    using O = WriterOptions;
+    using V = std::string_view;
+    static const std::vector<Setter<O>> setters = {
+        {"Layout", [](O& o, V n, V v) { o.layout = chosen(n, v, layouts); }},
+        {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
+        {"Steps", [](O& o, V n, V v) { o.steps = chosen(n, v, step_modes); }},
+        {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
+        {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
+        {"DataChunkSize", [](O& o, V n, V v) { o.data_chunk_size = size_value(n, v, 1); }},
+        {"DataObjectClass", [](O& o, V n, V v) { o.data_object_class = class_value(n, v); }},
+        {"StatsLevel", [](O& o, V n, V v) { o.statistics = chosen(n, v, levels); }},
+        {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
+        {"MinDeferredSize", [](O& o, V n, V v) { o.gather_below = size_value(n, v, 0); }},
+        {"Durability", [](O& o, V n, V v) { o.durability = chosen(n, v, durabilities); }},
+        {"Targets",
+         [](O& o, V n, V v) {
+             o.targets = static_cast<unsigned>(std::min<std::uint64_t>(size_value(n, v, 1), 65536));
+         }},
+    };
+    return setters;
+}
+
+const std::vector<Setter<ReaderOptions>>& reader_setters()
+{
+    using O = ReaderOptions;
+    using V = std::string_view;
+    static const std::vector<Setter<O>> setters = {
+        {"Readers", [](O& o, V n, V v) { o.readers = chosen(n, v, readers_choices); }},
+        {"Gets", [](O& o, V n, V v) { o.gets = chosen(n, v, gets_choices); }},
+        {"ReadAhead", [](O& o, V n, V v) { o.read_ahead = size_value(n, v, 0); }},
+        {"OpenTimeoutSecs", [](O& o, V n, V v) { o.open_timeout = seconds_value(n, v); }},
+        {"BeginStepPollingFrequencySecs",
+         [](O& o, V n, V v) {
+             const double seconds = seconds_value(n, v);
+             if (seconds <= 0) bad_value(n, v, "numbers of seconds above 0");
+             o.poll_interval = seconds;
+         }},
+        {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
+    };
+    return setters;
+}
+
+template <class Options>
+bool set_option(Options& options, const std::vector<Setter<Options>>& setters, std::string_view name,
+                std::string_view value)
+{
+    for (const Setter<Options>& setter : setters) {
+        if (lower(setter.name) != lower(name)) continue;
+        setter.set(options, setter.name, value);
+        return true;
+    }
+    return false;
+}
+
+template <class Options>
+std::vector<std::string> names_of(const std::vector<Setter<Options>>& setters)
+{
+    std::vector<std::string> names;
+    for (const Setter<Options>& setter : setters)
+        names.emplace_back(setter.name);
+    return names;
+}
+
+} // namespace
+
+bool WriterOptions::set(std::string_view name, std::string_view value)
+{
+    return set_option(*this, writer_setters(), name, value);
+}
+
+std::vector<std::string> WriterOptions::names()
+{
+    return names_of(writer_setters());
+}
+
+bool ReaderOptions::set(std::string_view name, std::string_view value)
+{
+    return set_option(*this, reader_setters(), name, value);
+}
+
+std::vector<std::string> ReaderOptions::names()
+{
+    return names_of(reader_setters());
+}
+
+std::string_view name_of(Layout layout)
+{
+    for (const auto& choice : layouts)
+        if (choice.value == layout) return choice.name;
+    return "";
+}
+
+Layout layout_named(std::string_view name)
+{
+    return chosen("Layout", name, layouts);
+}
+
+void check_options(const WriterOptions& options)
+{
+    require_works("Layout", options.layout, layouts);
+    require_works("Objects", options.objects, objects_choices);
+    require_works("Steps", options.steps, step_modes);
+    require_works("Durability", options.durability, durabilities);
+    if (options.targets < 1 || options.targets > 256)
+        throw Error(-DER_INVAL, "Targets=" + std::to_string(options.targets) + ": valid are 1 to 256");
+    constexpr std::uint64_t largest = std::uint64_t{1} << 40;
+    if (options.chunk_size > largest || options.data_chunk_size > largest)
+        throw Error(-DER_INVAL, "ChunkSize and DataChunkSize can be at most 1 TiB");
+    constexpr std::uint64_t least_aligned = 512;
+    if (options.layout == Layout::array_aligned && options.chunk_size != 0 && options.chunk_size < least_aligned)
+        throw Error(-DER_INVAL, "ChunkSize=" + std::to_string(options.chunk_size) +
+                                    ": with Layout=array-aligned it is at least " + std::to_string(least_aligned) +
+                                    " bytes");
+}
+
+void check_options(const ReaderOptions& options)
+{
+    require_works("Readers", options.readers, readers_choices);
+    require_works("Gets", options.gets, gets_choices);
+    if (!(options.poll_interval > 0)) throw Error(-DER_INVAL, "the polling interval must be above 0 seconds");
+    if (std::isnan(options.open_timeout)) throw Error(-DER_INVAL, "the time-out for opening is not a number");
+}
+
+} // namespace stepstore::steps

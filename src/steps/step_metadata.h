@@ -1,0 +1,30 @@
+// Questions to an installed step: which variables it has, their shapes, blocks, values and min/max, across all writer
+// ranks.
+#pragma once
+
+#include "steps/codec/decoder.h"
+
+#include <vector>
+
+namespace stepstore::steps {
+
+// One block as it lies in the step.
+struct PlacedBlock {
+    const RankStep* rank = nullptr;
+    std::uint32_t writer_rank = 0;
+    std::uint32_t entry = 0;
+    std::uint64_t index = 0; // among the variable's blocks of the step
+};
+
+// In block order: by rank, then in the order of the puts; until `each` returns false.
+void each_block(const InstalledStep& step, VariableId id, FunctionRef<bool(const PlacedBlock&)> each);
+
+std::vector<VariableId> variables_of(const InstalledStep& step); // ascending
+bool step_has(const InstalledStep& step, VariableId id);
+std::uint64_t count_blocks(const InstalledStep& step, VariableId id);
+Dims shape_of(const InstalledStep& step, VariableId id, const Variable& variable);
+// With the starts that joined arrays and local values have in the whole.
+std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Variable& variable);
+std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable);
+
+} // namespace stepstore::steps

@@ -1,0 +1,184 @@
+#include "steps/stream.h"
+
+#include "steps/codec/wire.h"
+#include "steps/layouts/layout.h"
+#include "steps/reader.h"
+
+#include <chrono>
+#include <filesystem>
+#include <unistd.h>
+
+namespace stepstore::steps {
+
+namespace {
+
+std::string host_name()
+{
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "an unknown host";
+}
+
+std::string joined(const std::vector<std::string>& names)
+{
+    constexpr std::size_t most = 10;
+    std::string text;
+    for (std::size_t i = 0; i < names.size() && i < most; ++i)
+        text += (i > 0 ? ", " : "") + names[i];
+    if (names.size() > most) text += ", and " + std::to_string(names.size() - most) + " more";
+    return text;
+}
+
+StreamRecord new_record(const WriterOptions& options, int ranks)
+{
+    // Few writers spread their data over all targets; many have a target each anyway, and no request is split.
+    constexpr int many = 16;
+    StreamRecord record;
+    record.layout = options.layout;
+    record.objects = options.objects;
+    record.steps_mode = options.steps;
+    record.order = options.order;
+    record.ranks = static_cast<std::uint32_t>(ranks);
+    record.chunk_size = options.chunk_size != 0 ? options.chunk_size : default_chunk_size(options.layout);
+    record.object_class = options.object_class.empty() ? "SX" : options.object_class;
+    record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : 1 << 20;
+    record.data_object_class = !options.data_object_class.empty() ? options.data_object_class
+                               : ranks < many                     ? "SX"
+                                                                  : "S1";
+    record.writer_host = host_name();
+    record.writer_process = static_cast<std::uint64_t>(::getpid());
+    record.created = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+    return record;
+}
+
+// The pool, made if it is not there; another process may make it at the same time.
+Pool open_or_create_pool(const Location& location, const WriterOptions& options)
+{
+    if (!location.pool_exists) {
+        const std::size_t slash = location.pool.rfind('/');
+        if (slash != std::string::npos && slash > 0) {
+            std::error_code ignored; // Pool::create says what is wrong
+            std::filesystem::create_directories(location.pool.substr(0, slash), ignored);
+        }
+        PoolOptions pool;
+        pool.targets = options.targets;
+        pool.durability = options.durability;
+        try {
+            Pool::create(location.pool, pool);
+        } catch (const Error& error) {
+            if (error.code() != -DER_EXIST) throw;
+        }
+    }
+    return Pool::connect(location.pool, Access::read_write);
+}
+
+// The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not ours to
+// touch.
+std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const std::string& stream)
+{
+    try {
+        return catalogue.find(stream);
+    } catch (const Error& error) {
+        if (error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) return std::nullopt;
+        throw;
+    }
+}
+
+} // namespace
+
+std::vector<std::byte> encode_opened(const OpenedStream& opened)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.text(opened.location.pool);
+    to.text(opened.location.container);
+    to.text(opened.location.stream);
+    to.bytes(encode_record(opened.record));
+    return bytes;
+}
+
+OpenedStream decode_opened(Bytes bytes)
+{
+    WireReader from(bytes, "rank 0's word on the stream");
+    OpenedStream opened;
+    opened.location.pool = from.text();
+    opened.location.container = from.text();
+    opened.location.stream = from.text();
+    opened.location.pool_exists = true;
+    opened.record = decode_record(from.bytes(from.left()), opened.location.text());
+    return opened;
+}
+
+OpenedStream create_stream(const std::string& text, const WriterOptions& options, int ranks)
+{
+    OpenedStream opened;
+    opened.location = resolve_location(text);
+    const Pool pool = open_or_create_pool(opened.location, options);
+    Container container = pool.open_or_create_container(opened.location.container);
+    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    const auto old = replaced_record(catalogue, opened.location.stream);
+    opened.record = new_record(options, ranks);
+    assign_objects(container, opened.record);
+    if (opened.record.layout == Layout::posix) {
+        const std::string directory = posix_path(pool.location(), opened.record);
+        std::error_code error;
+        std::filesystem::create_directories(directory, error);
+        if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
+    }
+    catalogue.put(opened.location.stream, opened.record);
+    if (old) destroy_stream_objects(container, pool.location(), *old);
+    return opened;
+}
+
+OpenedStream find_stream(const std::string& text)
+{
+    OpenedStream opened;
+    Location& location = opened.location;
+    location = resolve_location(text);
+    if (!location.pool_exists)
+        throw Error(-DER_NONEXIST, "there is no pool at '" + text +
+                                       "', nor at any directory above it: check the location, or run the writer first");
+    const Pool pool = Pool::connect(location.pool, Access::read_only);
+    std::optional<Container> container;
+    try {
+        container = pool.open_container(location.container, Access::read_only);
+    } catch (const Error& error) {
+        if (error.code() != -DER_NONEXIST) throw;
+        std::vector<std::string> labels;
+        for (const ContainerEntry& entry : pool.containers())
+            labels.push_back(entry.label);
+        throw Error(-DER_NONEXIST, "the pool " + location.pool + " has no container '" + location.container + "'" +
+                                       (labels.empty() ? "" : "; it has " + joined(labels)));
+    }
+    const std::string where = location.pool + "/" + location.container;
+    const Catalogue catalogue(*container, where, Access::read_only);
+    auto record = catalogue.find(location.stream);
+    if (!record) {
+        const std::vector<std::string> streams = catalogue.streams();
+        throw Error(-DER_NONEXIST, "there is no stream '" + location.stream + "' in " + where +
+                                       (streams.empty() ? "; no stream at all" : "; it has " + joined(streams)));
+    }
+    opened.record = std::move(*record);
+    return opened;
+}
+
+std::vector<std::string> list_streams(const std::string& text)
+{
+    const Location location = resolve_location(text);
+    if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
+    const Pool pool = Pool::connect(location.pool, Access::read_only);
+    const Container container = pool.open_container(location.container, Access::read_only);
+    return Catalogue(container, location.pool + "/" + location.container, Access::read_only).streams();
+}
+
+void remove_stream(const std::string& text)
+{
+    const OpenedStream opened = find_stream(text);
+    const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
+    const Container container = pool.open_container(opened.location.container, Access::read_write);
+    Catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write)
+        .remove(opened.location.stream);
+    destroy_stream_objects(container, pool.location(), opened.record);
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,369 @@
+#include "steps/writer.h"
+
+#include "steps/codec/encoder.h"
+#include "steps/collective.h"
+#include "steps/data_puts.h"
+#include "steps/profile.h"
+#include "steps/stream.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+class Writer::Impl {
+public:
+    Impl(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator);
+
+    std::uint64_t begin_step();
+    void put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode);
+    std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
+    void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
+    void perform_puts(bool spans);
+    void end_step();
+    void close();
+    void require_step(const char* what) const;
+    void require_open() const;
+
+    WriterOptions options;
+    std::shared_ptr<Communicator> communicator;
+    OpenedStream opened;
+    std::optional<Pool> pool;
+    std::optional<Container> container;
+    std::unique_ptr<LayoutWriter> layout;
+    std::unique_ptr<DataWriter> data;
+    std::unique_ptr<Encoder> encoder;
+    DataPuts puts;
+    Profile profile;
+    bool in_step = false;
+    bool closed = false;
+    bool failed = false;
+    std::exception_ptr lost; // why the open step cannot be ended
+    std::uint64_t steps = 0;
+    std::uint64_t data_end = 0; // of this rank's data, bytes
+
+private:
+    std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
+    void mark_closed(std::uint64_t whole_steps);
+    std::string name_of_put(const Variable& variable) const;
+};
+
+Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std::shared_ptr<Communicator> group)
+    : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
+{
+    all_together(*communicator, [&] { check_options(options); });
+    opened = decode_opened(
+        on_root(*communicator, [&] { return encode_opened(create_stream(location, options, communicator->size())); }));
+    all_together(*communicator, [&] {
+        pool = Pool::connect(opened.location.pool, Access::read_write);
+        container = pool->open_container(opened.location.container, Access::read_write);
+        const LayoutContext context{*pool, *container, opened.record};
+        const auto rank = static_cast<std::uint32_t>(communicator->rank());
+        layout = make_layout_writer(context, *communicator);
+        data = make_data_writer(context, rank);
+        encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics);
+    });
+}
+
+void Writer::Impl::require_open() const
+{
+    if (closed) throw Error(-DER_INVAL, "the writer of " + opened.location.text() + " is closed");
+    if (failed)
+        throw Error(-DER_INVAL, "an earlier step of " + opened.location.text() +
+                                    " could not be stored; the writer can only be closed now");
+}
+
+void Writer::Impl::require_step(const char* what) const
+{
+    require_open();
+    if (!in_step)
+        throw Error(-DER_INVAL,
+                    std::string(what) + " outside of a step of " + opened.location.text() + ": call begin_step first");
+}
+
+std::uint64_t Writer::Impl::begin_step()
+{
+    require_open();
+    if (in_step)
+        throw Error(-DER_INVAL, "step " + std::to_string(steps) + " of " + opened.location.text() +
+                                    " is open already: end it first");
+    // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few boundaries as
+    // possible.
+    const std::uint64_t chunk = opened.record.data_chunk_size;
+    if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
+    encoder->begin_step(data_end);
+    puts.clear();
+    in_step = true;
+    return steps;
+}
+
+std::string Writer::Impl::name_of_put(const Variable& variable) const
+{
+    return "variable '" + variable.name + "' in step " + std::to_string(steps) + ": ";
+}
+
+// The number of elements.
+std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const
+{
+    const auto refuse = [&](const std::string& why) { throw Error(-DER_INVAL, name_of_put(variable) + why); };
+    if (is_value(variable.kind)) refuse("it is a " + std::string(name_of(variable.kind)) + ", so it has no block");
+    if (count.empty() || count.size() > max_dimensions)
+        refuse("a block has 1 to " + std::to_string(max_dimensions) + " dimensions, not " +
+               std::to_string(count.size()));
+    const bool global = variable.kind == ShapeKind::global_array;
+    const bool local = variable.kind == ShapeKind::local_array;
+    if (local ? !shape.empty() : shape.size() != count.size())
+        refuse("the shape " + to_text(shape) + " does not fit a block of " + to_text(count) +
+               (local ? "; a local array has no shape" : ""));
+    if (global ? start.size() != count.size() : !start.empty())
+        refuse("the start " + to_text(start) + " does not fit a block of " + to_text(count) +
+               (global ? "" : "; only blocks of global arrays have a start"));
+    if (variable.kind == ShapeKind::joined_array && std::ranges::count(shape, joined_dimension) != 1)
+        refuse("the shape " + to_text(shape) + " of a joined array needs exactly one joined dimension");
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        const std::uint64_t from = global ? start[d] : 0;
+        if (shape[d] == joined_dimension && !global) continue;
+        if (from > shape[d] || count[d] > shape[d] - from)
+            refuse("the block start " + to_text(start) + " count " + to_text(count) + " lies outside of the shape " +
+                   to_text(shape));
+    }
+    return elements(count);
+}
+
+void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory, Mode mode)
+{
+    require_step("put");
+    const Variable& variable = encoder->variable(id);
+    const std::uint64_t number = check_block(variable, shape, start, count);
+    if (number > 0 && memory == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    const std::uint64_t bytes = number * size_of(variable.type);
+    const std::uint64_t at = data_end + encoder->data_length();
+    const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes);
+    if (number == 0) return;
+    const DataPuts::Block block{at, bytes, static_cast<const std::byte*>(memory), entry, variable.type};
+    if (mode == Mode::deferred) return puts.defer(block);
+    try {
+        puts.put_now(block, *encoder, *data, profile);
+    } catch (...) {
+        lost = std::current_exception(); // the block's memory is not ours any more, so the step cannot be completed
+        throw;
+    }
+}
+
+std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsView start, DimsView count)
+{
+    require_step("put_span");
+    const Variable& variable = encoder->variable(id);
+    const std::uint64_t bytes = check_block(variable, shape, start, count) * size_of(variable.type);
+    const std::uint64_t at = data_end + encoder->data_length();
+    const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes);
+    if (bytes == 0) return {};
+    return puts.span({at, bytes, nullptr, entry, variable.type});
+}
+
+void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)
+{
+    require_step("put");
+    const Variable& variable = encoder->variable(id);
+    if (!is_value(variable.kind))
+        throw Error(-DER_INVAL, name_of_put(variable) + "it is a " + std::string(name_of(variable.kind)) +
+                                    ", not a value: its blocks need dimensions");
+    if ((variable.type == Type::string) != is_text)
+        throw Error(-DER_INVAL, name_of_put(variable) + "it has the type " + std::string(name_of(variable.type)) +
+                                    (is_text ? ", not string" : ": use put_string"));
+    if (is_text) return encoder->add_string(id, text);
+    if (value == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    encoder->add_value(id, value);
+}
+
+void Writer::Impl::perform_puts(bool spans)
+{
+    puts.perform(spans, *encoder, *data, profile);
+}
+
+void Writer::Impl::end_step()
+{
+    require_step("end_step");
+    in_step = false;
+    failed = true; // until all is done
+    Bytes blob;
+    try {
+        if (lost != nullptr) std::rethrow_exception(lost);
+        perform_puts(true);
+        const Stopwatch watch(profile.encode);
+        blob = encoder->finish(steps);
+    } catch (...) {
+        if (layout->collective()) {
+            try {
+                layout->abandon(steps);
+            } catch (const Error&) { // the first error is the one to tell
+            }
+        }
+        throw;
+    }
+    {
+        const Stopwatch watch(profile.store);
+        layout->store(steps, blob);
+    }
+    profile.metadata_bytes += blob.size();
+    profile.metadata_requests = layout->requests();
+    data_end += encoder->data_length();
+    failed = false;
+    profile.steps = ++steps;
+}
+
+void Writer::Impl::mark_closed(std::uint64_t whole_steps)
+{
+    Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    const auto now = catalogue.find(opened.location.stream);
+    if (!now || now->generation != opened.record.generation) throw replaced_error(opened.location.text(), now);
+    opened.record.closed = true;
+    opened.record.steps = whole_steps;
+    catalogue.put(opened.location.stream, opened.record);
+}
+
+void Writer::Impl::close()
+{
+    if (closed) return;
+    std::exception_ptr failure;
+    if (in_step) {
+        try {
+            end_step();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    closed = true;
+    const std::vector<std::uint64_t> counts = communicator->allgather(steps);
+    const auto least = std::ranges::min_element(counts);
+    const std::string mine = options.profile ? profile.json(communicator->rank()) : std::string();
+    std::vector<std::byte> gathered;
+    std::vector<std::uint64_t> offsets;
+    communicator->gather(as_bytes(mine), gathered, offsets, 0);
+    on_root(*communicator, [&] {
+        if (options.profile) {
+            std::vector<std::string> ranks;
+            for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+                ranks.emplace_back(as_text(Bytes(gathered).subspan(offsets[i], offsets[i + 1] - offsets[i])));
+            container->key_value(opened.record.side)
+                .put("Profile", as_bytes(profile_record(name_of(opened.record.layout), ranks)));
+        }
+        mark_closed(*least);
+        return std::vector<std::byte>();
+    });
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (steps > *least)
+        throw Error(-DER_CANCELED, "rank " + std::to_string(least - counts.begin()) + " has ended " +
+                                       std::to_string(*least) + " steps, this rank " + std::to_string(steps) +
+                                       ": the stream " + opened.location.text() +
+                                       " ends after the steps that all ranks have stored");
+}
+
+Writer::Writer(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator)
+    : impl_(std::make_unique<Impl>(location, options, std::move(communicator)))
+{
+}
+
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+std::uint64_t Writer::begin_step()
+{
+    return impl_->begin_step();
+}
+
+bool Writer::in_step() const
+{
+    return impl_->in_step;
+}
+
+VariableId Writer::define(std::string_view name, Type type, ShapeKind kind)
+{
+    impl_->require_open();
+    return impl_->encoder->define(name, type, kind);
+}
+
+void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode)
+{
+    impl_->put(variable, shape, start, count, data, mode);
+}
+
+void Writer::put_value(VariableId variable, const void* value)
+{
+    impl_->put_value(variable, value, {}, false);
+}
+
+void Writer::put_string(VariableId variable, std::string_view value)
+{
+    impl_->put_value(variable, nullptr, value, true);
+}
+
+std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsView start, DimsView count)
+{
+    return impl_->put_span(variable, shape, start, count);
+}
+
+void Writer::attribute(std::string_view name, Type type, const void* data, std::uint64_t count, bool array)
+{
+    impl_->require_open();
+    if (name.empty()) throw Error(-DER_INVAL, "an attribute needs a name");
+    if (size_of(type) == 0)
+        throw Error(-DER_INVAL,
+                    "attribute '" + std::string(name) + "': its type has no fixed size; strings are given as strings");
+    if (count > 0 && data == nullptr)
+        throw Error(-DER_INVAL, "attribute '" + std::string(name) + "': the data pointer is null");
+    const auto* bytes = static_cast<const std::byte*>(data);
+    impl_->encoder->attribute(
+        impl_->steps,
+        {std::string(name), type, array || count != 1, count, {bytes, bytes + count * size_of(type)}, {}});
+}
+
+void Writer::attribute(std::string_view name, std::span<const std::string> values, bool array)
+{
+    impl_->require_open();
+    if (name.empty()) throw Error(-DER_INVAL, "an attribute needs a name");
+    impl_->encoder->attribute(impl_->steps, {std::string(name),
+                                             Type::string,
+                                             array || values.size() != 1,
+                                             values.size(),
+                                             {},
+                                             {values.begin(), values.end()}});
+}
+
+void Writer::perform_puts()
+{
+    impl_->require_step("perform_puts");
+    impl_->perform_puts(false);
+}
+
+void Writer::end_step()
+{
+    impl_->end_step();
+}
+
+void Writer::close()
+{
+    impl_->close();
+}
+
+std::uint64_t Writer::steps() const
+{
+    return impl_->steps;
+}
+
+const Location& Writer::location() const
+{
+    return impl_->opened.location;
+}
+
+std::uint64_t Writer::metadata_bytes() const
+{
+    return impl_->profile.metadata_bytes;
+}
+
+std::string Writer::profile_json() const
+{
+    return impl_->profile.json(impl_->communicator->rank());
+}
+
+} // namespace stepstore::steps
