@@ -16,6 +16,7 @@ While it runs, every step once::
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import math
@@ -197,7 +198,8 @@ class Steps:
             raise Error(DER_INVAL, f"{self.location}: {name} is a local array, whose blocks stand alone: read_block({name!r}, block)")
         first, size = self._box(variable, variable.shape, start, count)
         data = np.zeros(size, dtype=variable.dtype)
-        self._handle.get(variable.id, self._turned(first), self._turned(size), data, number)
+        with self._naming(name, number):
+            self._handle.get(variable.id, self._turned(first), self._turned(size), data, number)
         return data
 
     def read_block(
@@ -217,7 +219,8 @@ class Steps:
             raise Error(DER_NONEXIST, f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}")
         first, size = self._box(variable, known[block].count, start, count)
         data = np.zeros(size, dtype=variable.dtype)
-        self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, self._step(step))
+        with self._naming(name, self._step(step)):
+            self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, self._step(step))
         return data
 
     # ---- attributes and descriptions
@@ -255,6 +258,18 @@ class Steps:
         self.close()
 
     # ---- inside
+    @contextlib.contextmanager
+    def _naming(self, name: str, step: int | None) -> Iterator[None]:
+        """The store speaks of objects; who reads a variable wants to know which, in which step."""
+        try:
+            yield
+        except Error as error:
+            if name in error.message:
+                raise
+            number = self._handle.current_step() if self._handle.in_step() else step
+            where = f"{name} of step {len(self) - 1 if number is None else number}"
+            raise Error(error.code, f"{self.location}: {where}: {error.message}") from error
+
     def _step(self, step: int | None) -> int | None:
         if step is None or step >= 0:
             return step

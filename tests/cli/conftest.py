@@ -95,19 +95,20 @@ def object_names(cli: CommandLine, location: str) -> dict[str, str]:
     return {("array" if "array" in entry["type"] else "key_value"): entry["name"] for entry in found if "hi" in entry}
 
 
-def flip(path: Path, marker: bytes) -> Path:
-    """Flips one bit in the one file below `path` that holds the marker, as a bad disk does."""
+def flip(path: Path, marker: bytes) -> None:
+    """Flips one bit wherever a file below `path` holds the marker, as a bad disk does: an index also holds pages that it no longer uses."""
+    found = 0
     for file in sorted(path.rglob("*")):
-        if not file.is_file():
-            continue
-        data = file.read_bytes()
+        data = file.read_bytes() if file.is_file() else b""
         at = data.find(marker)
-        if at >= 0:
+        while at >= 0:
+            hit = at + len(marker) // 2
             with file.open("r+b") as opened:
-                opened.seek(at + len(marker) // 2)
-                opened.write(bytes([data[at + len(marker) // 2] ^ 0x10]))
-            return file
-    raise AssertionError(f"no file in {path} holds the marker")
+                opened.seek(hit)
+                opened.write(bytes([data[hit] ^ 0x10]))
+            found += 1
+            at = data.find(marker, at + 1)
+    assert found, f"no file in {path} holds the marker"
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +119,7 @@ def stream_template(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("stream")
     program = Path(__file__).parent / "write_stream.py"
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
-    done = subprocess.run([sys.executable, program, "s"], cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, program, "./s"], cwd=directory, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return directory / "s"
 

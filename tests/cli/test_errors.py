@@ -88,12 +88,17 @@ def test_a_truncated_pool(cli, pool):
 
 # Runs the command line with the imports done as root and the work as somebody else: a root of containers may read and write everything.
 AS_NOBODY = """
-import os, sys
+import contextlib, io, os, sys
 import stepstore.cli
+# What is imported later may lie where only root may look.
+for first in (["version"], ["nonsense"], ["ls", "./absent"], ["pool", "list", "/"]):
+    sys.argv[1:], arguments = first, sys.argv[1:]
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        stepstore.cli.main()
+    sys.argv[1:] = arguments
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-sys.argv = ["stepstore", *sys.argv[1:]]
 stepstore.cli.main()
 """
 

@@ -79,6 +79,11 @@ def test_stat_of_everything(cli, pool, names):
     assert "cell size" in cli("stat", f"./p/box/{names['array']}").out
 
 
+def test_an_object_id_as_messages_print_it(cli, pool, names):
+    hi, lo = (int(part) for part in names["key_value"].split("."))
+    assert cli("cat", f"./p/box/{hi:016x}.{lo:016x}/plain").raw == b"hello"
+
+
 def test_objects_that_are_not_there(cli, pool):
     cli.fails("ls", "./p/box/1.99", code=3, says="1.99")
     cli.fails("cat", "./p/box/1.99/k", code=3, says="1.99")

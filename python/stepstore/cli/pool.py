@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -55,7 +57,19 @@ def create(
 
 
 def describe(pool: str) -> dict[str, Any]:
-    return json.loads(_core.pool_describe(pool)[0])
+    with naming(pool):
+        return json.loads(_core.pool_describe(pool)[0])
+
+
+@contextlib.contextmanager
+def naming(pool: str) -> Iterator[None]:
+    """The store names the directories it looked in; users also want to see what they typed."""
+    try:
+        yield
+    except Error as error:
+        if error.code == DER_NONEXIST and pool not in str(error):
+            raise Error(error.code, f"{pool}: no such pool: {error}") from error
+        raise
 
 
 @app.command("list")
@@ -136,7 +150,8 @@ def check(
                 findings.append(item)
                 progress.update(task, description=f"checking objects, {len(findings)} findings")
 
-        _core.pool_check(pool, not no_data, repair, take)
+        with naming(pool):
+            _core.pool_check(pool, not no_data, repair, take)
         progress.update(task, description="checking streams")
         found, streams = check_streams(pool, data=not no_data)
     findings += found
