@@ -41,7 +41,8 @@ int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, da
         auto array = open_with(container, oid, DAOS_OO_RW, cell_size, chunk_size);
         array->require_writable(th);
         return [=] {
-            array->container()->array_create(array->oid(), array->attributes());
+            array->run(store::latest,
+                       [&](store::Container& in) { in.array_create(array->oid(), array->attributes()); });
             *oh = insert_handle(array);
         };
     });
@@ -59,7 +60,8 @@ int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsi
                      "that keeps its attributes: open it with daos_array_open_with_attr");
         const auto object = std::make_shared<ObjectResource>(container, oid, mode);
         return [=, epoch = object->read_epoch(th)] {
-            const auto found = object->container()->array_attributes(object->oid(), epoch);
+            const auto found =
+                object->run(epoch, [&](store::Container& in) { return in.array_attributes(object->oid(), epoch); });
             if (!found)
                 throw Error(-DER_NONEXIST,
                             "there is no array at " + object->name() + ": create it with daos_array_create");
@@ -93,7 +95,7 @@ int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
     return call("daos_array_destroy", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
-        return [=] { array->container()->punch(array->oid()); };
+        return [=] { array->run(store::latest, [&](store::Container& in) { in.punch(array->oid()); }); };
     });
 }
 
@@ -122,10 +124,9 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
         const auto epoch = array->read_epoch(th);
         ReadRequest request(*array, iod, sgl);
         return [=, array = std::move(array), request = std::move(request)] {
-            const auto container = array->container();
-            const auto result =
-                container->array_read(array->oid(), array->attributes(), request.ranges, request.memory, epoch);
-            array->check_snapshot(*container, epoch);
+            const auto result = array->run(epoch, [&](store::Container& in) {
+                return in.array_read(array->oid(), array->attributes(), request.ranges, request.memory, epoch);
+            });
             iod->arr_nr_short_read = result.cells_short;
             iod->arr_nr_read = request.cells - result.cells_short;
             sgl->sg_nr_out = sgl->sg_nr;
@@ -140,7 +141,9 @@ int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
         array->require_writable(th);
         WriteRequest request(*array, iod, sgl);
         return [=, array = std::move(array), request = std::move(request)] {
-            array->container()->array_write(array->oid(), array->attributes(), request.ranges, request.memory);
+            array->run(store::latest, [&](store::Container& in) {
+                in.array_write(array->oid(), array->attributes(), request.ranges, request.memory);
+            });
         };
     });
 }
@@ -151,7 +154,8 @@ int daos_array_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
         return [=, ranges = request_ranges(iod)] {
-            array->container()->array_punch(array->oid(), array->attributes(), ranges);
+            array->run(store::latest,
+                       [&](store::Container& in) { in.array_punch(array->oid(), array->attributes(), ranges); });
         };
     });
 }
@@ -162,9 +166,8 @@ int daos_array_get_size(daos_handle_t oh, daos_handle_t th, daos_size_t* size, d
         auto array = resource<ArrayResource>(oh);
         require(size, "size");
         return [=, epoch = array->read_epoch(th)] {
-            const auto container = array->container();
-            *size = container->array_size(array->oid(), array->attributes(), epoch);
-            array->check_snapshot(*container, epoch);
+            *size = array->run(
+                epoch, [&](store::Container& in) { return in.array_size(array->oid(), array->attributes(), epoch); });
         };
     });
 }
@@ -174,7 +177,10 @@ int daos_array_set_size(daos_handle_t oh, daos_handle_t th, daos_size_t size, da
     return call("daos_array_set_size", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
-        return [=] { array->container()->array_set_size(array->oid(), array->attributes(), size); };
+        return [=] {
+            array->run(store::latest,
+                       [&](store::Container& in) { in.array_set_size(array->oid(), array->attributes(), size); });
+        };
     });
 }
 
@@ -184,10 +190,10 @@ int daos_array_stat(daos_handle_t oh, daos_handle_t th, daos_array_stbuf_t* stbu
         auto array = resource<ArrayResource>(oh);
         require(stbuf, "stbuf");
         return [=, epoch = array->read_epoch(th)] {
-            const auto container = array->container();
-            stbuf->st_size = container->array_size(array->oid(), array->attributes(), epoch);
-            stbuf->st_max_epoch = container->last_update(array->oid(), epoch);
-            array->check_snapshot(*container, epoch);
+            array->run(epoch, [&](store::Container& in) {
+                stbuf->st_size = in.array_size(array->oid(), array->attributes(), epoch);
+                stbuf->st_max_epoch = in.last_update(array->oid(), epoch);
+            });
         };
     });
 }

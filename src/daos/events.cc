@@ -106,6 +106,7 @@ void event_init(daos_event_t* event, daos_handle_t queue, daos_event_t* parent)
 {
     require(event, "the event");
     EventState* parent_state = parent ? event_state(parent) : nullptr;
+    if (parent == event) invalid("an event cannot be its own parent");
     if (parent_state && parent_state->parent) throw Error(-DER_NO_PERM, "a child event cannot have children");
     if (parent_state) queue = {parent_state->queue};
     if (daos_handle_is_valid(queue)) event_queue(queue);

@@ -12,7 +12,7 @@ namespace stepstore::daos {
 namespace {
 
 constexpr std::uint32_t magic = 0x31484753; // "SGH1"
-constexpr std::size_t fixed_size = 96;
+constexpr std::size_t fixed_size = 88;
 constexpr std::size_t checksum_size = 8;
 
 std::vector<std::byte> encode(const GlobalHandle& handle)

@@ -104,20 +104,16 @@ void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, 
     Pieces pieces(*sgl);
     std::uint32_t count = 0;
     std::size_t too_long = 0;
-    const auto container = object.container();
-    container->kv_list(
-        object.oid(), position,
-        [&](Bytes key, std::uint64_t) {
-            if (count == room) return false;
-            if (!pieces.append(key)) {
-                too_long = key.size();
-                return false;
-            }
-            kds[count++] = {.kd_key_len = key.size(), .kd_val_type = 0};
-            return true;
-        },
-        epoch);
-    object.check_snapshot(*container, epoch);
+    const auto take = [&](Bytes key, std::uint64_t) {
+        if (count == room) return false;
+        if (!pieces.append(key)) {
+            too_long = key.size();
+            return false;
+        }
+        kds[count++] = {.kd_key_len = key.size(), .kd_val_type = 0};
+        return true;
+    };
+    object.run(epoch, [&](store::Container& in) { in.kv_list(object.oid(), position, take, epoch); });
     if (count == 0 && too_long > 0) {
         kds[0].kd_key_len = too_long;
         throw Error(-DER_KEY2BIG, "the next key of " + object.name() + " has " + std::to_string(too_long) +

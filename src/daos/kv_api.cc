@@ -51,10 +51,10 @@ store::Condition put_condition(std::uint64_t flags)
 void get(KeyValueResource& object, store::Epoch epoch, std::uint64_t flags, const char* key, daos_size_t* size,
          void* buf)
 {
-    const auto container = object.container();
     const std::size_t room = buf ? *size : 0; // DAOS_REC_ANY is 0
-    const auto stored = container->kv_get(object.oid(), as_bytes(key), {static_cast<std::byte*>(buf), room}, epoch);
-    object.check_snapshot(*container, epoch);
+    const auto stored = object.run(epoch, [&](store::Container& in) {
+        return in.kv_get(object.oid(), as_bytes(key), {static_cast<std::byte*>(buf), room}, epoch);
+    });
     *size = stored.value_or(0);
     if (!stored && flags != 0) throw Error(-DER_NONEXIST, object.name() + " has no key '" + key + "'");
     if (room > 0 && *size > room)
@@ -84,7 +84,7 @@ int daos_kv_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
     return call("daos_kv_destroy", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
-        return [=] { object->container()->punch(object->oid()); };
+        return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
     });
 }
 
@@ -98,7 +98,7 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
         if (size > 0) require(buf, "the value");
         return [=, object = std::move(object), condition = put_condition(flags)] {
             const Bytes value(static_cast<const std::byte*>(buf), size);
-            object->container()->kv_put(object->oid(), name, value, condition);
+            object->run(store::latest, [&](store::Container& in) { in.kv_put(object->oid(), name, value, condition); });
         };
     });
 }
@@ -124,8 +124,9 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
         const Bytes name = key_bytes(key);
         require_flags(flags, DAOS_COND_KEY_REMOVE);
         return [=, object = std::move(object)] {
-            if (!object->container()->kv_remove(object->oid(), name) && flags != 0)
-                throw Error(-DER_NONEXIST, object->name() + " has no key '" + key + "'");
+            const bool removed =
+                object->run(store::latest, [&](store::Container& in) { return in.kv_remove(object->oid(), name); });
+            if (!removed && flags != 0) throw Error(-DER_NONEXIST, object->name() + " has no key '" + key + "'");
         };
     });
 }

@@ -6,6 +6,7 @@
 #include "daos/resources.h"
 
 using namespace stepstore::daos;
+namespace store = stepstore::store;
 
 extern "C" {
 
@@ -41,7 +42,7 @@ int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_even
         if (flags != 0) invalid("flags " + std::to_string(flags) + ": punching an object takes none");
         auto object = resource<ObjectResource>(oh);
         object->require_writable(th);
-        return [=] { object->container()->punch(object->oid()); };
+        return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
     });
 }
 
@@ -50,7 +51,9 @@ int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* e
     return call("daos_obj_query_max_epoch", ev, [=] {
         require(epoch, "epoch");
         auto object = resource<ObjectResource>(oh);
-        return [=, at = object->read_epoch(th)] { *epoch = object->container()->last_update(object->oid(), at); };
+        return [=, at = object->read_epoch(th)] {
+            *epoch = object->run(at, [&](store::Container& in) { return in.last_update(object->oid(), at); });
+        };
     });
 }
 

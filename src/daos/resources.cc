@@ -143,11 +143,18 @@ store::Epoch ObjectResource::read_epoch(daos_handle_t th) const
     return transaction->epoch();
 }
 
-void ObjectResource::check_snapshot(store::Container& container, store::Epoch epoch) const
+void ObjectResource::require_ground(store::Container& container, store::Epoch epoch) const
 {
-    if (epoch != store::latest && !container.has_snapshot(epoch))
-        throw Error(-DER_EP_OLD, "snapshot " + std::to_string(epoch) + " of " + container_->name() +
-                                     " was destroyed: " + name() + " cannot be read at it any more");
+    try {
+        if (epoch == store::latest)
+            container.query();
+        else if (!container.has_snapshot(epoch))
+            throw Error(-DER_EP_OLD, "snapshot " + std::to_string(epoch) + " of " + container_->name() +
+                                         " was destroyed: " + name() + " cannot be read at it any more");
+    } catch (const Error& error) {
+        if (error.code() != -DER_NONEXIST) throw;
+        throw Error(-DER_NO_HDL, container_->name() + " was destroyed while it was open: " + name() + " is gone");
+    }
 }
 
 KeyValueResource::KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)

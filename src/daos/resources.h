@@ -71,7 +71,19 @@ public:
     static constexpr Kind handle_kind = Kind::object;
     ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
 
-    std::shared_ptr<store::Container> container() const { return container_->container(); }
+    // Runs `body` with the container. What is normally absent is a return value of the store, so when it says
+    // -DER_NONEXIST the ground is gone: -DER_EP_OLD for a snapshot, -DER_NO_HDL for the whole container.
+    template <class Body>
+    auto run(store::Epoch epoch, Body body) const
+    {
+        const auto container = container_->container();
+        try {
+            return body(*container);
+        } catch (const Error& error) {
+            if (error.code() == -DER_NONEXIST) require_ground(*container, epoch);
+            throw;
+        }
+    }
     const std::shared_ptr<ContainerResource>& parent() const { return container_; }
     const store::ObjectId& oid() const { return oid_; }
     unsigned mode() const { return mode_; }
@@ -82,13 +94,13 @@ public:
     void require_writable(daos_handle_t th) const;
     // For fetches: the epoch that a transaction reads at. -DER_NO_HDL, -DER_INVAL.
     store::Epoch read_epoch(daos_handle_t th) const;
-    // After a fetch at a snapshot: -DER_EP_OLD when it was destroyed meanwhile, as what was read may lack versions.
-    void check_snapshot(store::Container& container, store::Epoch epoch) const;
 
 protected:
     ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
 
 private:
+    void require_ground(store::Container& container, store::Epoch epoch) const;
+
     std::shared_ptr<ContainerResource> container_;
     store::ObjectId oid_;
     unsigned mode_;

@@ -1,0 +1,107 @@
+/* Helpers of the C tests. Making a pool is the one thing that the DAOS API leaves to other tools. */
+#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "stepstore/admin.h"
+
+#include <ftw.h>
+#include <unistd.h>
+
+static char directory[256];
+static pid_t owner;
+
+static int remove_entry(const char* path, const struct stat* status, int type, struct FTW* walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_directory(void)
+{
+    if (getpid() == owner) nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char* explanation(void)
+{
+    return stepstore_last_message();
+}
+
+const char* new_pool(void)
+{
+    static char path[512];
+    static int count = 0;
+    if (owner != getpid()) {
+        const char* root = getenv("TMPDIR");
+        snprintf(directory, sizeof directory, "%s/stepstore-test-XXXXXX", root ? root : "/tmp");
+        CHECK(mkdtemp(directory) != NULL);
+        owner = getpid();
+        atexit(remove_directory);
+    }
+    snprintf(path, sizeof path, "%s/pool%d", directory, ++count);
+    struct stepstore_pool_options options = {0};
+    options.backend = getenv("STEPSTORE_TEST_BACKEND");
+    CHECK_OK(stepstore_pool_create(path, &options));
+    return path;
+}
+
+struct store open_store(void)
+{
+    struct store store;
+    store.path = new_pool();
+    CHECK_OK(daos_init());
+    CHECK_OK(daos_pool_connect(store.path, NULL, DAOS_PC_RW, &store.pool, NULL, NULL));
+    CHECK_OK(daos_cont_create_with_label(store.pool, "container", NULL, NULL, NULL));
+    CHECK_OK(daos_cont_open(store.pool, "container", DAOS_COO_RW, &store.container, NULL, NULL));
+    return store;
+}
+
+void close_store(struct store* store)
+{
+    CHECK_OK(daos_cont_close(store->container, NULL));
+    CHECK_OK(daos_pool_disconnect(store->pool, NULL));
+    CHECK_OK(daos_fini());
+}
+
+static daos_obj_id_t new_oid(daos_handle_t container, uint64_t lo, enum daos_otype_t type, char const* oclass)
+{
+    daos_obj_id_t oid;
+    oid.lo = lo;
+    oid.hi = 0;
+    int const id = daos_oclass_name2id(oclass);
+    CHECK(id != OC_UNKNOWN);
+    CHECK_OK(daos_obj_generate_oid(container, &oid, type, (daos_oclass_id_t)id, 0, 0));
+    return oid;
+}
+
+daos_obj_id_t kv_oid(daos_handle_t container, uint64_t lo, char const* oclass)
+{
+    return new_oid(container, lo, DAOS_OT_KV_HASHED, oclass);
+}
+
+daos_obj_id_t array_oid(daos_handle_t container, uint64_t lo, char const* oclass)
+{
+    return new_oid(container, lo, DAOS_OT_ARRAY, oclass);
+}
+
+d_sg_list_t* memory_of(struct memory* memory, void* buffer, size_t size)
+{
+    d_iov_set(&memory->piece, buffer, size);
+    memory->list.sg_nr = 1;
+    memory->list.sg_nr_out = 0;
+    memory->list.sg_iovs = &memory->piece;
+    return &memory->list;
+}
+
+daos_array_iod_t* request_of(struct request* request, uint64_t index, uint64_t length)
+{
+    request->range.rg_idx = index;
+    request->range.rg_len = length;
+    request->iod.arr_nr = 1;
+    request->iod.arr_rgs = &request->range;
+    request->iod.arr_nr_short_read = 0;
+    request->iod.arr_nr_read = 0;
+    return &request->iod;
+}
