@@ -70,6 +70,10 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
                                     ", which is read at random (parameter Reading=random): set Reading=stream");
     if (access_ == Access::random) {
         hide_all();
+        // Those of the last step: each step is to show its own.
+        for (const auto& [name, attribute] : attributes_)
+            io_.RemoveAttribute(name);
+        attributes_.clear();
         random_.reset();
         blocks_.clear();
         access_ = Access::stream;

@@ -1,0 +1,62 @@
+// A meeting over non-blocking collectives of MPI_COMM_WORLD:
+//   1. MPI_Iallgather of what each rank opens, polled against the deadline.
+//   2. MPI_Ibarrier: a rank that gave up in 1 never enters it, so either all ranks pass or none.
+// A rank that gave up has a collective of MPI_COMM_WORLD open for the rest of the run, out of step with the others', so
+// it must not try again.
+#include "comm/meeting.h"
+
+#include "comm/mpi_communicator.h"
+#include "comm/waiting.h"
+
+#include <mpi.h>
+#include <vector>
+
+namespace stepstore {
+namespace {
+
+bool completed(MPI_Request& request, const char* what)
+{
+    int flag = 0;
+    check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), what);
+    return flag != 0;
+}
+
+class WorldMeeting final : public Meeting {
+public:
+    WorldMeeting(int rank, int size) : rank_(static_cast<std::size_t>(rank)), all_(static_cast<std::size_t>(size)) {}
+
+    Verdict meet(std::uint64_t key_hash, double timeout_seconds) override
+    {
+        mine_ = key_hash;
+        check_mpi(MPI_Iallgather(&mine_, 1, MPI_UINT64_T, all_.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD, &request_),
+                  "MPI_Iallgather");
+        if (!poll_until(Deadline(timeout_seconds), [&] { return completed(request_, "MPI_Iallgather"); })) return {};
+        check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request_), "MPI_Ibarrier");
+        // All ranks have arrived, so this takes no time unless one gave up meanwhile.
+        if (!poll_until(Deadline(std::max(timeout_seconds, 10.0)), [&] { return completed(request_, "MPI_Ibarrier"); }))
+            return {};
+        Verdict verdict;
+        verdict.arrived = all_.size();
+        while (all_[verdict.color] != all_[rank_])
+            ++verdict.color;
+        verdict.all_the_same = std::equal(all_.begin() + 1, all_.end(), all_.begin());
+        return verdict;
+    }
+    bool repeatable() const override { return false; }
+
+private:
+    std::size_t rank_;
+    // Kept beyond a call that gave up: the open request uses them.
+    std::uint64_t mine_ = 0;
+    std::vector<std::uint64_t> all_;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+} // namespace
+
+std::unique_ptr<Meeting> make_world_meeting(int rank, int size)
+{
+    return std::make_unique<WorldMeeting>(rank, size);
+}
+
+} // namespace stepstore
