@@ -65,7 +65,7 @@ struct SnapshotEntry {
 };
 
 struct ReadResult {
-    std::uint64_t cells_short = 0; // cells asked for beyond the end of the array; they are left untouched
+    std::uint64_t cells_short = 0; // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
     std::uint64_t bytes = 0;       // bytes transferred
 };
 

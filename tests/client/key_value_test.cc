@@ -1,0 +1,131 @@
+#include "client/client_fixture.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stepstore::testing {
+namespace {
+
+using KeyValueTest = ClientTest;
+
+TEST_F(KeyValueTest, GivesBackWhatWasPut)
+{
+    auto kv = key_value();
+    for (const std::size_t size : {0, 1, 100, 4095, 4096, 4097, 60'000, 1 << 20}) {
+        std::vector<std::byte> value(size);
+        for (std::size_t i = 0; i < size; ++i)
+            value[i] = static_cast<std::byte>(i * 7 + size);
+        kv.put("key", value);
+        EXPECT_EQ(kv.get("key"), value) << size;
+    }
+    EXPECT_EQ(kv.get("absent"), std::nullopt);
+}
+
+TEST_F(KeyValueTest, TellsAnEmptyValueFromNone)
+{
+    auto kv = key_value();
+    kv.put("empty", {});
+    ASSERT_TRUE(kv.get("empty").has_value());
+    EXPECT_TRUE(kv.get("empty")->empty());
+    EXPECT_EQ(kv.get_into("empty", {}), std::optional<std::size_t>(0));
+    EXPECT_EQ(kv.get_into("absent", {}), std::nullopt);
+}
+
+TEST_F(KeyValueTest, CopiesIntoMemoryOnlyWhatFits)
+{
+    auto kv = key_value();
+    kv.put("key", bytes("0123456789"));
+    std::array<std::byte, 12> room{};
+    EXPECT_EQ(kv.get_into("key", room), std::optional<std::size_t>(10));
+    EXPECT_EQ(room[9], std::byte{'9'});
+    room.fill(std::byte{'x'});
+    EXPECT_EQ(kv.get_into("key", MutableBytes(room).first(9)), std::optional<std::size_t>(10));
+    EXPECT_TRUE(std::ranges::all_of(room, [](std::byte each) { return each == std::byte{'x'}; }));
+    EXPECT_EQ(kv.get_into("key", {}), std::optional<std::size_t>(10));
+}
+
+TEST_F(KeyValueTest, ChecksConditions)
+{
+    auto kv = key_value();
+    EXPECT_ERROR(-DER_NONEXIST, kv.put("key", bytes("a"), Condition::must_exist));
+    kv.put("key", bytes("a"), Condition::must_not_exist);
+    EXPECT_ERROR(-DER_EXIST, kv.put("key", bytes("b"), Condition::must_not_exist));
+    EXPECT_TRUE(kv.remove("key", Condition::must_exist));
+    EXPECT_FALSE(kv.remove("key", Condition::must_exist));
+    EXPECT_TRUE(kv.remove("key"));
+    EXPECT_ERROR(-DER_INVAL, kv.remove("key", Condition::must_not_exist));
+}
+
+TEST_F(KeyValueTest, RefusesKeysThatDaosCannotHave)
+{
+    auto kv = key_value();
+    EXPECT_ERROR(-DER_INVAL, kv.put("", bytes("a")));
+    EXPECT_ERROR(-DER_INVAL, kv.put(std::string_view("a\0b", 3), bytes("a")));
+    EXPECT_ERROR(-DER_INVAL, (void)kv.get(std::string_view("a\0b", 3)));
+}
+
+TEST_F(KeyValueTest, ListsEveryKeyOnce)
+{
+    auto kv = key_value();
+    std::vector<std::string> expected;
+    for (int i = 0; i < 3000; ++i) {
+        expected.push_back("key " + std::to_string(i));
+        kv.put(expected.back(), {});
+    }
+    auto keys = kv.list();
+    std::ranges::sort(keys);
+    std::ranges::sort(expected);
+    EXPECT_EQ(keys, expected);
+
+    std::size_t seen = 0;
+    kv.list([&](std::string_view) { return ++seen < 1500; });
+    EXPECT_EQ(seen, 1500U);
+    kv.destroy();
+    EXPECT_TRUE(kv.list().empty());
+}
+
+TEST_F(KeyValueTest, ListsKeysOfAnyLength)
+{
+    auto kv = key_value();
+    std::vector<std::string> expected;
+    for (const std::size_t length : {1, 200, 500, 5000, 30'000, 65'000}) {
+        expected.emplace_back(length, 'k');
+        kv.put(expected.back(), bytes("value"));
+        EXPECT_EQ(kv.get(expected.back()), bytes("value"));
+    }
+    auto keys = kv.list();
+    std::ranges::sort(keys);
+    EXPECT_EQ(keys, expected);
+}
+
+TEST_F(KeyValueTest, RefusesToWriteWhatWasOpenedReadOnly)
+{
+    const auto id = key_value().id();
+    auto reader = container->key_value(id, Access::read_only);
+    EXPECT_ERROR(-DER_NO_PERM, reader.put("key", bytes("a")));
+    EXPECT_ERROR(-DER_NO_PERM, reader.remove("key"));
+    EXPECT_ERROR(-DER_NO_PERM, reader.destroy());
+    EXPECT_EQ(reader.get("key"), std::nullopt);
+}
+
+TEST_F(KeyValueTest, OutlivesWhatItWasOpenedFrom)
+{
+    auto kv = key_value();
+    container.reset();
+    pool.reset();
+    kv.put("key", bytes("value"));
+    EXPECT_EQ(text(kv.get("key").value()), "value");
+}
+
+TEST_F(KeyValueTest, NamesEverythingInItsErrors)
+{
+    auto kv = key_value(77);
+    const auto error = error_of([&] { kv.put("the key", bytes("a"), Condition::must_exist); });
+    const std::string message = error.what();
+    for (const char* part :
+         {"put 'the key'", "000000000000004d", "'container'", location.c_str(), "DER_NONEXIST(-1005)"})
+        EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
+}
+
+} // namespace
+} // namespace stepstore::testing
