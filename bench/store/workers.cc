@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <numeric>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,9 +38,21 @@ void prepare(const Case& one, Peer peer, const std::string& directory, unsigned 
         subject->run(place);
 }
 
+// Reads go through the places all over, every place once before any comes again; writes one after the other.
+std::uint64_t stride_of(const Case& one)
+{
+    const std::uint64_t all = places(one);
+    if (!reads(one)) return 1;
+    std::uint64_t stride = all * 618 / 1000 + 1;
+    while (std::gcd(stride, all) != 1)
+        ++stride;
+    return stride;
+}
+
 double measure(Subject& subject, const Case& one, const RoundLength& length, std::uint64_t& place)
 {
     const std::uint64_t all = places(one);
+    const std::uint64_t step = stride_of(one);
     const std::uint64_t batch = one.size <= 8192 && !one.power ? 16 : 1; // operations between two looks at the clock
     std::uint64_t done = 0;
     const auto begin = Clock::now();
@@ -48,8 +61,8 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
     while (length.operations != 0 ? done < length.operations : now < end) {
         for (std::uint64_t n = 0; n < batch; ++n, ++done) {
             subject.run(place);
-            // Reads go through the places in another order than they were written in.
-            place = (place + (reads(one) ? all / 2 + 1 : 1)) % all;
+
+            place = (place + step) % all;
         }
         now = Clock::now();
     }

@@ -2,6 +2,10 @@
 
 #include <new>
 #include <xxhash.h>
+// Takes the widest vector instructions of the machine at run time, where the library was built with that.
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#endif
 
 namespace stepstore {
 

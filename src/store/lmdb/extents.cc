@@ -54,7 +54,13 @@ ExtentStore::ExtentStore(std::string directory, std::string where, Durability du
 {
 }
 
-ExtentStore::~ExtentStore() = default;
+ExtentStore::~ExtentStore()
+{
+    for (const Spare& spare : spares_) {
+        (void)!fallocate(spare.file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                         static_cast<off_t>(spare.offset), static_cast<off_t>(spare.length));
+    }
+}
 
 std::string ExtentStore::path_of(std::uint64_t number) const
 {
@@ -99,6 +105,14 @@ ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
 std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset)
 {
     std::lock_guard lock(append_guard_);
+    const auto spare = std::ranges::find(spares_, aligned(length), &Spare::length);
+    if (spare != spares_.end()) {
+        const std::shared_ptr<Appended> file = spare->file;
+        offset = spare->offset;
+        spare_bytes_ -= spare->length;
+        spares_.erase(spare);
+        return file;
+    }
     if (appended_ && appended_->end >= rotate_at) appended_.reset();
     if (!appended_) appended_ = take_over();
     if (!appended_) appended_ = make_file();
@@ -221,10 +235,36 @@ void ExtentStore::release(const ExtentRef& extent)
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
     }
+    if (keep(extent)) return;
     if (!exists(path)) return; // all of it was released before
     const auto fd = cached(extent.file);
     punch(fd->get(), extent.offset, aligned(extent.length), path);
     if (allocated_of(fd->get(), path) == 0) remove_if_empty(extent.file);
+}
+
+// True when the extent's room was kept for the next ones (or is kept already).
+bool ExtentStore::keep(const ExtentRef& extent)
+{
+    const std::uint64_t length = aligned(extent.length);
+    std::lock_guard lock(append_guard_);
+    for (const Spare& spare : spares_) {
+        if (spare.file->number == extent.file && spare.offset == extent.offset) return true;
+    }
+    if (!appended_ || appended_->number != extent.file || extent.offset + length > appended_->end) return false;
+    if (spare_bytes_ + length > max_spare) return false;
+    spares_.push_back({appended_, extent.offset, length});
+    spare_bytes_ += length;
+    return true;
+}
+
+std::uint64_t ExtentStore::spare_in(std::uint64_t number)
+{
+    std::lock_guard lock(append_guard_);
+    std::uint64_t bytes = 0;
+    for (const Spare& spare : spares_) {
+        if (spare.file->number == number) bytes += spare.length;
+    }
+    return bytes;
 }
 
 void ExtentStore::remove_if_empty(std::uint64_t number)
@@ -253,6 +293,7 @@ std::vector<Target::ExtentFile> ExtentStore::files()
         const Descriptor fd = open_file(path, read_only_ ? O_RDONLY : O_RDWR);
         if (!fd) continue; // removed meanwhile
         Target::ExtentFile file{number, size_of(fd.get(), path), allocated_of(fd.get(), path), false};
+        file.allocated -= std::min(file.allocated, spare_in(number));
         file.in_use = appending_to(number) || !try_lock(fd.get(), read_only_ ? Lock::shared : Lock::exclusive, path);
         all.push_back(file);
     }
@@ -264,7 +305,9 @@ std::uint64_t ExtentStore::allocated()
     std::uint64_t bytes = 0;
     for (const std::uint64_t number : numbers()) {
         struct stat status {};
-        if (stat(path_of(number).c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+        if (stat(path_of(number).c_str(), &status) != 0) continue;
+        const std::uint64_t taken = static_cast<std::uint64_t>(status.st_blocks) * 512;
+        bytes += taken - std::min(taken, spare_in(number));
     }
     return bytes;
 }
