@@ -56,22 +56,16 @@ public:
 
     void commit()
     {
-        std::array<std::vector<ExtentRef>, max_replicas> released;
-        object_.write(set_, [&](std::span<WriteTransaction* const> transactions) {
+        object_.update(set_, appended_, [&](auto transactions, auto released) {
             const Epoch epoch = object_.backend.next_epoch();
             for (unsigned copy = 0; copy < set_.count; ++copy) {
-                released[copy].clear();
                 ArrayUpdate update(object_, set_.targets[copy], *transactions[copy], epoch, released[copy]);
                 for (const Prepared& one : prepared_)
                     put(update, one, appended_[copy].extent());
             }
         });
-        for (unsigned copy = 0; copy < set_.count; ++copy) {
-            Target& target = object_.target(set_.targets[copy]);
-            appended_[copy].keep();
-            release_all(target, released[copy]);
-            target.count({1, 0, bytes_, 0});
-        }
+        for (unsigned copy = 0; copy < set_.count; ++copy)
+            object_.target(set_.targets[copy]).count({1, 0, bytes_, 0});
     }
 
 private:
@@ -105,13 +99,11 @@ private:
 void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPosition from, ArrayPosition to)
 {
     for (bool done = false; !done;) {
-        std::array<std::vector<ExtentRef>, max_replicas> released;
         ArrayPosition next = from;
-        object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+        object.update(set, {}, [&](auto transactions, auto released) {
             const Epoch epoch = object.backend.next_epoch();
             done = true;
             for (unsigned copy = 0; copy < set.count; ++copy) {
-                released[copy].clear();
                 ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
                 const ArrayPosition end = done ? to : next; // the second copy no farther than the first
                 if (!update.clear(from, end, batch) && copy == 0) {
@@ -121,8 +113,6 @@ void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPositio
             }
         });
         from = next;
-        for (unsigned copy = 0; copy < set.count; ++copy)
-            release_all(object.target(set.targets[copy]), released[copy]);
     }
     for (unsigned copy = 0; copy < set.count; ++copy)
         object.target(set.targets[copy]).count({1, 0, 0, 0});
@@ -188,11 +178,10 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
     ArrayPosition end = from;
     if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
     const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
-    std::vector<ExtentRef> released;
-    object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+    object.update(set, {}, [&](auto transactions, auto released) {
         const Epoch epoch = object.backend.next_epoch();
         for (unsigned copy = 0; copy < set.count; ++copy) {
-            ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released);
+            ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
             Bytes value;
             const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
             if (transactions[copy]->get(key.view(), value)) continue;

@@ -115,6 +115,7 @@ void read_with_bulk(Target& target, bool may_write, FunctionRef<void(ReadTransac
     constexpr int patience = 16;
     std::vector<BulkRead> reads;
     ExtentRef suspect;
+    Epoch suspect_birth = 0;
     const auto first_bad = [&]() -> std::size_t {
         for (std::size_t i = 0; i < reads.size(); ++i) {
             const BulkRead& one = reads[i];
@@ -127,9 +128,11 @@ void read_with_bulk(Target& target, bool may_write, FunctionRef<void(ReadTransac
         target.read([&](ReadTransaction& transaction) { find(transaction, reads); });
         const std::size_t bad = first_bad();
         if (bad == reads.size()) return;
-        const ExtentRef& extent = reads[bad].source.extent;
-        if (extent == suspect || (!may_write && attempt + 1 == patience)) damaged(bad);
-        suspect = extent;
+        const BulkSource& source = reads[bad].source;
+        const bool same = source.extent == suspect && source.birth == suspect_birth;
+        if (same || (!may_write && attempt + 1 == patience)) damaged(bad);
+        suspect = source.extent;
+        suspect_birth = source.birth;
     }
     target.write([&](WriteTransaction& transaction) {
         reads.clear();

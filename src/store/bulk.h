@@ -1,9 +1,10 @@
 // Reading bulk extents, and the way a read gets a consistent view of index and extents together.
 //
 // A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have replaced the
-// record and released the extent, whose bytes then read as zeros or are gone: the block checksums tell. The reader
-// begins again with a new transaction; when the reference is still the same, the bytes are damaged. A reader that is
-// overtaken again and again in the end takes the writer's place for one read, so it is never starved.
+// record and released the extent, whose bytes then read as zeros, or as what came to lie there: the block checksums
+// tell. The reader begins again with a new transaction; when it finds the same record (of the same epoch) its bytes
+// were its own all the time, and are damaged. A reader that is overtaken again and again in the end takes the writer's
+// place for one read, so it is never starved.
 #pragma once
 
 #include "base/function_ref.h"
@@ -31,12 +32,14 @@ private:
 // A bulk payload, copied out of the transaction that found it.
 struct BulkSource {
     ExtentRef extent;
+    Epoch birth = 0; // of the record
     unsigned block_shift = 16;
     std::vector<std::byte> sums;
 
     BulkSource() = default;
     explicit BulkSource(const Record& record)
-        : extent(record.extent), block_shift(record.block_shift), sums(record.sums.begin(), record.sums.end())
+        : extent(record.extent), birth(record.birth), block_shift(record.block_shift),
+          sums(record.sums.begin(), record.sums.end())
     {
     }
     // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False: damaged or

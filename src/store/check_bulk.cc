@@ -66,18 +66,19 @@ void Check::check_bulk_data(unsigned index)
             if (more) from.assign(entry.key.begin(), entry.key.end());
         });
         for (const auto& key : keys) {
-            ExtentRef last;
+            BulkSource last;
             const bool damaged = confirmed([&] {
                 BulkSource source;
-                if (!record_at(target, key, source)) return false; // replaced meanwhile
-                const bool bad = !intact(target, source);
-                last = source.extent;
-                return bad;
+                if (!record_at(target, key, source)) return false; // removed meanwhile
+                // A record that was replaced meanwhile took its extent with it.
+                if (last.birth != 0 && (source.birth != last.birth || source.extent != last.extent)) return false;
+                last = source;
+                return !intact(target, source);
             });
             if (!damaged) continue;
             find(Severity::damage, record_name(index, key),
-                 "the checksum of its bulk extent (file " + std::to_string(last.file) + ", offset " +
-                     std::to_string(last.offset) + ", " + std::to_string(last.length) +
+                 "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
+                     std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
                      " bytes) does not match, or it "
                      "was cut off",
                  "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or remove "

@@ -162,12 +162,10 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         record.payload_sum = checksum_of({&value, 1});
         record.pieces = {&value, 1};
     }
-    std::array<std::vector<ExtentRef>, max_replicas> released;
-    object.write(place.set, [&](std::span<WriteTransaction* const> transactions) {
+    object.update(place.set, appended, [&](auto transactions, auto released) {
         record.birth = object.backend.next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
-            released[copy].clear();
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes old_value;
             Record old;
@@ -182,12 +180,8 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
         }
     });
-    for (unsigned copy = 0; copy < place.set.count; ++copy) {
-        Target& target = object.target(place.set.targets[copy]);
-        appended[copy].keep();
-        release_all(target, released[copy]);
-        target.count({1, 0, value.size(), 0});
-    }
+    for (unsigned copy = 0; copy < place.set.count; ++copy)
+        object.target(place.set.targets[copy]).count({1, 0, value.size(), 0});
 }
 
 std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch)
@@ -224,12 +218,10 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
     require_key(object, key);
     const Place place(object, key);
     bool removed = false;
-    std::array<std::vector<ExtentRef>, max_replicas> released;
-    object.write(place.set, [&](std::span<WriteTransaction* const> transactions) {
+    object.update(place.set, {}, [&](auto transactions, auto released) {
         const Epoch epoch = object.backend.next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
-            released[copy].clear();
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes value;
             Record old;
@@ -241,11 +233,8 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
             if (presence != Presence::absent) transaction.erase(place.live.view());
         }
     });
-    for (unsigned copy = 0; copy < place.set.count; ++copy) {
-        Target& target = object.target(place.set.targets[copy]);
-        release_all(target, released[copy]);
-        target.count({1, 0, 0, 0});
-    }
+    for (unsigned copy = 0; copy < place.set.count; ++copy)
+        object.target(place.set.targets[copy]).count({1, 0, 0, 0});
     return removed;
 }
 

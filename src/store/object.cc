@@ -40,6 +40,40 @@ void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, 
     }
 }
 
+void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const
+{
+    std::array<std::vector<ExtentRef>, max_replicas> released; // by the run of `body` that is going on
+    std::array<std::vector<ExtentRef>, max_replicas> dropped;  // by those that committed
+    std::array<bool, max_replicas> again{};
+    const auto run = [&](std::span<WriteTransaction* const> transactions) {
+        for (auto& of_copy : released)
+            of_copy.clear();
+        body(transactions, released);
+    };
+    const auto committed = [&](std::size_t copy) {
+        const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].extent();
+        for (const ExtentRef& one : released[copy]) {
+            // A copy that commits a second time has replaced its own first record, which refers to the same extent.
+            const bool own = again[copy] && one.file == mine.file && one.offset >= mine.offset &&
+                             one.offset < mine.offset + mine.length;
+            if (!own) dropped[copy].push_back(one);
+        }
+        again[copy] = true;
+        if (!appended.empty()) appended[copy].keep();
+    };
+    const auto give_back = [&] {
+        for (unsigned copy = 0; copy < set.count; ++copy)
+            release_all(target(set.targets[copy]), dropped[copy]);
+    };
+    try {
+        write_nested(backend, std::span(set.targets).first(set.count), run, committed);
+    } catch (...) {
+        give_back();
+        throw;
+    }
+    give_back();
+}
+
 std::string ObjectAccess::where(unsigned target) const
 {
     std::string name = "container " + std::to_string(container);

@@ -26,6 +26,30 @@ struct ContainerState {
 };
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
 
+// An appended extent that is given back unless a committed transaction refers to it.
+class Appended {
+public:
+    Appended() = default;
+    Appended(Target& target, const std::vector<Bytes>& pieces) : target_(&target), extent_(target.append(pieces)) {}
+    Appended(Appended&& other) noexcept : target_(other.target_), extent_(other.extent_) { other.target_ = nullptr; }
+    Appended& operator=(Appended&& other) noexcept
+    {
+        std::swap(target_, other.target_);
+        std::swap(extent_, other.extent_);
+        return *this;
+    }
+    ~Appended();
+    const ExtentRef& extent() const { return extent_; }
+    void keep() { target_ = nullptr; }
+
+private:
+    Target* target_ = nullptr;
+    ExtentRef extent_;
+};
+
+// Gives extents back that committed transactions no longer refer to.
+void release_all(Target& target, const std::vector<ExtentRef>& extents);
+
 class ObjectAccess {
 public:
     ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid);
@@ -37,11 +61,10 @@ public:
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
     // As state(), and DER_NONEXIST when `epoch` is neither `latest` nor a snapshot.
     void require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const;
-    // Runs `body` with a write transaction on each target of the set; the first one commits last.
-    void write(const ReplicaSet& set, FunctionRef<void(std::span<WriteTransaction* const>)> body) const
-    {
-        write_nested(backend, std::span(set.targets).first(set.count), body);
-    }
+    // Runs `body` with a write transaction on each target of the set; the first one commits last. What `body` adds to
+    // released[copy] is given back after that copy's commit, and appended[copy] is kept from then on.
+    using UpdateBody = FunctionRef<void(std::span<WriteTransaction* const>, std::span<std::vector<ExtentRef>>)>;
+    void update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const;
 
     std::string where(unsigned target) const; // pool, target, container, object
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
@@ -66,30 +89,6 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
 // On a miss: a record next to the place of `key` whose header fails its checksum, which may be the one looked for
 // under a key that was damaged. Returns what is wrong with it, or nullptr.
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
-
-// An appended extent that is given back unless a committed transaction refers to it.
-class Appended {
-public:
-    Appended() = default;
-    Appended(Target& target, const std::vector<Bytes>& pieces) : target_(&target), extent_(target.append(pieces)) {}
-    Appended(Appended&& other) noexcept : target_(other.target_), extent_(other.extent_) { other.target_ = nullptr; }
-    Appended& operator=(Appended&& other) noexcept
-    {
-        std::swap(target_, other.target_);
-        std::swap(extent_, other.extent_);
-        return *this;
-    }
-    ~Appended();
-    const ExtentRef& extent() const { return extent_; }
-    void keep() { target_ = nullptr; }
-
-private:
-    Target* target_ = nullptr;
-    ExtentRef extent_;
-};
-
-// Gives extents back that committed transactions no longer refer to.
-void release_all(Target& target, const std::vector<ExtentRef>& extents);
 
 inline bool is_damage(const Error& error)
 {

@@ -97,7 +97,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
     record.pieces = {&piece, 1};
     record.payload_sum = checksum_of(record.pieces);
     const ReplicaSet set = object.placement.group(0);
-    object.write(set, [&](std::span<WriteTransaction* const> transactions) {
+    object.update(set, {}, [&](auto transactions, auto) {
         record.birth = object.backend.next_epoch();
         const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
         for (unsigned copy = 0; copy < set.count; ++copy) {

@@ -187,7 +187,9 @@ void PoolCore::write_all(FunctionRef<void(WriteTransaction& meta, std::span<Writ
     std::vector<unsigned> all{meta_target};
     for (unsigned index = 0; index < store.targets(); ++index)
         all.push_back(index);
-    write_nested(store, all, [&](std::span<WriteTransaction* const> open) { body(*open.front(), open.subspan(1)); });
+    write_nested(
+        store, all, [&](std::span<WriteTransaction* const> open) { body(*open.front(), open.subspan(1)); },
+        [](std::size_t) {});
 }
 
 void PoolCore::container_opened(std::uint64_t id)

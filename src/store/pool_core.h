@@ -48,10 +48,12 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
 // Makes the records that a new pool begins with; leaves them where there are some. What is there in the end.
 PoolHeader format_pool(Backend& backend, const PoolOptions& options);
 
-// Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first).
+// Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The last one
+// commits first; `committed` is called with the index of each after its commit. When an outer one has to begin again
+// (its map had to grow as it committed), so do those inside of it, which by then have committed.
 inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Backend& backend, std::span<const unsigned> targets,
-                  FunctionRef<void(std::span<WriteTransaction* const>)> body);
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed);
 
 // The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.
 std::string canonical_pool_path(const std::string& path);

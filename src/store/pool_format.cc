@@ -59,19 +59,27 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
     }
 }
 
-void nest(Backend& backend, std::span<const unsigned> targets, std::span<WriteTransaction*> open, std::size_t depth,
-          FunctionRef<void(std::span<WriteTransaction* const>)> body)
-{
-    if (depth == targets.size()) {
-        body(open);
-        return;
+struct Nest {
+    Backend& backend;
+    std::span<const unsigned> targets;
+    std::span<WriteTransaction*> open;
+    FunctionRef<void(std::span<WriteTransaction* const>)> body;
+    FunctionRef<void(std::size_t)> committed;
+
+    void run(std::size_t depth)
+    {
+        if (depth == targets.size()) {
+            body(open);
+            return;
+        }
+        Target& target = targets[depth] == meta_target ? backend.meta() : backend.target(targets[depth]);
+        target.write([&](WriteTransaction& transaction) {
+            open[depth] = &transaction;
+            run(depth + 1);
+        });
+        committed(depth);
     }
-    Target& target = targets[depth] == meta_target ? backend.meta() : backend.target(targets[depth]);
-    target.write([&](WriteTransaction& transaction) {
-        open[depth] = &transaction;
-        nest(backend, targets, open, depth + 1, body);
-    });
-}
+};
 
 } // namespace
 
@@ -132,28 +140,29 @@ PoolHeader format_pool(Backend& backend, const PoolOptions& options)
     std::vector<unsigned> all{meta_target};
     for (unsigned index = 0; index < backend.targets(); ++index)
         all.push_back(index);
-    write_nested(backend, all, [&](std::span<WriteTransaction* const> transactions) {
+    const auto format = [&](std::span<WriteTransaction* const> transactions) {
         if (read_pool_header(*transactions[0], backend.path(), result)) return;
         header.created = backend.next_epoch();
         for (unsigned index = 0; index < backend.targets(); ++index)
             put_target_header(*transactions[index + 1], header, index);
         put_pool_header(*transactions[0], header);
         result = header;
-    });
+    };
+    write_nested(backend, all, format, [](std::size_t) {});
     return result;
 }
 
 void write_nested(Backend& backend, std::span<const unsigned> targets,
-                  FunctionRef<void(std::span<WriteTransaction* const>)> body)
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed)
 {
     constexpr std::size_t few = 4;
     if (targets.size() <= few) {
         std::array<WriteTransaction*, few> open{};
-        nest(backend, targets, std::span(open).first(targets.size()), 0, body);
+        Nest{backend, targets, std::span(open).first(targets.size()), body, committed}.run(0);
         return;
     }
     std::vector<WriteTransaction*> open(targets.size());
-    nest(backend, targets, open, 0, body);
+    Nest{backend, targets, open, body, committed}.run(0);
 }
 
 } // namespace stepstore::store
