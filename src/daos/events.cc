@@ -1,6 +1,7 @@
 #include "daos/events.h"
 
 #include "daos/fork.h"
+#include "daos/workers.h"
 
 #include <chrono>
 #include <cstring>
@@ -221,7 +222,16 @@ bool EventQueue::wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, 
     // A wait of some centuries is one for ever; the clock cannot count further.
     constexpr std::int64_t longest = std::int64_t{1} << 52;
     if (timeout < 0 || timeout > longest) {
-        changed_.wait(lock, done);
+        // A thread that waits for ever may as well do the work: that saves two switches of threads when one call is in
+        // flight.
+        while (!done()) {
+            lock.unlock();
+            const bool helped = help_workers();
+            lock.lock();
+            if (helped) continue;
+            changed_.wait(lock, done);
+            break;
+        }
         return true;
     }
     return changed_.wait_for(lock, std::chrono::microseconds(timeout), done);

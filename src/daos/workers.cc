@@ -46,6 +46,15 @@ public:
         changed_.notify_one();
     }
 
+    std::function<void()> take()
+    {
+        const std::lock_guard lock(mutex_);
+        if (work_.empty()) return {};
+        auto work = std::move(work_.front());
+        work_.pop_front();
+        return work;
+    }
+
     void stop()
     {
         {
@@ -96,6 +105,19 @@ void run_on_worker(std::function<void()> work)
     if (!current || !current->of_this_process()) current = new Workers;
     current->start();
     current->add(std::move(work));
+}
+
+bool help_workers()
+{
+    std::function<void()> work;
+    {
+        const std::lock_guard lock(workers_mutex()); // so that nobody stops them meanwhile
+        if (!current || !current->of_this_process()) return false;
+        work = current->take();
+    }
+    if (!work) return false;
+    work();
+    return true;
 }
 
 void stop_workers()

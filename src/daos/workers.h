@@ -10,6 +10,9 @@ namespace stepstore::daos {
 // Throws std::system_error or std::bad_alloc when there can be no thread.
 void run_on_worker(std::function<void()> work);
 
+// Runs one piece of waiting work in the calling thread, which has nothing better to do. False: there is none.
+bool help_workers();
+
 // Waits until everything given so far has run, and ends the threads. Not from a worker.
 void stop_workers();
 
