@@ -21,7 +21,7 @@ namespace {
 
 struct LoadedMpi {
     std::string path;   // empty where only its symbols are visible (linked statically)
-    std::string soname; // its file name, up to and with the major version
+    std::string soname; // the name under which programs are linked to it
     int (*initialized)(int*) = nullptr;
     int (*finalized)(int*) = nullptr;
 };
@@ -39,12 +39,23 @@ bool names_mpi_library(std::string_view file)
     return false;
 }
 
-// "libmpi.so.40" of "libmpi.so.40.30.4".
-std::string major_name(const std::string& file)
+// The name by which programs ask for a loaded library, such as "libmpi.so.40": it may have been opened by another.
+std::string soname_of(void* library, const std::string& path)
 {
-    auto so = file.find(".so.");
-    if (so == std::string::npos) return file;
-    return file.substr(0, file.find('.', so + 4));
+    link_map* map = nullptr;
+    const char* strings = nullptr;
+    std::optional<std::size_t> offset;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) {
+        for (const auto* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+            if (entry->d_tag == DT_SONAME) offset = entry->d_un.d_val;
+            if (entry->d_tag != DT_STRTAB) continue;
+            // An address, which the loader has relocated on most machines.
+            auto at = entry->d_un.d_ptr;
+            strings = reinterpret_cast<const char*>(at < map->l_addr ? at + map->l_addr : at);
+        }
+    }
+    if (strings != nullptr && offset) return strings + *offset;
+    return std::filesystem::path(path).filename().string();
 }
 
 bool take_symbols(void* library, LoadedMpi& mpi)
@@ -84,9 +95,9 @@ std::optional<LoadedMpi> find_running_mpi()
     for (const auto& path : loaded_mpi_libraries()) {
         LoadedMpi mpi;
         mpi.path = path;
-        mpi.soname = major_name(std::filesystem::path(path).filename().string());
         void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
         if (library == nullptr) continue;
+        mpi.soname = soname_of(library, path);
         bool found = take_symbols(library, mpi) && is_running(mpi);
         dlclose(library); // gives back this look's reference only: the process holds its own
         if (found) return mpi;

@@ -15,13 +15,14 @@ def main():
         with adios2.Stream(space.io("listed"), "any", "w") as stream:
             for step in stream.steps(2):
                 step.write("temperature", np.arange(12.0).reshape(3, 4) + 100 * step.current_step(), [3, 4], [0, 0], [3, 4])
-                step.write("count", np.int32(7))
+                step.write("count", np.array([7], np.int32), [1], [0], [1])
                 if step.current_step() == 0:
                     step.write_attribute("unit", "K", "temperature")
         parameters = f"PluginName=stepstore,PluginLibrary=stepstore_adios2,Location={space.location('listed')}"
 
         def run(*more):
-            command = [bpls, "-E", "Plugin", "-P", parameters, *more, "any"]
+            # bpls wants a path that exists; the plugin goes by Location.
+            command = [bpls, "-E", "Plugin", "-P", parameters, *more, space.location("listed")]
             result = subprocess.run(command, capture_output=True, text=True, timeout=60)
             assert result.returncode == 0, (command, result.stdout, result.stderr)
             return result.stdout

@@ -23,7 +23,7 @@ def analyse(arguments, folder, engine, name):
 
 
 def hashes(result):
-    return [(one["step"], one["shape"], one["U"]["sha256"], one["V"]["sha256"]) for one in result["steps"]]
+    return [(one["step"], tuple(one["shape"]), one["U"]["sha256"], one["V"]["sha256"]) for one in result["steps"]]
 
 
 def check(arguments, folder):
@@ -56,8 +56,8 @@ def main():
     parser.add_argument("--analysis", required=True)
     parser.add_argument("--serial", required=True, help="gray-scott with the wheel's ADIOS2")
     parser.add_argument("--program", required=True, help="the gray-scott to test")
-    parser.add_argument("--mpirun-one", required=True, type=lambda text: text.split(";"))
-    parser.add_argument("--mpirun", required=True, type=lambda text: text.split(";"))
+    parser.add_argument("--mpirun-one", required=True, type=str.split)
+    parser.add_argument("--mpirun", required=True, type=str.split)
     arguments = parser.parse_args()
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     with tempfile.TemporaryDirectory(prefix="stepstore-gray-scott-") as folder:
