@@ -1,5 +1,6 @@
-// The seam between the object store and where its bytes lie. A back end implements this header and registers
-// itself with one line (STEPSTORE_REGISTER_BACKEND); no core file changes. memory/ is the reference.
+// The seam between the object store and where its bytes lie. A back end implements this header. One of this library
+// is a folder here and a line in registry.cc; one of another library or program registers itself with one line
+// (STEPSTORE_REGISTER_BACKEND). memory/ is the reference.
 //
 // A back end is one pool: T targets, each an ordered map of byte keys to byte values with transactions, and beside it
 // append-only bulk extents; plus one more such target, meta(), for what belongs to the pool as a whole.
@@ -89,7 +90,9 @@ public:
     // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // Gives space back: an extent's, or that of a part of one, which begins at a multiple of extent_alignment in the extent
-    // and ends at one or at its end. Only after the transaction that dropped the last reference to it has committed.
+    // and ends at one or at its end. Only after the transaction that dropped the last reference to it has committed, and
+    // once: the room may hold another extent by then. A reader that still has the reference may read zeros or that
+    // other extent, so it verifies what it reads and looks the reference up again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {
