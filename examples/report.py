@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import sys
 import time
@@ -65,8 +66,8 @@ def picture(pool: str, path: str) -> None:
 
 # ---- acquisition alone
 def acquire(config: str, path: str) -> None:
-    """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be used. The time of the
-    opening is shared out over the steps, because an engine may do all of its work there."""
+    """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be used. An engine may fetch
+    many steps with the first; so what counts is the mean over all of them. The opening, a one-off cost, is timed apart."""
     import adios2
 
     runs = []
@@ -118,15 +119,15 @@ def differences(reference: dict, run: dict) -> list[str]:
 
 
 def summary(run: dict) -> dict:
-    """Milliseconds per step. The first step is left out of the writer's and the live times: it carries the one-off costs."""
+    """Milliseconds per step. The first step is left out of the writer's and the live times: it carries one-off costs."""
     outputs = run["writer"]["outputs"]
     later = outputs[1:] or outputs
-    acquisitions = [(r["open_seconds"] + sum(r["begin_step_seconds"])) / len(r["begin_step_seconds"]) for r in run["acquire"]]
+    acquisitions = [statistics.mean(r["begin_step_seconds"]) for r in run["acquire"]]
     live = [
         seen["available"] - (written["published"] - written["end_step_seconds"])
         for seen, written in zip(run["live"]["steps"], outputs, strict=False)
     ]
-    stabilisation = 1e3 * statistics.mean(o["end_step_seconds"] for o in later)
+    stabilisation = 1e3 * statistics.median(o["end_step_seconds"] for o in later)
     acquisition = 1e3 * statistics.median(acquisitions)
     found = {
         "engine": run["name"],
@@ -135,6 +136,7 @@ def summary(run: dict) -> dict:
         "end_to_end_ms": stabilisation + acquisition,
         "live_ms": 1e3 * statistics.median(live[1:] or live),
         "first_step_ms": 1e3 * outputs[0]["end_step_seconds"],
+        "open_ms": 1e3 * statistics.median(r["open_seconds"] for r in run["acquire"]),
     }
     if run["profile"]:
         ranks = [rank for rank in run["profile"]["ranks"] if rank["steps"]]
@@ -144,28 +146,30 @@ def summary(run: dict) -> dict:
     return found
 
 
-EXPLANATION = (
-    "Milliseconds per step. Stabilisation: EndStep on the slowest of {ranks} ranks, data and metadata, mean without the first step. "
-    "Acquisition: opening and BeginStep of the finished run by one reader, shared out over the steps, median of {repetitions}. "
-    "End-to-end: their sum. Live: from the begin of EndStep until the analysis, which ran beside it, had the step (median; one machine for "
-    "everything). Of it metadata, data: the writers' own profile (slowest rank)."
-)
+EXPLANATION = """\
+Milliseconds per step, of the same application on each engine.
+  stabilisation  EndStep on the slowest of {ranks} ranks, data and metadata; median over the steps without the first
+  acquisition    BeginStep of one reader, the run being finished: mean over the steps, median of {repetitions} readings
+  end to end     their sum
+  live           from the begin of EndStep until the analysis beside it had the step; median; all on one machine
+  metadata, data what the slowest writer spent of the stabilisation on each, from the stream's own profile; mean
+  open           a reader's one-off cost"""
 
 
 def show(rows: list[dict], verdicts: dict[str, str], ranks: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"The same simulation, {len(rows)} times", title_justify="left", title_style="bold")
+    table = Table(title=f"The same simulation through {len(rows)} engines", title_justify="left", title_style="bold")
     table.add_column("engine")
-    for title in ("stabilisation", "acquisition", "end-to-end", "live", "of it metadata", "data"):
+    for title in ("stabilisation", "acquisition", "end to end", "live", "metadata", "data", "open"):
         table.add_column(title, justify="right")
-    table.add_column("what was read")
+    table.add_column("what was read", no_wrap=True)
     for row in rows:
-        keys = ("stabilisation_ms", "acquisition_ms", "end_to_end_ms", "live_ms", "metadata_ms", "data_ms")
-        numbers = [f"{row[key]:.2f}" if key in row else "" for key in keys]
+        keys = ("stabilisation_ms", "acquisition_ms", "end_to_end_ms", "live_ms", "metadata_ms", "data_ms", "open_ms")
+        numbers = [f"{row[key]:.3f}" if key in row else "" for key in keys]
         table.add_row(row["engine"], *numbers, verdicts[row["engine"]])
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = Console(highlight=False, width=max(shutil.get_terminal_size().columns, 130))
     console.print(table)
     console.print(EXPLANATION.format(ranks=ranks, repetitions=REPETITIONS), style="dim")
 
@@ -178,10 +182,10 @@ def plot(rows: list[dict], ranks: int, path: Path) -> None:
     first = [row["stabilisation_ms"] for row in rows]
     second = [row["acquisition_ms"] for row in rows]
     axis.barh(names, first, color="#2a6f97", label="stabilisation (EndStep, slowest rank)", height=0.62)
-    axis.barh(names, second, left=first, color="#f4a259", label="acquisition (open and BeginStep, one reader)", height=0.62)
+    axis.barh(names, second, left=first, color="#f4a259", label="acquisition (BeginStep, one reader)", height=0.62)
     reach = max(row["end_to_end_ms"] for row in rows)
     for number, row in enumerate(rows):
-        axis.text(row["end_to_end_ms"] + 0.01 * reach, number, f"{row['end_to_end_ms']:.2f} ms", va="center", fontsize=9)
+        axis.text(row["end_to_end_ms"] + 0.01 * reach, number, f"{row['end_to_end_ms']:.3g} ms", va="center", fontsize=9)
     axis.invert_yaxis()
     axis.set_xlim(0, 1.14 * reach)
     axis.set_xlabel("milliseconds per step")
@@ -197,9 +201,9 @@ def compare(directory: Path, names: list[str]) -> int:
     runs = [load(directory, name) for name in names]
     reference = runs[0]
     found = {run["name"]: differences(reference, run) for run in runs}
-    verdicts = {name: "different" if found[name] else f"equal to {names[0]}, bit for bit" for name in names}
+    verdicts = {name: "different" if found[name] else "equal, bit for bit" for name in names}
     steps = len(reference["live"]["steps"])
-    verdicts[names[0]] = f"{steps} steps: the reference"
+    verdicts[names[0]] = f"the reference"
     rows = [summary(run) for run in runs]
     ranks = reference["writer"]["ranks"]
     show(rows, verdicts, ranks)

@@ -54,11 +54,11 @@ run_live() {
     local name=$1 program=$2 config=$3 directory=$demo/$1 analysis status=0
     rm -rf "$directory"
     mkdir -p "$directory"
-    # The engine is chosen here, and nowhere else.
-    sed -e 's|gray-scott\.pool|./pool|' -e "s|value=\"array-aligned\"|value=\"$name\"|" "$example/$config" >"$directory/adios2.xml"
+    # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and a simulation that fails ends the analysis too.
+    sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' -e 's|gray-scott\.pool|./pool|' -e "s|value=\"array-aligned\"|value=\"$name\"|" "$example/$config" >"$directory/adios2.xml"
     (
         cd "$directory"
-        exec "$python" "$example/analysis.py" --config adios2.xml --json live.json ${quiet_analysis:-} 2>analysis.err
+        exec "$python" "$example/analysis.py" --config adios2.xml --timeout 900 --json live.json ${quiet_analysis:-} 2>analysis.err
     ) &
     analysis=$!
     (
