@@ -1,7 +1,7 @@
 // The reference back end: pools that live in this process, found by path in a registry of the process, gone with it.
 // It shows what store/backend.h asks for in the plainest way, and is the other side of the contract tests.
 //
-// 1. A target is an atomic pointer to the root of a persistent tree (tree.h). A read takes the root as it is and looks
+// 1. A target is a pointer to the root of a persistent tree (tree.h). A read takes the root as it is and looks
 //    at nothing else: it sees one committed state and waits for nobody.
 // 2. A write holds the target's writer lock, changes a root of its own and publishes it when the body has returned.
 //    An exception throws the root away.
@@ -96,15 +96,16 @@ public:
 
     void read(FunctionRef<void(ReadTransaction&)> body)
     {
-        Transaction transaction(root_.load(), &name_);
+        Transaction transaction(root(), &name_);
         body(transaction);
     }
     void write(FunctionRef<void(WriteTransaction&)> body)
     {
         std::lock_guard lock(writer_);
-        Transaction transaction(root_.load(), &name_);
+        Transaction transaction(root(), &name_);
         body(transaction);
-        root_.store(transaction.root());
+        std::lock_guard publishing(root_guard_);
+        root_ = transaction.root();
     }
     ExtentRef append(const std::vector<Bytes>& pieces)
     {
@@ -185,9 +186,16 @@ public:
     }
 
 private:
+    Tree root()
+    {
+        std::lock_guard lock(root_guard_);
+        return root_;
+    }
+
     const std::string name_; // "memory pool PATH, target N"
     std::mutex writer_;      // held by the one writer
-    std::atomic<Tree> root_;
+    std::mutex root_guard_;  // guards root_; held only to copy the pointer
+    Tree root_;
     std::shared_mutex extents_guard_; // guards extents_, released_, next_file_
     std::map<std::uint64_t, std::shared_ptr<const std::vector<std::byte>>> extents_;
     std::map<std::uint64_t, std::uint64_t> released_; // bytes, of the files of which a part was released
