@@ -93,9 +93,8 @@ std::shared_ptr<EventQueue> event_queue(daos_handle_t handle)
 std::shared_ptr<EventQueue> queue_of(const EventState* event)
 {
     if (event->queue != 0) return event_queue({event->queue});
-    static std::mutex mutex;
     static std::shared_ptr<EventQueue>& queue = *new std::shared_ptr<EventQueue>(std::make_shared<EventQueue>());
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(table_mutex());
     if (!queue->of_this_process()) {
         new std::shared_ptr<EventQueue>(std::move(queue)); // NOLINT: the parent's, left behind
         queue = std::make_shared<EventQueue>();

@@ -10,6 +10,7 @@ namespace {
 struct Guarded {
     std::mutex table;
     std::mutex workers;
+    std::mutex reopen;
     std::atomic<std::uint64_t> generation{1};
 
     Guarded();
@@ -21,9 +22,10 @@ Guarded& guarded() noexcept
     return instance;
 }
 
-// Lock order: workers before table.
+// Lock order: as here.
 void before_fork()
 {
+    guarded().reopen.lock();
     guarded().workers.lock();
     guarded().table.lock();
 }
@@ -32,6 +34,7 @@ void after_fork()
 {
     guarded().table.unlock();
     guarded().workers.unlock();
+    guarded().reopen.unlock();
 }
 
 void after_fork_in_child()
@@ -54,6 +57,10 @@ std::uint64_t fork_generation() noexcept
 std::mutex& table_mutex() noexcept
 {
     return guarded().table;
+}
+std::mutex& reopen_mutex() noexcept
+{
+    return guarded().reopen;
 }
 std::mutex& workers_mutex() noexcept
 {

@@ -13,5 +13,6 @@ std::uint64_t fork_generation() noexcept;
 // that must be usable in the child; made at start-up and never destroyed.
 std::mutex& table_mutex() noexcept;
 std::mutex& workers_mutex() noexcept;
+std::mutex& reopen_mutex() noexcept;
 
 } // namespace stepstore::daos

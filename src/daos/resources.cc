@@ -5,6 +5,7 @@
 #include "daos/properties.h"
 
 #include <cstdio>
+#include <mutex>
 #include <utility>
 
 namespace stepstore::daos {
@@ -43,12 +44,13 @@ PoolResource::~PoolResource()
 
 std::shared_ptr<store::Pool> PoolResource::pool()
 {
-    const std::lock_guard lock(mutex_);
+    if (generation_.load(std::memory_order_acquire) == fork_generation()) return pool_;
+    auto reopened = store::Pool::open(path_, access_); // before the lock: it takes locks of the store
+    const std::lock_guard lock(reopen_mutex());
     if (generation_ != fork_generation()) {
-        auto reopened = store::Pool::open(path_, access_);
         abandon(pool_);
         pool_ = std::move(reopened);
-        generation_ = fork_generation();
+        generation_.store(fork_generation(), std::memory_order_release);
     }
     return pool_;
 }
@@ -80,12 +82,13 @@ ContainerResource::~ContainerResource()
 
 std::shared_ptr<store::Container> ContainerResource::container()
 {
-    const std::lock_guard lock(mutex_);
+    if (generation_.load(std::memory_order_acquire) == fork_generation()) return container_;
+    auto reopened = pool_->pool()->open_container(uuid_text(uuid_));
+    const std::lock_guard lock(reopen_mutex());
     if (generation_ != fork_generation()) {
-        auto reopened = pool_->pool()->open_container(uuid_text(uuid_));
         abandon(container_);
         container_ = std::move(reopened);
-        generation_ = fork_generation();
+        generation_.store(fork_generation(), std::memory_order_release);
     }
     return container_;
 }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -31,7 +30,7 @@ public:
 private:
     std::string path_;
     store::Access access_;
-    std::mutex mutex_; // guards pool_ and generation_
+    // Changes once per fork, under reopen_mutex(), before generation_ does.
     std::shared_ptr<store::Pool> pool_;
     std::atomic<std::uint64_t> generation_;
     store::Uuid uuid_{};
@@ -57,8 +56,7 @@ public:
 private:
     std::shared_ptr<PoolResource> pool_;
     store::Access access_;
-    std::mutex mutex_; // guards container_
-    std::shared_ptr<store::Container> container_;
+    std::shared_ptr<store::Container> container_; // as PoolResource::pool_
     std::atomic<std::uint64_t> generation_;
     store::Uuid uuid_{};
     std::string label_;
