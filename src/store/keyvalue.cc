@@ -68,6 +68,14 @@ void require_condition(const ObjectAccess& object, const Place& place, Condition
     }
 }
 
+// A key that is not there may be one whose stored form was damaged.
+void require_absence(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction)
+{
+    if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
+        object.damaged(target, "beside the place of key " + quoted(place.key) + ", which is not there", reason);
+    }
+}
+
 // Finds the record of a key as it is at `epoch`. False: there is none.
 bool find_at(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction, Epoch epoch,
              Record& record)
@@ -80,10 +88,7 @@ bool find_at(const ObjectAccess& object, const Place& place, unsigned target, Re
     case Presence::present:
         if (record.birth <= epoch) return true;
         break;
-    case Presence::absent:
-        if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
-            object.damaged(target, "beside the place of key " + quoted(place.key) + ", which is not there", reason);
-        }
+    case Presence::absent: require_absence(object, place, target, transaction);
     }
     if (epoch == latest) return false;
     KeyBuffer versions = object.prefix(Space::history, Kind::keyvalue);
@@ -171,10 +176,17 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             Record old;
             const Presence presence = find_live(object, place, transaction, old_value, old);
             // The first copy commits last: when this body runs again, only there nothing has happened yet.
-            if (copy == 0) require_condition(object, place, condition, presence);
+            if (copy == 0) {
+                if (condition == Condition::must_exist && presence == Presence::absent) {
+                    require_absence(object, place, place.set.targets[0], transaction);
+                }
+                require_condition(object, place, condition, presence);
+            }
             if (presence == Presence::present) {
                 retire(transaction, object.container, state, place.live.view(), old_value, old, record.birth,
                        released[copy]);
+            } else if (presence == Presence::damaged) {
+                retire_damaged(transaction, object.container, state, place.live.view(), old_value, record.birth);
             }
             record.extent = appended[copy].extent();
             record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
@@ -226,9 +238,14 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
             Bytes value;
             Record old;
             const Presence presence = find_live(object, place, transaction, value, old);
-            if (copy == 0) removed = presence != Presence::absent;
+            if (copy == 0) {
+                removed = presence != Presence::absent;
+                if (!removed) require_absence(object, place, place.set.targets[0], transaction);
+            }
             if (presence == Presence::present) {
                 retire(transaction, object.container, state, place.live.view(), value, old, epoch, released[copy]);
+            } else if (presence == Presence::damaged) {
+                retire_damaged(transaction, object.container, state, place.live.view(), value, epoch);
             }
             if (presence != Presence::absent) transaction.erase(place.live.view());
         }

@@ -133,6 +133,14 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     transaction.put(key.view(), copy);
 }
 
+void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
+                    Bytes value, Epoch death)
+{
+    if (!needed(transaction, container, state, unknown_birth, death)) return;
+    const std::vector<std::byte> copy(value.begin(), value.end());
+    transaction.put(history_key(live_key, death).view(), copy);
+}
+
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
 {
     const auto wrong = [](const Entry& entry) -> const char* {

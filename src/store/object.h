@@ -86,6 +86,12 @@ KeyBuffer history_key(Bytes live_key, Epoch death);
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
             Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
 
+// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as it is, so that a read
+// at that snapshot says that it is damaged and not that it is absent.
+void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
+                    Bytes value, Epoch death);
+inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
+
 // On a miss: a record next to the place of `key` whose header fails its checksum, which may be the one looked for
 // under a key that was damaged. Returns what is wrong with it, or nullptr.
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);

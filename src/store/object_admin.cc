@@ -53,8 +53,11 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
         Record record;
         if (!transaction.get(key, value)) continue;
         // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
-        if (parse_record(key, value, record) == nullptr) {
-            if (record.birth > epoch) continue; // written after the punch began
+        if (parse_record(key, value, record) != nullptr) {
+            retire_damaged(transaction, object.container, state, key, value, epoch);
+        } else if (record.birth > epoch) {
+            continue; // written after the punch began
+        } else {
             retire(transaction, object.container, state, key, value, record, epoch, released);
         }
         transaction.erase(key);
@@ -220,9 +223,9 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
             if (epoch == latest) return;
             std::erase_if(here, [&](const ObjectId& oid) {
                 if (found.contains(oid)) return true;
+                bool any = false;
                 const ObjectAccess object(*pool_, id_, oid);
                 object.require_epoch(transaction, index, epoch);
-                bool any = false;
                 for_each_visible(object, index, transaction, epoch, [&](const ParsedKey&, const Record&) {
                     any = true;
                     return false;

@@ -74,10 +74,11 @@ bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<st
         Bytes value;
         Record record;
         ParsedKey parsed;
-        // A damaged one stays: nobody knows what it is, and check names it.
-        if (!target.get(key, value) || !parse_key(key, parsed) || parse_record(key, value, record) != nullptr) continue;
-        if (needed(target, container, state, record.birth, parsed.death)) continue;
-        if (record.type == RecordType::bulk) released.push_back(record.extent);
+        if (!target.get(key, value) || !parse_key(key, parsed)) continue;
+        // The extent of a damaged one, if it had one, is found by check.
+        const bool damaged = parse_record(key, value, record) != nullptr;
+        if (needed(target, container, state, damaged ? unknown_birth : record.birth, parsed.death)) continue;
+        if (!damaged && record.type == RecordType::bulk) released.push_back(record.extent);
         target.erase(key);
     }
     return more;

@@ -133,6 +133,24 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     EXPECT_TRUE(undamaged(Pool::check(path, {})));
 }
 
+TEST_P(Damage, ADamagedRecordThatASnapshotNeedsIsNotSilentlyAbsentThere)
+{
+    const ObjectId oid = kv_object(0x77);
+    for (const char* key : {"put", "remove", "punch"})
+        container->kv_put(oid, as_bytes(key), as_bytes("value"));
+    const Epoch snapshot = container->create_snapshot("");
+    for (const char* key : {"put", "remove", "punch"})
+        change_record(oid, as_bytes(key), 0, [](auto&, auto& value) { value[30] ^= std::byte{4}; });
+    container->kv_put(oid, as_bytes("put"), as_bytes("anew"));
+    EXPECT_TRUE(container->kv_remove(oid, as_bytes("remove")));
+    container->punch(oid);
+    EXPECT_TRUE(list_keys(*container, oid).empty());
+    for (const char* key : {"put", "remove", "punch"})
+        EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key), snapshot); }), DER_CSUM) << key;
+    container->destroy_snapshot(snapshot);
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+}
+
 TEST_P(Damage, AFlippedByteInAStoredKeyIsNoSilentAbsence)
 {
     const ObjectId oid = kv_object(0x78);
@@ -141,6 +159,8 @@ TEST_P(Damage, AFlippedByteInAStoredKeyIsNoSilentAbsence)
     change_record(oid, as_bytes("beta0"), 0, [](auto& key, auto&) { key.back() ^= std::byte{1}; });
     EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("beta0")); }), DER_CSUM);
     EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("beta1")); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { container->kv_remove(oid, as_bytes("beta0")); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("beta0"), {}, Condition::must_exist); }), DER_CSUM);
     EXPECT_EQ(container->kv_read(oid, as_bytes("alpha")), to_bytes("value"));
     EXPECT_EQ(container->kv_read(oid, as_bytes("delta")), to_bytes("value"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "beta1"));
