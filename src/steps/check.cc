@@ -29,7 +29,8 @@ public:
                 StreamReport& report)
         : where_(std::move(where)), record_(record), context_{pool, container, record_},
           layout_(make_layout_reader(context_)), data_(make_data_reader(context_)),
-          decoder_(record.generation, record.ranks), read_data_(data), report_(report)
+          side_(container.key_value(record_.side, Access::read_only)), decoder_(record.generation, record.ranks),
+          read_data_(data), report_(report)
     {
     }
 
@@ -117,9 +118,10 @@ private:
         const std::uint64_t number = blobs.step;
         const std::string at = "step " + std::to_string(number);
         try {
-            const auto step = decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank) {
-                return layout_->fetch_blob(other, rank);
-            });
+            const auto step =
+                decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
+                    return fetch_known(*layout_, side_, record_, other, rank, part);
+                });
             bool whole = true;
             for (const RankStep& part : step->ranks) {
                 walk(part);
@@ -188,6 +190,7 @@ private:
     LayoutContext context_;
     std::unique_ptr<LayoutReader> layout_;
     std::unique_ptr<DataReader> data_;
+    KeyValue side_;
     Decoder decoder_;
     bool read_data_;
     StreamReport& report_;

@@ -70,7 +70,7 @@ OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
     const auto begin = std::chrono::steady_clock::now();
     while (true) {
         try {
-            return find_stream(location);
+            return find_stream(location, options.snapshot);
         } catch (const Error& error) {
             const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
             if (error.code() != -DER_NONEXIST || (options.open_timeout >= 0 && waited.count() >= options.open_timeout))

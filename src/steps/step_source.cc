@@ -22,23 +22,26 @@ void append_blobs(std::vector<std::byte>& message, const StepBlobs& blobs)
     to.bytes(blobs.bytes);
 }
 
-StepBlobs take_blobs(WireReader& from, std::uint32_t ranks)
+void take_blobs(WireReader& from, std::uint32_t ranks, StepBlobs& blobs)
 {
-    StepBlobs blobs;
-    blobs.step = from.fixed<std::uint64_t>();
     blobs.offsets.assign(1, 0);
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
         blobs.offsets.push_back(blobs.offsets.back() + from.varint());
     const Bytes bytes = from.bytes(blobs.offsets.back());
     blobs.bytes.assign(bytes.begin(), bytes.end());
-    return blobs;
+}
+
+Container container_of(const Pool& pool, const OpenedStream& opened)
+{
+    Container container = pool.open_container(opened.location.container, Access::read_only);
+    return opened.snapshot == 0 ? std::move(container) : container.at_snapshot(opened.snapshot);
 }
 
 } // namespace
 
 OpenStream::OpenStream(OpenedStream opened, Gets gets)
     : opened_(std::move(opened)), gets_(gets), pool_(Pool::connect(opened_.location.pool, Access::read_only)),
-      container_(pool_.open_container(opened_.location.container, Access::read_only)),
+      container_(container_of(pool_, opened_)),
       catalogue_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
 {
 }
@@ -75,9 +78,10 @@ LayoutReader& StepSource::layout()
     return *layout_;
 }
 
-std::vector<std::byte> StepSource::fetch_blob(std::uint64_t step, std::uint32_t rank)
+std::vector<std::byte> StepSource::fetch_blob(std::uint64_t step, std::uint32_t rank, BlobPart part)
 {
-    return layout().fetch_blob(step, rank);
+    if (!side_) side_ = stream_.container().key_value(stream_.record().side, Access::read_only);
+    return fetch_known(layout(), *side_, stream_.record(), step, rank, part);
 }
 
 std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, StepStatus& status)
@@ -134,6 +138,7 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
         if (at_once) read_ahead(bytes, message);
         return StepStatus::ok;
     } catch (const Error& error) {
+        decoder_.forget();
         // Damage is final: the next call goes on behind it. A stream that was replaced stays replaced.
         const bool damage = error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
         if (damage) stream_.require_current(); // not because its objects are gone
@@ -186,8 +191,8 @@ void StepSource::install_found(StepBlobs&& blobs, std::vector<std::byte>* messag
     const std::size_t begin = message ? message->size() : 0;
     if (message) append_blobs(*message, blobs);
     try {
-        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank) {
-            std::vector<std::byte> blob = fetch_blob(step, rank);
+        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart part) {
+            std::vector<std::byte> blob = fetch_blob(step, rank, part);
             if (message) {
                 to.fixed(step);
                 to.fixed(rank);
@@ -228,6 +233,8 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
             profile_.metadata_bytes += bytes;
             install_found(std::move(blobs), message);
         } catch (const Error&) {
+            decoder_.forget();
+            if (message) WireWriter(*message).fixed(no_step); // that the others do the same
             return;
         }
         ++next_step_;
@@ -241,14 +248,21 @@ void StepSource::install_message(Bytes message)
     if (status == StepStatus::other_error) {
         const auto code = static_cast<int>(from.fixed<std::uint32_t>());
         next_step_ = from.fixed<std::uint64_t>();
+        decoder_.forget();
         throw Error(code, std::string(from.text()));
     }
     const Stopwatch watch(profile_.install);
     while (!from.at_end()) {
-        StepBlobs blobs = take_blobs(from, stream_.record().ranks);
+        StepBlobs blobs;
+        blobs.step = from.fixed<std::uint64_t>();
+        if (blobs.step == no_step) {
+            decoder_.forget();
+            continue;
+        }
+        take_blobs(from, stream_.record().ranks, blobs);
         next_step_ = blobs.step + 1;
         std::uint64_t count = from.varint();
-        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank) {
+        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
             if (count == 0) from.fail("lacks an earlier blob");
             --count;
             if (from.fixed<std::uint64_t>() != step || from.fixed<std::uint32_t>() != rank)
@@ -283,8 +297,10 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
     profile_.metadata_bytes += blobs.bytes.size();
     ++profile_.steps;
     const Stopwatch watch(profile_.install);
-    std::shared_ptr<const InstalledStep> installed = decoder_.install(
-        std::move(blobs), [&](std::uint64_t other, std::uint32_t rank) { return fetch_blob(other, rank); });
+    std::shared_ptr<const InstalledStep> installed =
+        decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
+            return fetch_blob(other, rank, part);
+        });
     if (loaded_.size() == loaded_steps) loaded_.pop_front();
     loaded_.push_back(installed);
     return installed;

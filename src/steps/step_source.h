@@ -46,17 +46,13 @@ public:
     const Dictionary& dictionary() const { return decoder_.dictionary(); }
 
 private:
-    struct Found { // one step and the earlier blobs that it needs
-        StepBlobs blobs;
-        std::vector<std::pair<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::byte>>> needed;
-    };
     bool delegated() const { return options_.readers == Readers::delegate && communicator_.size() > 1; }
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
     StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);
     void install_found(StepBlobs&& blobs, std::vector<std::byte>* message);
     void read_ahead(std::size_t bytes, std::vector<std::byte>* message);
     void install_message(Bytes message);
-    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank);
+    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank, BlobPart part);
     LayoutReader& layout();
 
     OpenStream& stream_;
@@ -64,8 +60,9 @@ private:
     Communicator& communicator_;
     Profile& profile_;
     std::unique_ptr<LayoutReader> layout_; // of ranks that read
+    std::optional<KeyValue> side_;         // once a copy was needed
     Decoder decoder_;
-    std::uint64_t next_step_ = 0;
+    std::uint64_t next_step_ = 0; // the same on all ranks, as is what the decoder holds
     std::deque<std::shared_ptr<const InstalledStep>> ahead_;
     std::deque<std::shared_ptr<const InstalledStep>> loaded_; // random access: most recently used last
     std::uint64_t counted_ = 0;

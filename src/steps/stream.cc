@@ -93,6 +93,7 @@ std::vector<std::byte> encode_opened(const OpenedStream& opened)
     to.text(opened.location.pool);
     to.text(opened.location.container);
     to.text(opened.location.stream);
+    to.varint(opened.snapshot);
     to.bytes(encode_record(opened.record));
     return bytes;
 }
@@ -105,6 +106,7 @@ OpenedStream decode_opened(Bytes bytes)
     opened.location.container = from.text();
     opened.location.stream = from.text();
     opened.location.pool_exists = true;
+    opened.snapshot = from.varint();
     opened.record = decode_record(from.bytes(from.left()), opened.location.text());
     return opened;
 }
@@ -130,9 +132,10 @@ OpenedStream create_stream(const std::string& text, const WriterOptions& options
     return opened;
 }
 
-OpenedStream find_stream(const std::string& text)
+OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
 {
     OpenedStream opened;
+    opened.snapshot = snapshot;
     Location& location = opened.location;
     location = resolve_location(text);
     if (!location.pool_exists)
@@ -150,6 +153,7 @@ OpenedStream find_stream(const std::string& text)
         throw Error(-DER_NONEXIST, "the pool " + location.pool + " has no container '" + location.container + "'" +
                                        (labels.empty() ? "" : "; it has " + joined(labels)));
     }
+    if (snapshot != 0) container = container->at_snapshot(snapshot);
     const std::string where = location.pool + "/" + location.container;
     const Catalogue catalogue(*container, where, Access::read_only);
     auto record = catalogue.find(location.stream);
@@ -159,6 +163,9 @@ OpenedStream find_stream(const std::string& text)
                                        (streams.empty() ? "; no stream at all" : "; it has " + joined(streams)));
     }
     opened.record = std::move(*record);
+    if (snapshot != 0 && opened.record.layout == Layout::posix)
+        throw Error(-DER_NOSYS, "the stream " + location.text() +
+                                    " has the layout posix, whose files a snapshot does not keep: read it as it is now");
     return opened;
 }
 

@@ -12,6 +12,7 @@ namespace stepstore::steps {
 struct OpenedStream {
     Location location;
     StreamRecord record;
+    std::uint64_t snapshot = 0; // the epoch that a reader looks at; 0: now
 };
 std::vector<std::byte> encode_opened(const OpenedStream& opened);
 OpenedStream decode_opened(Bytes bytes);
@@ -21,6 +22,6 @@ OpenedStream decode_opened(Bytes bytes);
 // whole data.
 OpenedStream create_stream(const std::string& location, const WriterOptions& options, int ranks);
 // -DER_NONEXIST, saying which part is missing.
-OpenedStream find_stream(const std::string& location);
+OpenedStream find_stream(const std::string& location, std::uint64_t snapshot = 0);
 
 } // namespace stepstore::steps

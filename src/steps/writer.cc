@@ -32,6 +32,7 @@ public:
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
+    std::optional<KeyValue> side; // of the stream
     DataPuts puts;
     Profile profile;
     bool in_step = false;
@@ -45,6 +46,7 @@ private:
     std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
     void mark_closed(std::uint64_t whole_steps);
     std::string name_of_put(const Variable& variable) const;
+    void abandon();
 };
 
 Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std::shared_ptr<Communicator> group)
@@ -60,6 +62,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         const auto rank = static_cast<std::uint32_t>(communicator->rank());
         layout = make_layout_writer(context, *communicator);
         data = make_data_writer(context, rank);
+        side = container->key_value(opened.record.side);
         encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics);
     });
 }
@@ -180,6 +183,16 @@ void Writer::Impl::perform_puts(bool spans)
     puts.perform(spans, *encoder, *data, profile);
 }
 
+// For layouts in which the other ranks wait for this one's blob.
+void Writer::Impl::abandon()
+{
+    if (!layout->collective()) return;
+    try {
+        layout->abandon(steps);
+    } catch (const Error&) { // the first error is the one to tell
+    }
+}
+
 void Writer::Impl::end_step()
 {
     require_step("end_step");
@@ -192,16 +205,18 @@ void Writer::Impl::end_step()
         const Stopwatch watch(profile.encode);
         blob = encoder->finish(steps);
     } catch (...) {
-        if (layout->collective()) {
-            try {
-                layout->abandon(steps);
-            } catch (const Error&) { // the first error is the one to tell
-            }
-        }
+        abandon();
         throw;
     }
     {
         const Stopwatch watch(profile.store);
+        try {
+            for (const Encoder::Copy& copy : encoder->copies())
+                side->put(copy.key, copy.blob);
+        } catch (...) {
+            abandon();
+            throw;
+        }
         layout->store(steps, blob);
     }
     profile.metadata_bytes += blob.size();
@@ -244,8 +259,7 @@ void Writer::Impl::close()
             std::vector<std::string> ranks;
             for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
                 ranks.emplace_back(as_text(Bytes(gathered).subspan(offsets[i], offsets[i + 1] - offsets[i])));
-            container->key_value(opened.record.side)
-                .put("Profile", as_bytes(profile_record(name_of(opened.record.layout), ranks)));
+            side->put("Profile", as_bytes(profile_record(name_of(opened.record.layout), ranks)));
         }
         mark_closed(*least);
         return std::vector<std::byte>();

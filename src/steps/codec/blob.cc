@@ -44,6 +44,12 @@ std::string step_rank(std::uint64_t step, std::uint32_t rank)
     return "step " + std::to_string(step) + ", rank " + std::to_string(rank);
 }
 
+std::string copy_key(std::uint64_t step, std::uint32_t rank, BlobPart part)
+{
+    return "Step" + std::to_string(step) + "-Rank" + std::to_string(rank) +
+           (part == BlobPart::definitions ? "-Definitions" : "-Plan");
+}
+
 void store_header(const BlobHeader& header, MutableBytes at)
 {
     each_field(header, [&](std::size_t offset, auto value) { store_little(at.data() + offset, value); });

@@ -55,6 +55,12 @@ BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, s
 // "step 3, rank 1"
 std::string step_rank(std::uint64_t step, std::uint32_t rank);
 
+// What later steps may need of a blob.
+enum class BlobPart : std::uint8_t { definitions, plan };
+// The key in the stream's side object of the copy of such a part: "Step<N>-Rank<R>-Definitions",
+// "Step<N>-Rank<R>-Plan".
+std::string copy_key(std::uint64_t step, std::uint32_t rank, BlobPart part);
+
 struct BlobSections {
     Bytes definitions, plan, overrides, fixed, tail;
 };

@@ -23,6 +23,13 @@ constexpr std::size_t cached_plans = 16; // per rank; a writer refers to its las
 
 Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks) : generation_(generation), states_(ranks)
 {
+    forget();
+}
+
+void Decoder::forget()
+{
+    memo_ = {};
+    std::ranges::fill(states_, RankState{0, std::make_shared<const Mapping>(), {}});
 }
 
 BlobHeader Decoder::opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const
@@ -79,7 +86,7 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
             piece.section = parse_definitions(own, what);
         } else {
             if (step > header.step) damaged(header, "looks for its definitions in a later step");
-            piece.blob = fetch(step, rank);
+            piece.blob = fetch(step, rank, BlobPart::definitions);
             const BlobHeader theirs = opened(piece.blob, step, rank);
             piece.section = parse_definitions(sections_of(theirs, piece.blob).definitions, what);
         }
@@ -141,7 +148,7 @@ std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own
         *plan = decode_plan(own, mapping.types, what);
     } else {
         if (header.plan_step > header.step) damaged(header, "looks for its plan in a later step");
-        const std::vector<std::byte> blob = fetch(header.plan_step, header.rank);
+        const std::vector<std::byte> blob = fetch(header.plan_step, header.rank, BlobPart::plan);
         const BlobHeader theirs = opened(blob, header.plan_step, header.rank);
         if (theirs.plan_step != header.plan_step) damaged(header, "refers to a step without a plan");
         *plan = decode_plan(sections_of(theirs, blob).plan, mapping.types, what);

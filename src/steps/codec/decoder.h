@@ -101,14 +101,17 @@ struct InstalledStep {
 
 class Decoder {
 public:
-    // Gives the blob of a rank's earlier step, checked by the caller no further than its length.
-    using FetchBlob = FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank)>;
+    // Gives the blob of a rank's earlier step, or the copy of the part of it that is wanted. The decoder checks it.
+    using FetchBlob = FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, BlobPart part)>;
 
     Decoder(std::uint64_t generation, std::uint32_t ranks);
 
     // Throws for damage, naming step and rank; the decoder can be used further.
     std::unique_ptr<InstalledStep> install(StepBlobs&& blobs, FetchBlob fetch);
     const Dictionary& dictionary() const { return dictionary_; }
+    // Forgets what the ranks' earlier steps said (names keep their ids); the next step fetches what it needs. After a
+    // failed install all ranks of a reader do this, so that they hold the same state again.
+    void forget();
 
 private:
     struct RankState {

@@ -188,6 +188,7 @@ void Encoder::remember_plan(std::uint64_t step)
         place = &*std::ranges::min_element(plans_, {}, &CachedPlan::used);
     place->step = step;
     place->used = stamp_;
+    place->copied = false;
     place->entries = entries_;
     place->dims = dims_;
 }
@@ -198,6 +199,7 @@ void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
     std::size_t differing = 0;
     if (CachedPlan* plan = matching_plan(differing)) {
         plan->used = stamp_;
+        if (!plan->copied) copy_plan(*plan);
         header.plan_step = plan->step;
         if (differing > 0) encode_overrides(entries_, dims_, plan->dims, blob_);
         header.override_bytes = checked_size(blob_.size() - before, "changed blocks", step, rank_);
@@ -209,8 +211,37 @@ void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
     remember_plan(step);
 }
 
+void Encoder::copy_definitions(const BlobHeader& header)
+{
+    BlobHeader copy;
+    copy.generation = generation_;
+    copy.step = header.step;
+    copy.rank = rank_;
+    copy.definitions_bytes = header.definitions_bytes;
+    Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, BlobPart::definitions));
+    kept.blob.assign(blob_.begin(),
+                     blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size + header.definitions_bytes));
+    seal_blob(copy, kept.blob);
+}
+
+void Encoder::copy_plan(CachedPlan& plan)
+{
+    Copy& kept = copies_.emplace_back(copy_key(plan.step, rank_, BlobPart::plan));
+    kept.blob.resize(blob_header_size);
+    encode_plan(plan.entries, plan.dims, statistics_, kept.blob);
+    BlobHeader copy;
+    copy.generation = generation_;
+    copy.step = plan.step;
+    copy.rank = rank_;
+    copy.plan_step = plan.step;
+    copy.plan_bytes = checked_size(kept.blob.size() - blob_header_size, "blocks", plan.step, rank_);
+    seal_blob(copy, kept.blob);
+    plan.copied = true;
+}
+
 Bytes Encoder::finish(std::uint64_t step)
 {
+    copies_.clear();
     BlobHeader header;
     header.flags = statistics_ ? blob_statistics : 0;
     header.generation = generation_;
@@ -225,6 +256,7 @@ Bytes Encoder::finish(std::uint64_t step)
     blob_.clear();
     blob_.resize(blob_header_size);
     header.definitions_bytes = checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
+    if (header.definitions_bytes > 0) copy_definitions(header);
     header.batches = definitions_.batches();
     header.definitions_step = definitions_.last_step();
     if (!entries_.empty()) write_plan(step, header);

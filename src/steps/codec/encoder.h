@@ -31,6 +31,15 @@ public:
     std::uint64_t data_length() const { return data_length_; } // of the blocks added in this step
     std::size_t entries() const { return entries_.size(); }
 
+    // What later steps refer to is kept a second time, so that one damaged blob does not take other steps with it: to
+    // be stored, before the blob of finish(), under these keys of the stream's side object. Definitions when they are
+    // new; a plan when a second step refers to it, so plans that are used once cost nothing.
+    struct Copy {
+        std::string key;
+        std::vector<std::byte> blob; // a blob with that section alone
+    };
+    const std::vector<Copy>& copies() const { return copies_; } // of the last finish()
+
     // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4 GiB.
     Bytes finish(std::uint64_t step);
 
@@ -43,6 +52,7 @@ private:
     struct CachedPlan {
         std::uint64_t step = 0;
         std::uint64_t used = 0;
+        bool copied = false;
         std::vector<PlanEntry> entries;
         std::vector<std::uint64_t> dims;
     };
@@ -53,6 +63,8 @@ private:
     CachedPlan* matching_plan(std::size_t& differing);
     void write_plan(std::uint64_t step, BlobHeader& header);
     void remember_plan(std::uint64_t step);
+    void copy_definitions(const BlobHeader& header);
+    void copy_plan(CachedPlan& plan);
 
     std::uint64_t generation_;
     std::uint32_t rank_;
@@ -72,6 +84,7 @@ private:
     std::vector<std::byte> fixed_;
     std::vector<std::byte> tail_;
     std::vector<std::byte> blob_;
+    std::vector<Copy> copies_;
 };
 
 } // namespace stepstore::steps

@@ -98,8 +98,13 @@ private:
             request.pending = key_value_.get_into(queue_, request.key, slot.data(), &request.size);
             ++requests_;
         }
-        for (Request& request : requests)
-            request.pending.wait();
+        for (Request& request : requests) {
+            try {
+                request.pending.wait();
+            } catch (const Error& error) {
+                if (error.code() != -DER_REC2BIG) throw; // its size is known now
+            }
+        }
         for (const Request& request : requests)
             if (request.size != 0) accept(step, request.rank, request.size);
     }

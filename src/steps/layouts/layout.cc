@@ -58,6 +58,21 @@ std::uint64_t default_chunk_size(Layout layout)
     return layout == Layout::array_aligned ? 64 << 10 : 1 << 20;
 }
 
+std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
+                                   std::uint64_t step, std::uint32_t rank, BlobPart part)
+{
+    try {
+        std::vector<std::byte> blob = layout.fetch_blob(step, rank);
+        open_blob(blob, record.generation, step, rank);
+        return blob;
+    } catch (const Error& error) {
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST) throw;
+        auto copy = side.get(copy_key(step, rank, part));
+        if (!copy) throw;
+        return std::move(*copy);
+    }
+}
+
 std::string blob_key(std::uint64_t step, std::uint32_t rank)
 {
     return "Step" + std::to_string(step) + "-Rank" + std::to_string(rank);

@@ -74,6 +74,10 @@ std::string posix_directory(const std::string& container, std::uint64_t generati
 std::string posix_path(const std::string& pool, const StreamRecord& record); // absolute; -DER_NOSYS for daos:// pools
 void remove_posix_files(const std::string& pool, const StreamRecord& record);
 
+// A blob that a later step refers to, or, where it is damaged, the copy of the part that matters.
+std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
+                                   std::uint64_t step, std::uint32_t rank, BlobPart part);
+
 // "Step<N>-Rank<R>"
 std::string blob_key(std::uint64_t step, std::uint32_t rank);
 

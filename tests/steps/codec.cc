@@ -1,0 +1,335 @@
+// The codec alone: what goes in comes out, in few bytes, and whatever bytes are given end in a value or in an Error.
+#include "base/checksum.h"
+#include "steps/codec/decoder.h"
+#include "steps/codec/encoder.h"
+#include "steps/codec/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace stepstore::steps {
+namespace {
+
+constexpr std::uint64_t generation = 7;
+
+// The blobs of a stream of one rank, and a reader's view of them.
+class Codec : public ::testing::Test {
+protected:
+    Encoder encoder{generation, 0, true};
+    std::map<std::uint64_t, std::vector<std::byte>> blobs;
+    int fetched = 0;
+
+    void finish(std::uint64_t step)
+    {
+        const Bytes blob = encoder.finish(step);
+        blobs[step].assign(blob.begin(), blob.end());
+    }
+    static StepBlobs step_of(std::uint64_t step, const std::vector<std::byte>& blob)
+    {
+        return {step, blob, {0, blob.size()}};
+    }
+    std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)
+    {
+        return decoder.install(step_of(step, blobs.at(step)), [&](std::uint64_t other, std::uint32_t, BlobPart) {
+            ++fetched;
+            return blobs.at(other);
+        });
+    }
+    void put(VariableId id, std::uint64_t start, std::uint64_t count, double min, double max)
+    {
+        const std::uint64_t shape[] = {100}, s[] = {start}, c[] = {count};
+        std::byte* slot = encoder.minmax_slot(encoder.add_block(id, shape, s, c, count * 8));
+        std::memcpy(slot, &min, 8);
+        std::memcpy(slot + 8, &max, 8);
+    }
+};
+
+TEST_F(Codec, GivesBackValuesBlocksAndPlaces)
+{
+    const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
+    const auto n = encoder.define("n", Type::int32, ShapeKind::global_value);
+    const auto s = encoder.define("s", Type::string, ShapeKind::local_value);
+    encoder.begin_step(4096);
+    put(x, 10, 5, -1.5, 2.5);
+    const int value = 42, replaced = 41;
+    encoder.add_value(n, &replaced);
+    encoder.add_value(n, &value);
+    encoder.add_string(s, "ångström");
+    put(x, 20, 3, 0, 1);
+    finish(0);
+
+    Decoder decoder(generation, 1);
+    const auto step = install(decoder, 0);
+    const RankStep& part = step->ranks[0];
+    ASSERT_EQ(decoder.dictionary().variables().size(), 3u);
+    const auto id = decoder.dictionary().find("x");
+    const std::uint32_t first = part.first_of(id), second = part.next(first);
+    EXPECT_EQ(part.data_at(first), 4096u);
+    EXPECT_EQ(part.data_at(second), 4096u + 40);
+    EXPECT_EQ(part.geometry(second).start[0], 20u);
+    EXPECT_EQ(part.geometry(second).count[0], 3u);
+    EXPECT_EQ(part.geometry(first).shape[0], 100u);
+    EXPECT_EQ(part.minmax(first)->min.as<double>(), -1.5);
+    EXPECT_EQ(part.minmax(first)->max.as<double>(), 2.5);
+    EXPECT_EQ(part.next(second), Plan::none);
+    EXPECT_EQ(load_little<std::uint32_t>(part.value(part.first_of(decoder.dictionary().find("n"))).data()), 42u);
+    EXPECT_EQ(as_text(part.value(part.first_of(decoder.dictionary().find("s")))), "ångström");
+}
+
+TEST_F(Codec, StoresOnlyWhatChanged)
+{
+    constexpr int variables = 640;
+    for (int i = 0; i < variables; ++i)
+        encoder.define("component/variable_" + std::to_string(i), Type::float32, ShapeKind::global_array);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        encoder.begin_step(step * 1000);
+        const std::uint64_t shape[] = {4096}, start[] = {64}, count[] = {64};
+        for (VariableId id = 0; id < variables; ++id)
+            encoder.add_block(id, shape, start, count, 256);
+        finish(step);
+    }
+    EXPECT_GT(blobs[0].size(), 15000u);                               // names and geometry
+    EXPECT_EQ(blobs[1].size(), blob_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
+    EXPECT_EQ(blobs[2].size(), blobs[1].size());
+}
+
+TEST_F(Codec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
+{
+    std::vector<VariableId> ids;
+    for (int i = 0; i < 100; ++i)
+        ids.push_back(encoder.define("v" + std::to_string(i), Type::float64, ShapeKind::global_array));
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        encoder.begin_step(0);
+        for (const VariableId id : ids)
+            put(id, 0, id == 50 ? 10 + step : 10, 0, 1);
+        finish(step);
+    }
+    EXPECT_LE(blobs[3].size(), blob_header_size + 100 * 16 + 8);
+    Decoder decoder(generation, 1);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        const auto installed = install(decoder, step);
+        const RankStep& part = installed->ranks[0];
+        const auto at = [&](const char* name) { return part.first_of(decoder.dictionary().find(name)); };
+        EXPECT_EQ(part.geometry(at("v50")).count[0], 10 + step);
+        EXPECT_EQ(part.geometry(at("v51")).count[0], 10u);
+        EXPECT_EQ(part.data_at(at("v50")), 50u * 80);
+        EXPECT_EQ(part.data_at(at("v51")), 50u * 80 + 80 + 8 * step);
+    }
+    EXPECT_EQ(fetched, 0);
+}
+
+TEST_F(Codec, AlternatingSequencesKeepTheirPlans)
+{
+    const auto a = encoder.define("a", Type::float64, ShapeKind::global_array);
+    const auto b = encoder.define("b", Type::float64, ShapeKind::global_array);
+    for (std::uint64_t step = 0; step < 10; ++step) {
+        encoder.begin_step(0);
+        put(a, 0, 1, 0, 0);
+        if (step % 2 == 0) put(b, 0, 1, 0, 0);
+        finish(step);
+    }
+    EXPECT_EQ(blobs[9].size(), blob_header_size + 16);
+    EXPECT_EQ(blobs[8].size(), blob_header_size + 32);
+}
+
+// A reader that starts at any step finds all definitions and the plan in few blobs.
+TEST_F(Codec, AReaderMayStartAnywhere)
+{
+    constexpr std::uint64_t steps = 200;
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        const auto id = encoder.define("v" + std::to_string(step), Type::float64, ShapeKind::global_array);
+        encoder.attribute(step, {"newest", Type::uint64, false, 1, {std::vector<std::byte>(8, std::byte(step))}, {}});
+        encoder.begin_step(0);
+        put(id, 0, 1, 0, 0);
+        finish(step);
+    }
+    for (const std::uint64_t step : {0u, 1u, 63u, 64u, 127u, 150u, 199u}) {
+        fetched = 0;
+        Decoder decoder(generation, 1);
+        const auto installed = install(decoder, step);
+        EXPECT_EQ(decoder.dictionary().variables().size(), step + 1) << "from step " << step;
+        EXPECT_LE(fetched, 8) << "from step " << step;
+        for (std::uint64_t v = 0; v <= step; ++v)
+            EXPECT_EQ(decoder.dictionary().variables()[v].name, "v" + std::to_string(v));
+        EXPECT_EQ(decoder.dictionary().attribute("newest", step)->data[0], std::byte(step));
+        EXPECT_EQ(decoder.dictionary().attribute("newest", step / 2)->data[0], std::byte(step / 2));
+    }
+}
+
+TEST_F(Codec, TheSameAttributeAgainCostsNothing)
+{
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        encoder.attribute(step, {"units", Type::string, false, 1, {}, {step == 2 ? "km" : "m"}});
+        encoder.begin_step(0);
+        finish(step);
+    }
+    EXPECT_GT(blobs[0].size(), blob_header_size);
+    EXPECT_EQ(blobs[1].size(), blob_header_size);
+    Decoder decoder(generation, 1);
+    for (std::uint64_t step = 0; step < 3; ++step)
+        install(decoder, step);
+    EXPECT_EQ(decoder.dictionary().attribute("units", 1)->strings, std::vector<std::string>{"m"});
+    EXPECT_EQ(decoder.dictionary().attribute("units", 2)->strings, std::vector<std::string>{"km"});
+    EXPECT_EQ(decoder.dictionary().attribute("unit", 2), nullptr);
+}
+
+TEST_F(Codec, RefusesAnotherDefinitionOfTheSameName)
+{
+    const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
+    EXPECT_EQ(encoder.define("x", Type::float64, ShapeKind::global_array), id);
+    try {
+        encoder.define("x", Type::float32, ShapeKind::global_array);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), -DER_INVAL);
+        EXPECT_NE(std::string(error.what()).find("'x'"), std::string::npos);
+    }
+    EXPECT_THROW(encoder.define("", Type::float64, ShapeKind::global_array), Error);
+    EXPECT_THROW(encoder.define("s", Type::string, ShapeKind::global_array), Error);
+    EXPECT_THROW(encoder.variable(9), Error);
+}
+
+TEST_F(Codec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
+{
+    Encoder other(generation, 1, true);
+    encoder.define("x", Type::float64, ShapeKind::global_value);
+    other.define("x", Type::int32, ShapeKind::global_value);
+    other.define("y", Type::int32, ShapeKind::global_value);
+    encoder.begin_step(0);
+    other.begin_step(0);
+    const Bytes a = encoder.finish(0), b = other.finish(0);
+    StepBlobs both{0, {a.begin(), a.end()}, {0, a.size(), a.size() + b.size()}};
+    both.bytes.insert(both.bytes.end(), b.begin(), b.end());
+    Decoder decoder(generation, 2);
+    decoder.install(std::move(both), [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); });
+    EXPECT_NO_THROW(decoder.dictionary().check(decoder.dictionary().find("y")));
+    try {
+        decoder.dictionary().check(decoder.dictionary().find("x"));
+        FAIL();
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("'x'"), std::string::npos);
+        EXPECT_NE(text.find("rank 1"), std::string::npos);
+    }
+}
+
+TEST_F(Codec, EveryFlippedBitIsFound)
+{
+    const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
+    encoder.begin_step(0);
+    put(id, 0, 10, 1, 2);
+    finish(0);
+    for (std::size_t bit = 0; bit < blobs[0].size() * 8; ++bit) {
+        std::vector<std::byte> damaged = blobs[0];
+        damaged[bit / 8] ^= std::byte{1} << (bit % 8);
+        Decoder decoder(generation, 1);
+        EXPECT_THROW(decoder.install(step_of(0, damaged),
+                                     [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); }),
+                     Error)
+            << "bit " << bit;
+    }
+}
+
+// Asks everything there is to ask.
+void walk(const InstalledStep& step)
+{
+    for (const RankStep& part : step.ranks)
+        for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
+            part.data_at(entry);
+            if (part.entry(entry).flags & entry_is_value)
+                part.value(entry);
+            else
+                part.minmax(entry);
+        }
+}
+
+// Damage that the checksums do not show (they are made anew): any result but a crash, checked by the sanitizers.
+TEST_F(Codec, SurvivesBlobsThatLieUnderGoodChecksums)
+{
+    const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
+    const auto s = encoder.define("s", Type::string, ShapeKind::global_value);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        encoder.attribute(step, {"a", Type::float64, true, 2, std::vector<std::byte>(16, std::byte(step)), {}});
+        encoder.begin_step(0);
+        for (std::uint64_t i = 0; i < 8; ++i)
+            put(x, i, i == 3 ? 5 + step : 5, 1, 2);
+        encoder.add_string(s, "text");
+        finish(step);
+    }
+    std::mt19937_64 random(20261121);
+    int refused = 0, accepted = 0;
+    for (int round = 0; round < 60000; ++round) {
+        const std::uint64_t step = random() % 3;
+        std::vector<std::byte> blob = blobs[step];
+        BlobHeader header;
+        ASSERT_EQ(inspect_blob(blob, header), BlobState::whole);
+        for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+            blob[blob_header_size + random() % (blob.size() - blob_header_size)] =
+                std::byte(random() % 4 == 0 ? 0xff : random());
+        if (random() % 4 == 0) {
+            std::uint32_t* fields[] = {&header.batches,          &header.plan_bytes, &header.override_bytes,
+                                       &header.fixed_bytes,      &header.tail_bytes, &header.entries,
+                                       &header.definitions_bytes};
+            *fields[random() % std::size(fields)] =
+                static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 64);
+            if (random() % 4 == 0) header.plan_step = random() % 5;
+            if (random() % 4 == 0) header.definitions_step = random() % 5;
+        }
+        seal_blob(header, blob);
+        Decoder decoder(generation, 1);
+        try {
+            const auto installed =
+                decoder.install(step_of(step, blob), [&](std::uint64_t other, std::uint32_t, BlobPart) {
+                    const auto found = blobs.find(other);
+                    return found == blobs.end() ? std::vector<std::byte>() : found->second;
+                });
+            walk(*installed);
+            ++accepted;
+        } catch (const Error&) {
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, 1000);
+    EXPECT_GT(accepted, 1000);
+}
+
+TEST(Blob, ANewerVersionIsSaidToBeNewer)
+{
+    Encoder encoder(generation, 0, true);
+    encoder.begin_step(0);
+    const Bytes blob = encoder.finish(0);
+    std::vector<std::byte> newer(blob.begin(), blob.end());
+    BlobHeader header;
+    ASSERT_EQ(inspect_blob(newer, header), BlobState::whole);
+    store_little<std::uint16_t>(newer.data() + 4, 2);
+    store_little(newer.data() + 104, checksum(Bytes(newer).first(104)));
+    try {
+        inspect_blob(newer, header);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), -DER_DF_INCOMPT);
+    }
+}
+
+TEST(Wire, ReadsWhatItWroteAndNothingBeyond)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    const std::uint64_t numbers[] = {0, 127, 128, 300, UINT64_MAX, 1ull << 63};
+    for (const std::uint64_t number : numbers)
+        to.varint(number);
+    to.text("text");
+    WireReader from(bytes, "a test");
+    for (const std::uint64_t number : numbers)
+        EXPECT_EQ(from.varint(), number);
+    EXPECT_EQ(from.text(), "text");
+    EXPECT_TRUE(from.at_end());
+    EXPECT_THROW(from.fixed<std::uint8_t>(), Error);
+    const std::vector<std::byte> endless(20, std::byte{0xff});
+    EXPECT_THROW(WireReader(endless, "a test").varint(), Error);
+}
+
+} // namespace
+} // namespace stepstore::steps

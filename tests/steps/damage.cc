@@ -1,0 +1,245 @@
+// Damage is named with step and rank, costs only what it hits, and is found by the check.
+#include "steps/catalogue.h"
+#include "steps/check.h"
+#include "steps/layouts/layout.h"
+#include "steps/model.h"
+#include "steps/stream.h"
+#include "support/temporary.h"
+#include "support/thread_group.h"
+
+#include <filesystem>
+#include <fstream>
+
+namespace stepstore::steps::testing {
+namespace {
+
+using stepstore::testing::run_ranks;
+using stepstore::testing::TemporaryDirectory;
+
+class Damage : public ::testing::TestWithParam<Layout> {
+protected:
+    static constexpr std::uint64_t steps = 6;
+    std::uint64_t hit_step = 2;
+    static constexpr std::uint32_t hit_rank = 1;
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+    Model model{3};
+    WriterOptions options = options_of(GetParam());
+
+    void write()
+    {
+        run_ranks(model.ranks, [&](std::shared_ptr<Communicator> communicator) {
+            Writer writer(location, options, communicator);
+            for (std::uint64_t step = 0; step < steps; ++step)
+                model.write_step(writer, communicator->rank());
+            writer.close();
+        });
+    }
+
+    // Changes the blob of hit_step and hit_rank where it lies, with `change`.
+    void alter_blob(const std::function<void(std::vector<std::byte>&)>& change)
+    {
+        const OpenedStream opened = find_stream(location);
+        const Pool pool = Pool::connect(opened.location.pool);
+        const Container container = pool.open_container(opened.location.container);
+        const StreamRecord& record = opened.record;
+        std::vector<std::byte> blob = make_layout_reader({pool, container, record})->fetch_blob(hit_step, hit_rank);
+        const std::vector<std::byte> before = blob;
+        change(blob);
+        switch (GetParam()) {
+        case Layout::kv: container.key_value(record.side).put(blob_key(hit_step, hit_rank), blob); break;
+        case Layout::array_aligned:
+            container.open_array(record.metadata, {1, record.chunk_size})
+                .write((hit_step * record.ranks + hit_rank) * record.chunk_size, blob);
+            break;
+        case Layout::array: {
+            Array array = container.open_array(record.metadata, {1, record.chunk_size});
+            std::vector<std::byte> all(array.size());
+            array.read(0, all);
+            const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
+            ASSERT_NE(at, all.end());
+            array.write(static_cast<std::uint64_t>(at - all.begin()), blob);
+            break;
+        }
+        default: {
+            const std::string path = posix_path(pool.location(), record) + "/metadata";
+            std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+            std::string all((std::istreambuf_iterator<char>(file)), {});
+            const std::size_t at = all.find(as_text(before));
+            ASSERT_NE(at, std::string::npos);
+            file.clear();
+            file.seekp(static_cast<std::streamoff>(at));
+            file.write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
+        }
+        }
+    }
+
+    void expect_only_hit_step_is_lost()
+    {
+        run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
+            ReaderOptions reading;
+            Reader reader(location, reading, communicator);
+            for (std::uint64_t step = 0; step < steps; ++step) {
+                if (step == hit_step) {
+                    try {
+                        reader.begin_step(0);
+                        ADD_FAILURE() << "the damage was not seen";
+                    } catch (const Error& error) {
+                        const std::string text = error.what();
+                        EXPECT_TRUE(error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) << text;
+                        EXPECT_NE(text.find("step " + std::to_string(hit_step)), std::string::npos) << text;
+                        EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
+                    }
+                    continue;
+                }
+                ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+                ASSERT_EQ(reader.current_step(), step);
+                model.check_step(reader, step);
+                reader.end_step();
+            }
+            EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+        });
+        ReaderOptions random;
+        random.mode = ReadMode::random_access;
+        Reader reader(location, random, self_communicator());
+        EXPECT_THROW(reader.variables(hit_step), Error);
+        model.check_step(reader, steps - 1);
+        const StreamReport report = check_streams(location, true);
+        EXPECT_TRUE(report.damaged());
+        EXPECT_EQ(report.streams.at(0).damaged_steps, 1u) << report.json();
+        EXPECT_EQ(report.streams.at(0).whole_steps, steps - 1) << report.json();
+        ASSERT_FALSE(report.findings.empty());
+        EXPECT_NE(report.findings[0].where.find("step " + std::to_string(hit_step) + " rank 1"), std::string::npos)
+            << report.json();
+        EXPECT_FALSE(report.findings[0].advice.empty());
+    }
+};
+
+TEST_P(Damage, NothingIsFoundInAGoodStream)
+{
+    write();
+    const StreamReport report = check_streams(location, true);
+    EXPECT_FALSE(report.damaged()) << report.json();
+    EXPECT_TRUE(report.findings.empty()) << report.json();
+    ASSERT_EQ(report.streams.size(), 1u);
+    EXPECT_EQ(report.streams[0].whole_steps, steps);
+    EXPECT_GT(report.streams[0].data_bytes, 0u);
+    EXPECT_TRUE(report.streams[0].closed);
+}
+
+TEST_P(Damage, AFlippedByteInABlobIsNamed)
+{
+    write();
+    alter_blob([](std::vector<std::byte>& blob) { blob[blob.size() - 3] ^= std::byte{4}; });
+    expect_only_hit_step_is_lost();
+}
+
+// The first step brings what all later ones refer to.
+TEST_P(Damage, ADamagedFirstStepTakesNoOtherWithIt)
+{
+    hit_step = 0;
+    write();
+    alter_blob([](std::vector<std::byte>& blob) { std::fill(blob.begin() + 8, blob.end(), std::byte{0x5a}); });
+    expect_only_hit_step_is_lost();
+}
+
+TEST_P(Damage, AFlippedByteInAHeaderIsNamed)
+{
+    write();
+    alter_blob([](std::vector<std::byte>& blob) { blob[20] ^= std::byte{1}; });
+    expect_only_hit_step_is_lost();
+}
+
+TEST_P(Damage, ABlobOfZerosInAClosedStreamIsALostStep)
+{
+    write();
+    alter_blob([](std::vector<std::byte>& blob) { std::ranges::fill(blob, std::byte{0}); });
+    Reader reader(location, {}, self_communicator());
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        if (step == hit_step) {
+            EXPECT_THROW(reader.begin_step(0), Error);
+            continue;
+        }
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok) << step;
+        reader.end_step();
+    }
+    EXPECT_TRUE(check_streams(location, false).damaged());
+}
+
+TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
+{
+    write();
+    {
+        const OpenedStream opened = find_stream(location);
+        const Pool pool = Pool::connect(opened.location.pool);
+        const Container container = pool.open_container(opened.location.container);
+        if (GetParam() == Layout::posix)
+            std::filesystem::resize_file(posix_path(pool.location(), opened.record) + "/data.2", 200);
+        else
+            container.open_array(opened.record.data_of(2), {1, opened.record.data_chunk_size}).set_size(200);
+    }
+    ReaderOptions random;
+    random.mode = ReadMode::random_access;
+    Reader reader(location, random, self_communicator());
+    std::vector<double> cells(model.all_rows(5) * model.columns);
+    const auto field = *reader.find("field");
+    try {
+        reader.get(field, Dims{0, 0}, Dims{model.all_rows(5), model.columns}, cells.data(), Mode::sync, 5);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), -DER_CSUM);
+        EXPECT_NE(std::string(error.what()).find("rank 2"), std::string::npos) << error.what();
+    }
+    reader.get(field, Dims{0, 0}, Dims{model.rows(5, 0), model.columns}, cells.data(), Mode::sync, 5); // rank 0's rows
+    EXPECT_EQ(cells[0], Model::cell(5, 0, 0));
+    EXPECT_EQ(reader.get_string(*reader.find("text"), 0, 5), model.text(5, 0));
+    const StreamReport report = check_streams(location, false);
+    EXPECT_TRUE(report.damaged());
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_NE(report.findings.back().where.find("rank 2"), std::string::npos) << report.json();
+}
+
+TEST_P(Damage, AHalfStepOfAWriterThatDiedIsNoDamage)
+{
+    if (GetParam() == Layout::array || GetParam() == Layout::posix)
+        GTEST_SKIP() << "the ranks of a step wait for each other";
+    run_ranks(model.ranks, [&](std::shared_ptr<Communicator> communicator) {
+        Writer writer(location, options, communicator);
+        for (int step = 0; step < (communicator->rank() == 1 ? 2 : 3); ++step)
+            model.write_step(writer, communicator->rank());
+    });
+    const StreamReport report = check_streams(location, true);
+    EXPECT_FALSE(report.damaged()) << report.json();
+    EXPECT_EQ(report.streams.at(0).whole_steps, 2u);
+    EXPECT_EQ(report.streams.at(0).half_steps, 1u);
+    EXPECT_FALSE(report.streams.at(0).closed);
+}
+
+TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
+{
+    write();
+    {
+        const Pool pool = Pool::connect(location);
+        const Container container = pool.open_container("default");
+        KeyValue catalogue = container.key_value(catalogue_id(container));
+        std::vector<std::byte> record = catalogue.get("main").value();
+        record[record.size() / 2] ^= std::byte{16};
+        catalogue.put("main", record);
+    }
+    EXPECT_THROW(Reader(location, {}, self_communicator()), Error);
+    EXPECT_TRUE(check_streams(location, false).damaged());
+    write();
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
+    const StreamReport report = check_streams(location, false);
+    EXPECT_FALSE(report.damaged()) << report.json();
+    if (GetParam() != Layout::posix) { // the objects that nothing refers to any more
+        ASSERT_EQ(report.findings.size(), 1u) << report.json();
+        EXPECT_EQ(report.findings[0].severity, StreamFinding::Severity::reclaimable);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Damage, ::testing::ValuesIn(all_layouts), name_of_layout);
+
+} // namespace
+} // namespace stepstore::steps::testing

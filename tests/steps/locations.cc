@@ -1,0 +1,265 @@
+// Where streams live: the grammar of locations, what is made, what is refused, replacement.
+#include "steps/catalogue.h"
+#include "steps/model.h"
+#include "steps/stream.h"
+#include "stepstore/client.h"
+#include "support/temporary.h"
+#include "support/thread_group.h"
+
+#include <filesystem>
+#include <functional>
+
+namespace stepstore::steps::testing {
+namespace {
+
+using stepstore::testing::run_ranks;
+using stepstore::testing::TemporaryDirectory;
+
+std::string message_of(const std::function<void()>& work, int code)
+{
+    try {
+        work();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        return error.what();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return "";
+}
+
+void write_one_step(const std::string& location, std::uint64_t value, Layout layout = Layout::kv)
+{
+    Writer writer(location, options_of(layout), self_communicator());
+    writer.begin_step();
+    writer.put_value(writer.define("value", Type::uint64, ShapeKind::global_value), &value);
+    writer.end_step();
+    writer.close();
+}
+
+std::uint64_t value_in(const std::string& location)
+{
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
+    std::uint64_t value = 0;
+    reader.get_value(reader.find("value").value(), &value);
+    return value;
+}
+
+class Locations : public ::testing::Test {
+protected:
+    TemporaryDirectory directory;
+};
+
+TEST_F(Locations, AWriterMakesPoolContainerAndStream)
+{
+    const std::string pool = directory / "out/of/nothing";
+    write_one_step(pool, 1);
+    EXPECT_EQ(value_in(pool), 1u);
+    EXPECT_EQ(value_in("local:" + pool), 1u);
+    EXPECT_EQ(value_in(pool + "/default/main"), 1u);
+    write_one_step(pool + "/run7", 2);
+    write_one_step(pool + "/run7/fields/high", 3);
+    EXPECT_EQ(value_in(pool + "/run7"), 2u);
+    EXPECT_EQ(value_in(pool + "//run7/main/"), 2u);
+    EXPECT_EQ(value_in(pool + "/run7/fields/high"), 3u);
+    EXPECT_EQ(list_streams(pool + "/run7"), (std::vector<std::string>{"fields/high", "main"}));
+    const Location location = resolve_location(pool + "/run7/fields/high");
+    EXPECT_EQ(location.pool, pool);
+    EXPECT_EQ(location.container, "run7");
+    EXPECT_EQ(location.stream, "fields/high");
+}
+
+TEST_F(Locations, LabelsLiveUnderTheRootDirectory)
+{
+    const char* before = std::getenv("STEPSTORE_ROOT");
+    const std::string saved = before ? before : "";
+    setenv("STEPSTORE_ROOT", (directory / "root").c_str(), 1);
+    write_one_step("weather", 4);
+    EXPECT_EQ(value_in("weather"), 4u);
+    EXPECT_EQ(value_in("weather/default"), 4u);
+    EXPECT_EQ(resolve_location("weather/default/main").pool, "weather");
+    EXPECT_TRUE(std::filesystem::exists(directory / "root/weather"));
+    if (before)
+        setenv("STEPSTORE_ROOT", saved.c_str(), 1);
+    else
+        unsetenv("STEPSTORE_ROOT");
+}
+
+TEST_F(Locations, AReaderIsToldWhichPartIsMissing)
+{
+    const std::string pool = directory / "pool";
+    EXPECT_NE(message_of([&] { value_in(pool); }, -DER_NONEXIST).find("no pool"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(pool)) << "reading must make nothing";
+    write_one_step(pool + "x/made", 1);
+    std::filesystem::rename(pool + "x/made", pool);
+    const std::string container = message_of([&] { value_in(pool + "/nowhere"); }, -DER_NONEXIST);
+    EXPECT_NE(container.find("'nowhere'"), std::string::npos) << container;
+    EXPECT_NE(container.find("default"), std::string::npos) << container;
+    const std::string stream = message_of([&] { value_in(pool + "/default/other"); }, -DER_NONEXIST);
+    EXPECT_NE(stream.find("'other'"), std::string::npos) << stream;
+    EXPECT_NE(stream.find("main"), std::string::npos) << stream;
+}
+
+TEST_F(Locations, BadLocationsAreRefusedOnEveryRank)
+{
+    const std::string pool = directory / "pool";
+    write_one_step(pool, 1);
+    for (const std::string& bad :
+         {std::string(), pool + "/a/../b", pool + "/a/./b", std::string("daos://"), std::string("daos://pool"),
+          pool + "/" + std::string(200, 'c'), pool + "/c/" + std::string(2000, 's')}) {
+        run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+            EXPECT_THROW(Writer(bad, options_of(Layout::kv), communicator), Error) << bad;
+            EXPECT_THROW(Reader(bad, {}, communicator), Error) << bad;
+        });
+    }
+    run_ranks(2, [&](std::shared_ptr<Communicator> communicator) { // options that only one rank has wrong
+        WriterOptions options = options_of(Layout::kv);
+        if (communicator->rank() == 1) options.objects = Objects::per_step;
+        message_of([&] { Writer(pool, options, communicator); }, -DER_NOSYS);
+    });
+    EXPECT_EQ(value_in(pool), 1u);
+}
+
+TEST_F(Locations, AFileInTheWayIsAnErrorThatNamesIt)
+{
+    const std::string path = directory / "file";
+    std::FILE* file = std::fopen(path.c_str(), "w");
+    std::fputs("something", file);
+    std::fclose(file);
+    try {
+        write_one_step(path, 1);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(std::filesystem::file_size(path), 9u);
+}
+
+TEST_F(Locations, AReaderCanWaitForTheStreamToAppear)
+{
+    const std::string pool = directory / "pool";
+    run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
+        if (communicator->rank() == 0) {
+            ReaderOptions options;
+            options.open_timeout = 30;
+            Reader reader(pool, options, self_communicator());
+            EXPECT_EQ(reader.begin_step(30), StepStatus::ok);
+        } else {
+            std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            write_one_step(pool, 5);
+        }
+    });
+}
+
+TEST_F(Locations, WritersThatRaceMakeOnePool)
+{
+    const std::string pool = directory / "pool";
+    run_ranks(6, [&](std::shared_ptr<Communicator> communicator) {
+        write_one_step(pool, static_cast<std::uint64_t>(communicator->rank()));
+    });
+    EXPECT_LT(value_in(pool), 6u);
+}
+
+TEST_F(Locations, ANewerStreamIsRefusedAndNotReplaced)
+{
+    const std::string pool = directory / "pool";
+    write_one_step(pool, 1);
+    {
+        const Pool opened = Pool::connect(pool);
+        const Container container = opened.open_container("default");
+        KeyValue catalogue = container.key_value(catalogue_id(container));
+        std::vector<std::byte> record = catalogue.get("main").value();
+        store_little<std::uint32_t>(record.data() + 4, 9);
+        store_little<std::uint32_t>(record.data() + 8, 9);
+        catalogue.put("main", record);
+    }
+    EXPECT_NE(message_of([&] { value_in(pool); }, -DER_DF_INCOMPT).find("newer Stepstore"), std::string::npos);
+    message_of([&] { write_one_step(pool, 2); }, -DER_DF_INCOMPT);
+    write_one_step(pool + "/default/other", 3);
+    EXPECT_EQ(value_in(pool + "/default/other"), 3u);
+}
+
+TEST_F(Locations, RemovedStreamsLeaveNoObjects)
+{
+    for (const Layout layout : all_layouts) {
+        const std::string stream = directory / "pool/runs/" + std::string(name_of(layout));
+        const std::string text = directory / "pool";
+        write_one_step(text, 1);
+        write_one_step(stream, 1, layout);
+        remove_stream(stream);
+        message_of([&] { value_in(stream); }, -DER_NONEXIST);
+        message_of([&] { remove_stream(stream); }, -DER_NONEXIST);
+    }
+}
+
+// A reader of the old stream gets its data whole, or is told; never something else.
+class Replacement : public ::testing::TestWithParam<Layout> {};
+
+TEST_P(Replacement, AReaderOfTheOldStreamIsToldAndNeverGetsTornData)
+{
+    const TemporaryDirectory directory;
+    const std::string pool = directory / "pool";
+    const auto write = [&](double value) {
+        Writer writer(pool, options_of(GetParam()), self_communicator());
+        const auto id = writer.define("field", Type::float64, ShapeKind::global_array);
+        const std::vector<double> cells(20000, value);
+        for (int step = 0; step < 3; ++step) {
+            writer.begin_step();
+            writer.put(id, Dims{20000}, Dims{0}, Dims{20000}, cells.data());
+            writer.end_step();
+        }
+        writer.close();
+    };
+    write(1);
+    ReaderOptions options;
+    options.read_ahead = 0;
+    int told = 0, whole = 0;
+    double current = 1;
+    for (int round = 0; round < 30; ++round) {
+        Reader reader(pool, options, self_communicator());
+        std::thread replacing([&] { write(current + 1); });
+        try {
+            for (int step = 0; step < 3; ++step) {
+                if (reader.begin_step(5) != StepStatus::ok) break;
+                std::vector<double> cells(20000, -1);
+                reader.get(*reader.find("field"), Dims{0}, Dims{20000}, cells.data());
+                reader.end_step();
+                // One whole stream: the old one, or the new one when the replacing was over before the reader was made.
+                for (const double cell : cells)
+                    ASSERT_EQ(cell, current);
+                ++whole;
+            }
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), -DER_STALE) << error.what();
+            ++told;
+        }
+        replacing.join();
+        ++current;
+        message_of(
+            [&] { // the old stream is gone for good
+                reader.close();
+                Reader again(pool, options, self_communicator());
+                ASSERT_EQ(again.begin_step(0), StepStatus::ok);
+                throw Error(-1, "opened");
+            },
+            -1);
+    }
+    EXPECT_GT(told, 0);
+    EXPECT_GT(whole + told, 29);
+}
+
+TEST_P(Replacement, AWriterWhoseStreamWasReplacedLearnsItWhenItCloses)
+{
+    const TemporaryDirectory directory;
+    const std::string pool = directory / "pool";
+    Writer first(pool, options_of(GetParam()), self_communicator());
+    write_one_step(pool, 2, GetParam());
+    const std::string text = message_of([&] { first.close(); }, -DER_STALE);
+    EXPECT_NE(text.find("process"), std::string::npos) << text;
+    EXPECT_EQ(value_in(pool), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Replacement, ::testing::ValuesIn(all_layouts), name_of_layout);
+
+} // namespace
+} // namespace stepstore::steps::testing

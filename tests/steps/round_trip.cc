@@ -1,0 +1,277 @@
+// Streams of several ranks, written and read in every layout, compared with a model.
+#include "steps/codec/encoder.h"
+#include "steps/layouts/layout.h"
+#include "steps/model.h"
+#include "steps/stream.h"
+#include "support/temporary.h"
+#include "support/thread_group.h"
+
+namespace stepstore::steps::testing {
+namespace {
+
+using stepstore::testing::run_ranks;
+using stepstore::testing::TemporaryDirectory;
+
+class RoundTrip : public ::testing::TestWithParam<Layout> {
+protected:
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+
+    void write(const Model& model, std::uint64_t steps, bool close = true)
+    {
+        run_ranks(model.ranks, [&](std::shared_ptr<Communicator> communicator) {
+            const int rank = communicator->rank();
+            Writer writer(location, options_of(GetParam()), communicator);
+            for (std::uint64_t step = 0; step < steps; ++step)
+                model.write_step(writer, rank);
+            if (close) writer.close();
+        });
+    }
+    void read(const Model& model, std::uint64_t steps, int readers, Readers how)
+    {
+        run_ranks(readers, [&](std::shared_ptr<Communicator> communicator) {
+            ReaderOptions options;
+            options.readers = how;
+            options.read_ahead = how == Readers::delegate ? 8192 : 0;
+            Reader reader(location, options, communicator);
+            for (std::uint64_t step = 0; step < steps; ++step) {
+                ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+                ASSERT_EQ(reader.current_step(), step);
+                model.check_step(reader, step);
+                reader.end_step();
+            }
+            EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+            EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+        });
+    }
+};
+
+TEST_P(RoundTrip, AnyNumberOfWritersAndReaders)
+{
+    for (const int ranks : {1, 2, 3, 8}) {
+        SCOPED_TRACE(std::to_string(ranks) + " writers");
+        const Model model{ranks};
+        write(model, 9);
+        read(model, 9, 1, Readers::delegate);
+        read(model, 9, 3, Readers::delegate);
+        read(model, 9, 2, Readers::everyone);
+    }
+}
+
+TEST_P(RoundTrip, BlobsLargerThanAChunk)
+{
+    const Model model{3, 16, true};
+    write(model, 12);
+    read(model, 12, 2, Readers::delegate);
+    read(model, 12, 1, Readers::everyone);
+}
+
+TEST_P(RoundTrip, RandomAccessSeesWhatStreamingSees)
+{
+    const Model model{4, 16, true};
+    write(model, 10);
+    ReaderOptions options;
+    options.mode = ReadMode::random_access;
+    Reader reader(location, options, self_communicator());
+    ASSERT_EQ(reader.steps(), 10u);
+    EXPECT_TRUE(reader.find("rare"));
+    for (const std::uint64_t step : {9u, 0u, 5u, 8u, 2u, 2u, 7u})
+        model.check_step(reader, step);
+    EXPECT_EQ(reader.available_steps(*reader.find("rare")), (std::vector<std::uint64_t>{2, 5, 8}));
+    EXPECT_EQ(reader.available_steps(*reader.find("field")).size(), 10u);
+    EXPECT_THROW(reader.variables(10), Error);
+    EXPECT_THROW(reader.begin_step(0), Error);
+}
+
+TEST_P(RoundTrip, AStreamThatNobodyClosedIsReadToItsEnd)
+{
+    const Model model{2};
+    write(model, 5, false);
+    ReaderOptions options;
+    Reader reader(location, options, self_communicator());
+    for (std::uint64_t step = 0; step < 5; ++step) {
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        model.check_step(reader, step);
+        reader.end_step();
+    }
+    EXPECT_EQ(reader.begin_step(0.05), StepStatus::not_ready);
+    options.mode = ReadMode::random_access;
+    Reader random(location, options, self_communicator());
+    EXPECT_EQ(random.steps(), 5u);
+    EXPECT_FALSE(random.closed());
+    model.check_step(random, 3);
+}
+
+TEST_P(RoundTrip, AStepIsThereBeforeTheNextOneBegins)
+{
+    const Model model{1};
+    Writer writer(location, options_of(GetParam()), self_communicator());
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.begin_step(0), StepStatus::not_ready);
+    for (std::uint64_t step = 0; step < 6; ++step) {
+        model.write_step(writer, 0);
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        model.check_step(reader, step);
+        reader.end_step();
+        EXPECT_EQ(reader.begin_step(0), StepStatus::not_ready);
+    }
+    writer.close();
+    EXPECT_EQ(reader.begin_step(10), StepStatus::end_of_stream);
+}
+
+TEST_P(RoundTrip, AReaderThatFollowsSeesWholeStepsInOrder)
+{
+    const Model model{3};
+    constexpr std::uint64_t steps = 40;
+    run_ranks(5, [&](std::shared_ptr<Communicator> all) {
+        // Ranks 0 to 2 write, 3 and 4 read: two groups of their own, made by threads again.
+        if (all->rank() == 0) write(model, steps);
+        if (all->rank() != 3) return;
+        run_ranks(2, [&](std::shared_ptr<Communicator> readers) {
+            ReaderOptions options;
+            options.open_timeout = 30;
+            Reader reader(location, options, readers);
+            for (std::uint64_t step = 0; step < steps; ++step) {
+                ASSERT_EQ(reader.begin_step(30), StepStatus::ok);
+                ASSERT_EQ(reader.current_step(), step);
+                model.check_step(reader, step);
+                reader.end_step();
+            }
+            EXPECT_EQ(reader.begin_step(30), StepStatus::end_of_stream);
+        });
+    });
+}
+
+TEST_P(RoundTrip, TheProfileOfAllWritersIsKept)
+{
+    const Model model{3};
+    write(model, 4);
+    Reader reader(location, {}, self_communicator());
+    const std::string profile = reader.writer_profile_json();
+    for (const char* part :
+         {"\"rank\":0", "\"rank\":2", "\"steps\":4", "\"stabilisation_seconds\"", "\"metadata_bytes\""})
+        EXPECT_NE(profile.find(part), std::string::npos) << profile;
+    EXPECT_NE(reader.describe_json().find("\"layout\":\"" + std::string(name_of(GetParam()))), std::string::npos);
+}
+
+TEST_P(RoundTrip, LargeBlocksAndColumnMajorOrder)
+{
+    constexpr std::uint64_t rows = 300, columns = 500;
+    WriterOptions options = options_of(GetParam());
+    options.order = Order::column_major;
+    options.data_chunk_size = 64 << 10;
+    std::vector<double> cells(rows * columns);
+    std::iota(cells.begin(), cells.end(), 0.0); // column-major: element (r, c) at r + c * rows
+    Writer writer(location, options, self_communicator());
+    const auto field = writer.define("field", Type::float64, ShapeKind::global_array);
+    for (int step = 0; step < 3; ++step) {
+        writer.begin_step();
+        writer.put(field, Dims{rows, columns}, Dims{0, 0}, Dims{rows, columns}, cells.data(),
+                   step == 1 ? Mode::sync : Mode::deferred);
+        const std::span<std::byte> span =
+            writer.put_span(writer.define("span", Type::uint8, ShapeKind::local_array), {}, {}, Dims{100000});
+        writer.perform_puts();
+        std::fill(span.begin(), span.end(),
+                  std::byte(step + 1)); // after perform_puts: spans are the program's until end_step
+        writer.end_step();
+    }
+    writer.close();
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.order(), Order::column_major);
+    for (int step = 0; step < 3; ++step) {
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        const auto id = *reader.find("field");
+        std::vector<double> all(cells.size()), part(20 * 7);
+        reader.get(id, Dims{0, 0}, Dims{rows, columns}, all.data());
+        reader.get(id, Dims{100, 33}, Dims{20, 7}, part.data());
+        std::vector<std::uint8_t> filled(100000);
+        reader.get_block(*reader.find("span"), 0, {}, {}, filled.data());
+        reader.perform_gets();
+        EXPECT_EQ(all, cells);
+        for (std::uint64_t c = 0; c < 7; ++c)
+            for (std::uint64_t r = 0; r < 20; ++r)
+                ASSERT_EQ(part[r + 20 * c], cells[100 + r + (33 + c) * rows]);
+        EXPECT_TRUE(std::ranges::all_of(filled, [&](std::uint8_t v) { return v == step + 1; }));
+        EXPECT_EQ(reader.blocks(*reader.find("span"))[0].minmax->max.as<std::uint8_t>(), step + 1);
+        reader.end_step();
+    }
+}
+
+TEST_P(RoundTrip, AHalfStepIsNotSeen)
+{
+    if (GetParam() == Layout::array || GetParam() == Layout::posix)
+        GTEST_SKIP() << "the ranks of a step wait for each other";
+    const Model model{3};
+    run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+        Writer writer(location, options_of(GetParam()), communicator);
+        for (int step = 0; step < 2; ++step)
+            model.write_step(writer, communicator->rank());
+        if (communicator->rank() == 1)
+            writer.begin_step(); // and never ends it
+        else
+            model.write_step(writer, communicator->rank());
+    });
+    Reader reader(location, {}, self_communicator());
+    for (std::uint64_t step = 0; step < 2; ++step) {
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        model.check_step(reader, step);
+        reader.end_step();
+    }
+    EXPECT_EQ(reader.begin_step(0.02), StepStatus::not_ready);
+}
+
+// Ranks that ended different numbers of steps: the stream ends after the steps that all have.
+TEST_P(RoundTrip, CloseCountsTheStepsThatAllRanksEnded)
+{
+    if (GetParam() == Layout::array || GetParam() == Layout::posix)
+        GTEST_SKIP() << "the ranks of a step wait for each other";
+    const Model model{3};
+    run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+        Writer writer(location, options_of(GetParam()), communicator);
+        const std::uint64_t steps = communicator->rank() == 1 ? 2 : 4;
+        for (std::uint64_t step = 0; step < steps; ++step)
+            model.write_step(writer, communicator->rank());
+        if (communicator->rank() == 1)
+            EXPECT_NO_THROW(writer.close());
+        else
+            EXPECT_THROW(writer.close(), Error);
+    });
+    read(model, 2, 1, Readers::delegate);
+}
+
+// A rank that has failed before it could store takes part in the exchange without a blob, so that nobody waits for it.
+TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
+{
+    const OpenedStream opened = create_stream(location, options_of(GetParam()), 3);
+    run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+        const Pool pool = Pool::connect(opened.location.pool);
+        const Container container = pool.open_container(opened.location.container);
+        const auto layout = make_layout_writer({pool, container, opened.record}, *communicator);
+        const auto rank = static_cast<std::uint32_t>(communicator->rank());
+        Encoder encoder(opened.record.generation, rank, true);
+        for (std::uint64_t step = 0; step < 2; ++step) {
+            encoder.begin_step(0);
+            const Bytes blob = encoder.finish(step);
+            if (step == 0) {
+                layout->store(step, blob);
+                continue;
+            }
+            const bool told = GetParam() == Layout::array || (GetParam() == Layout::posix && rank == 0);
+            if (rank == 1)
+                layout->abandon(step);
+            else if (told)
+                EXPECT_THROW(layout->store(step, blob), Error);
+            else
+                EXPECT_NO_THROW(layout->store(step, blob));
+        }
+    });
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
+    reader.end_step();
+    EXPECT_EQ(reader.begin_step(0.02), StepStatus::not_ready);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip, ::testing::ValuesIn(all_layouts), name_of_layout);
+
+} // namespace
+} // namespace stepstore::steps::testing
