@@ -41,6 +41,12 @@ Choice choose(const std::string& name, const std::string& value,
     throw Error(-DER_INVAL, "stepstore: parameter " + name + "=" + value + ": the valid values are " + valid);
 }
 
+bool on_off(const std::string& name, const std::string& value)
+{
+    return choose<bool>(name, value,
+                        {{"on", true}, {"off", false}, {"true", true}, {"false", false}, {"1", true}, {"0", false}});
+}
+
 double seconds(const std::string& name, const std::string& value)
 {
     double result = 0;
@@ -81,6 +87,12 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
     } else if (same(name, "Reading")) {
         parameters.reading = choose<Reading>(
             name, value, {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
+    } else if (same(name, "StreamReader")) { // BP5's name for it; bpls -t sets it
+        if (on_off(name, value)) parameters.reading = Reading::stream;
+    } else if (same(name, "ReaderShortCircuitReads")) {
+        parameters.short_circuit_reads = on_off(name, value);
+    } else if (same(name, "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
+        choose<bool>(name, value, {{"auto", true}, {"on", true}, {"off", false}, {"true", true}, {"false", false}});
     } else if (same(name, "ArrayOrder")) {
         order_given = !same(value, "auto");
         if (order_given)
@@ -107,8 +119,17 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
 
 std::vector<std::string> parameter_names()
 {
-    std::set<std::string> names = {"PluginName",   "PluginLibrary",    "verbose", "Location",
-                                   "Communicator", "GroupTimeoutSecs", "Reading", "ArrayOrder"};
+    std::set<std::string> names = {"PluginName",
+                                   "PluginLibrary",
+                                   "verbose",
+                                   "Location",
+                                   "Communicator",
+                                   "GroupTimeoutSecs",
+                                   "Reading",
+                                   "StreamReader",
+                                   "ReaderShortCircuitReads",
+                                   "SpeculativePreloadMode",
+                                   "ArrayOrder"};
     for (const auto& name : steps::WriterOptions::names())
         names.insert(name);
     for (const auto& name : steps::ReaderOptions::names())

@@ -74,6 +74,7 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
         for (const auto& [name, attribute] : attributes_)
             io_.RemoveAttribute(name);
         attributes_.clear();
+        attribute_changes_ = 0;
         random_.reset();
         blocks_.clear();
         access_ = Access::stream;
@@ -215,6 +216,9 @@ void ReadAdapter::show_all_at_random()
 
 void ReadAdapter::show_attributes(std::uint64_t step)
 {
+    const auto changes = reader().attribute_changes(step);
+    if (changes == attribute_changes_) return;
+    attribute_changes_ = changes;
     for (const auto& name : reader().attribute_names(step)) {
         auto attribute = reader().attribute(name, step);
         if (!attribute) continue;
@@ -329,6 +333,7 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, void* values, const a
         start = in_program_order(selection.GetStart());
         count = in_program_order(selection.GetCount());
     }
+    if (parameters_.short_circuit_reads) return steps::elements(selection.GetCount());
     if (kind == steps::ShapeKind::local_array || selection.HasBlockSelection()) {
         const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
         from.get_block(id, block, start, count, values, mode, step);

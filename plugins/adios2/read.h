@@ -76,6 +76,7 @@ private:
     std::vector<steps::VariableId> in_step_; // those of the current step, ascending
     std::unordered_map<const void*, steps::VariableId> by_identity_;
     std::map<std::string, steps::Attribute> attributes_;
+    std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown
     mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
     std::size_t last_step_ = 0;
 };

@@ -433,6 +433,11 @@ std::vector<std::string> Reader::attribute_names(std::uint64_t step) const
     return impl_->source->dictionary().attribute_names(impl_->step(step)->step);
 }
 
+std::uint64_t Reader::attribute_changes(std::uint64_t step) const
+{
+    return impl_->source->dictionary().attribute_changes(impl_->step(step)->step);
+}
+
 std::optional<Attribute> Reader::attribute(std::string_view name, std::uint64_t step) const
 {
     const Attribute* found = impl_->source->dictionary().attribute(name, impl_->step(step)->step);

@@ -45,8 +45,8 @@ public:
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
 
-    // Stream mode. timeout: seconds to wait for the step; 0: look once; negative: for ever.
-    // A damaged step is thrown as Error; calling again then goes on with the step after it.
+    // Stream mode. timeout: seconds to wait for the step; 0: look once; negative: for ever (with delegated reads rank
+    // 0's counts). A damaged step is thrown as Error; calling again then goes on with the step after it.
     StepStatus begin_step(double timeout_seconds);
     void end_step();                    // performs outstanding gets
     std::uint64_t current_step() const; // -DER_INVAL outside of a step
@@ -89,6 +89,8 @@ public:
     void perform_gets();
 
     std::vector<std::string> attribute_names(std::uint64_t step = this_step) const; // sorted
+    // How often attributes were set up to the step, as far as known: as long as it stays, so do the attributes.
+    std::uint64_t attribute_changes(std::uint64_t step = this_step) const;
     std::optional<Attribute> attribute(std::string_view name, std::uint64_t step = this_step) const;
 
     void close();

@@ -49,6 +49,7 @@ public:
     // As of a step: of the latest step not after it, of the lowest rank in that step.
     const Attribute* attribute(std::string_view name, std::uint64_t step) const;
     std::vector<std::string> attribute_names(std::uint64_t step) const;
+    std::uint64_t attribute_changes(std::uint64_t step) const; // versions up to the step
 
 private:
     struct Version {
@@ -61,6 +62,7 @@ private:
     std::unordered_map<std::string, VariableId> by_name_;
     std::map<VariableId, std::string> conflicts_;
     std::map<std::string, std::vector<Version>, std::less<>> attributes_; // versions ascending by step, then rank
+    std::vector<std::uint64_t> attribute_steps_; // of every version, ascending
 };
 
 // A writer rank's variable numbers and the reader's, both ways.

@@ -38,6 +38,13 @@ void Dictionary::add(std::uint64_t step, std::uint32_t rank, Attribute&& attribu
         at->attribute = std::move(attribute); // set twice
     else
         versions.insert(at, {step, rank, std::move(attribute)});
+    // Also for one that is set twice: its value is another.
+    attribute_steps_.insert(std::ranges::upper_bound(attribute_steps_, step), step);
+}
+
+std::uint64_t Dictionary::attribute_changes(std::uint64_t step) const
+{
+    return static_cast<std::uint64_t>(std::ranges::upper_bound(attribute_steps_, step) - attribute_steps_.begin());
 }
 
 std::uint32_t Dictionary::find(std::string_view name) const
