@@ -42,12 +42,11 @@ Placement::Placement(std::uint64_t container, const ObjectId& oid, unsigned targ
 
 ReplicaSet Placement::group(unsigned index) const
 {
-    ReplicaSet set;
-    set.count = replicas_;
-    for (unsigned replica = 0; replica < replicas_; ++replica)
-        set.targets[replica] = (base_ + index * replicas_ + replica) % targets_;
-    std::sort(set.targets.begin(), set.targets.begin() + set.count);
-    return set;
+    static_assert(max_replicas == 2);
+    const unsigned first = (base_ + index * replicas_) % targets_;
+    if (replicas_ == 1) return {1, {first}};
+    const unsigned second = (first + 1) % targets_;
+    return {2, {std::min(first, second), std::max(first, second)}};
 }
 
 unsigned Placement::group_of(Bytes dkey) const
