@@ -21,9 +21,11 @@ using steps::ReaderOptions;
 // A reader is one thread's at a time: calls of several Python threads wait for each other here.
 class StepsHandle {
 public:
-    StepsHandle(const std::string& location, bool stream, const std::map<std::string, std::string>& settings)
+    StepsHandle(const std::string& location, bool stream, std::uint64_t snapshot,
+                const std::map<std::string, std::string>& settings)
     {
         ReaderOptions options;
+        options.snapshot = snapshot;
         options.mode = stream ? steps::ReadMode::stream : steps::ReadMode::random_access;
         for (const auto& [name, value] : settings) {
             if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
@@ -206,11 +208,11 @@ void bind_walk(nb::class_<StepsHandle>& handle)
     handle
         .def(
             "__init__",
-            [](StepsHandle* self, const std::string& location, bool stream,
+            [](StepsHandle* self, const std::string& location, bool stream, std::uint64_t snapshot,
                const std::map<std::string, std::string>& settings) {
-                unlocked([&] { new (self) StepsHandle(location, stream, settings); });
+                unlocked([&] { new (self) StepsHandle(location, stream, snapshot, settings); });
             },
-            nb::arg("location"), nb::arg("stream"), nb::arg("settings"))
+            nb::arg("location"), nb::arg("stream"), nb::arg("snapshot"), nb::arg("settings"))
         .def(
             "begin_step",
             [](StepsHandle& self, double timeout) {

@@ -92,20 +92,26 @@ class Attribute:
 
 
 def open_steps(
-    location: str | os.PathLike[str], *, stream: bool = False, open_timeout: float = 0.0, **options: str
+    location: str | os.PathLike[str],
+    *,
+    stream: bool = False,
+    open_timeout: float = 0.0,
+    snapshot: int = 0,
+    **options: str,
 ) -> Steps:
     """Opens a stream of steps for reading. stream: walk through the steps as they come (begin_step, follow);
     otherwise any step at any time. open_timeout: seconds to wait for a stream that is not there yet.
+    snapshot: the epoch of a snapshot of the container: the stream as it was then.
     options: a reader's parameters by their names in docs/parameters.md, as text (ReadAhead="4M")."""
-    return Steps(os.fspath(location), stream=stream, open_timeout=open_timeout, options=options)
+    return Steps(os.fspath(location), stream=stream, open_timeout=open_timeout, snapshot=snapshot, options=options)
 
 
 class Steps:
     """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current or the last."""
 
-    def __init__(self, location: str, *, stream: bool, open_timeout: float, options: dict[str, str]):
-        self._stream = stream
-        self._handle = _open(location, stream, open_timeout, {name: str(value) for name, value in options.items()})
+    def __init__(self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]):
+        settings = {name: str(value) for name, value in options.items()}
+        self._handle = _open(location, stream, open_timeout, snapshot, settings)
         self._reversed = self._handle.column_major()
 
     # ---- walking through a stream
@@ -335,12 +341,12 @@ class Steps:
         return first, size
 
 
-def _open(location: str, stream: bool, open_timeout: float, settings: dict[str, str]) -> _core.Steps:
+def _open(location: str, stream: bool, open_timeout: float, snapshot: int, settings: dict[str, str]) -> _core.Steps:
     """Waits for the stream in small pieces, so that Ctrl-C works."""
     end = time.monotonic() + open_timeout
     while True:
         try:
-            return _core.Steps(location, stream, settings)
+            return _core.Steps(location, stream, snapshot, settings)
         except Error as error:
             if error.code != DER_NONEXIST or time.monotonic() >= end:
                 raise

@@ -1,5 +1,9 @@
 """stepstore steps, on a stream that a stock ADIOS2 program wrote."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import stepstore
@@ -100,6 +104,19 @@ def test_ls_stat_and_locations_of_a_stream(cli, stream):
     assert cli("steps", "./s/default/main", "--json").json["steps"] == STEPS
     assert cli("steps", "s", "--json").json["steps"] == STEPS
     assert cli("ls", "./s/default/main", "--json").json == [{"type": "stream", "name": "main"}]
+
+
+def test_a_stream_as_it_was_at_a_snapshot(cli, stream):
+    """The container is changed after the snapshot: another run of the program takes the stream's place."""
+    cli("snapshot", "create", "./s/default", "--name", "first")
+    program = Path(__file__).parent / "write_stream.py"
+    environment = {**cli.environment, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
+    subprocess.run([sys.executable, program, "./s", "2"], cwd=cli.directory, env=environment, check=True)
+    now = by_name(cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json").json)
+    assert [v["data"] for v in now["field"]["values"]] == [[[0.0]], [[100.0]]]
+    then = by_name(cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json", "--snapshot", "first").json)
+    assert [v["data"] for v in then["field"]["values"]] == [[[0.0]], [[100.0]], [[200.0]], [[300.0]]]
+    cli.fails("steps", stream, "--snapshot", "other", code=3, says=("other", "first"))
 
 
 def test_streams_that_are_not_there(cli, stream):

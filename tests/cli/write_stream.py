@@ -9,7 +9,7 @@ STEPS = 4
 SHAPE = (6, 8)
 
 
-def main(location: str) -> None:
+def main(location: str, steps: int = STEPS) -> None:
     io = adios2.Adios().declare_io("out")
     io.set_engine("Plugin")
     io.set_parameters({"PluginName": "Stepstore", "PluginLibrary": "stepstore_adios2", "Location": location})
@@ -20,7 +20,7 @@ def main(location: str) -> None:
     count = io.define_variable("count", np.zeros(1, dtype=np.uint64))
     label = io.define_variable("label", "text")
     engine = io.open("anything", adios2.bindings.Mode.Write)
-    for step in range(STEPS):
+    for step in range(steps):
         engine.begin_step()
         engine.put(field, np.arange(48, dtype=np.float64).reshape(SHAPE) + 100 * step, adios2.bindings.Mode.Sync)
         for part in range(2):
@@ -34,4 +34,4 @@ def main(location: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))

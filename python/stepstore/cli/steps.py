@@ -87,7 +87,7 @@ def _open(location: str, snapshot: str | None) -> Steps:
     pool, container = open_container(address)
     with pool, container:
         epoch = container.epoch_of(snapshot)
-    return open_steps(text, Snapshot=str(epoch))
+    return open_steps(text, snapshot=epoch)
 
 
 # ---- choosing
