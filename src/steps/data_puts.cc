@@ -26,11 +26,10 @@ void DataPuts::defer(const Block& block)
     waiting_.push_back({block, Source::program, 0});
 }
 
-void DataPuts::measure(const Block& block, Encoder& encoder, Profile& profile) const
+void DataPuts::measure(const Block& block, Encoder& encoder)
 {
     std::byte* slot = encoder.minmax_slot(block.entry);
     if (slot == nullptr) return;
-    const Stopwatch watch(profile.statistics);
     store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
 }
 
@@ -43,7 +42,10 @@ std::size_t DataPuts::stage(const Block& block)
 
 void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    measure(block, encoder, profile);
+    {
+        const Stopwatch watch(profile.statistics);
+        measure(block, encoder);
+    }
     if (block.bytes >= gather_below_) {
         const Waiting now{block, Source::program, 0};
         return write({&now, 1}, data, profile);
@@ -74,9 +76,13 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
         later.assign(first_span, waiting_.end());
         waiting_.erase(first_span, waiting_.end());
     }
+    {
+        const Stopwatch watch(profile.statistics);
+        for (const Waiting& one : waiting_)
+            if (one.source != Source::staged) measure(one.block, encoder); // staged: when it was put
+    }
     for (Waiting& one : waiting_) {
-        if (one.source == Source::staged) continue; // measured when it was put
-        measure(one.block, encoder, profile);
+        if (one.source == Source::staged) continue;
         if (one.block.bytes >= gather_below_) continue;
         one.staged_at = stage(one.block);
         one.source = Source::staged;

@@ -37,7 +37,7 @@ private:
         Source source;
         std::size_t staged_at; // of staged ones
     };
-    void measure(const Block& block, Encoder& encoder, Profile& profile) const;
+    static void measure(const Block& block, Encoder& encoder);
     std::size_t stage(const Block& block);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 

@@ -37,20 +37,28 @@ void scan(const T* data, std::uint64_t count, T& min, T& max)
 {
     std::uint64_t i = 0;
     if constexpr (sizeof(T) <= 8) {
-        constexpr std::size_t lanes = 64 / sizeof(T);
-        typedef T Vector __attribute__((vector_size(64)));
-        if (count >= lanes) {
-            Vector low = Vector{} + min, high = Vector{} + max;
-            for (; i + lanes <= count; i += lanes) {
-                Vector value;
-                std::memcpy(&value, data + i, sizeof value);
-                low = value < low ? value : low;
-                high = value > high ? value : high;
+        // Four vectors of the width that every machine has, independent of each other.
+        constexpr std::size_t lanes = 16 / sizeof(T), vectors = 4, stride = lanes * vectors;
+        typedef T Vector __attribute__((vector_size(16)));
+        if (count >= stride) {
+            Vector low[vectors], high[vectors];
+            for (std::size_t v = 0; v < vectors; ++v) {
+                low[v] = Vector{} + min;
+                high[v] = Vector{} + max;
             }
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-                min = low[lane] < min ? low[lane] : min;
-                max = high[lane] > max ? high[lane] : max;
+            for (; i + stride <= count; i += stride) {
+                for (std::size_t v = 0; v < vectors; ++v) {
+                    Vector value;
+                    std::memcpy(&value, data + i + v * lanes, sizeof value);
+                    low[v] = value < low[v] ? value : low[v];
+                    high[v] = value > high[v] ? value : high[v];
+                }
             }
+            for (std::size_t v = 0; v < vectors; ++v)
+                for (std::size_t lane = 0; lane < lanes; ++lane) {
+                    min = low[v][lane] < min ? low[v][lane] : min;
+                    max = high[v][lane] > max ? high[v][lane] : max;
+                }
         }
     }
     for (; i < count; ++i) {
