@@ -132,7 +132,8 @@ void require_same_mpi(const LoadedMpi& mpi)
                     "if every rank opens a location of its own, or build Stepstore with -DSTEPSTORE_MPI=ON");
     if (mpi.soname == built_with) return;
     throw Error(-DER_NOSYS,
-                "this process runs another MPI (" + (mpi.path.empty() ? "linked statically" : mpi.path) +
+                "this process runs another MPI (" +
+                    (mpi.path.empty() ? "linked statically" : mpi.soname + ", " + mpi.path) +
                     ") than Stepstore was built with (" + built_with +
                     "): build Stepstore with the program's MPI (CMake: -DMPI_CXX_COMPILER=...), or set the parameter "
                     "Communicator=self if every rank opens a location of its own");
