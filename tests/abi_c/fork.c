@@ -7,6 +7,13 @@
 
 enum { children = 4, keys = 50 };
 
+/* GCC's thread sanitizer cannot have threads in a child of a process with threads. */
+#ifdef __SANITIZE_THREAD__
+enum { threads_in_children = 0 };
+#else
+enum { threads_in_children = 1 };
+#endif
+
 static void put(daos_handle_t kv, daos_event_t* event, int process, int i)
 {
     char key[32];
@@ -25,7 +32,7 @@ static void fill(daos_handle_t kv, int process)
     daos_event_t event;
     CHECK_OK(daos_event_init(&event, DAOS_HDL_INVAL, NULL));
     for (int i = 0; i < keys; ++i)
-        put(kv, i % 2 ? &event : NULL, process, i);
+        put(kv, i % 2 && (threads_in_children || process == 0) ? &event : NULL, process, i);
     CHECK_OK(daos_event_fini(&event));
 }
 
