@@ -63,6 +63,7 @@ function(stepstore_test name)
   string(REPLACE "." "_" target test_${name})
   stepstore_program(${target} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(${target} PRIVATE -O1) # what is tested is optimised, the tests need not be: they compile twice as fast
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
