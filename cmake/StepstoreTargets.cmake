@@ -22,10 +22,9 @@ if(STEPSTORE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(stepstore_options INTERFACE)
-# Warnings are errors for us, not for those who install the Python package with a compiler that we have not tried.
 # GCC 12 sees overlaps in std::string's inlined operator+ that are not there (GCC bug 105329), from -O2 with inlining on.
 target_compile_options(stepstore_options INTERFACE
-  -Wall -Wextra $<$<NOT:$<BOOL:${SKBUILD}>>:-Werror> $<$<COMPILE_LANGUAGE:CXX>:-Wconversion> -fno-omit-frame-pointer
+  -Wall -Wextra $<$<BOOL:${STEPSTORE_WERROR}>:-Werror> $<$<COMPILE_LANGUAGE:CXX>:-Wconversion> -fno-omit-frame-pointer
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
 if(STEPSTORE_SANITIZE STREQUAL "address")
   target_compile_options(stepstore_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)

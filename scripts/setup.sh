@@ -41,15 +41,16 @@ if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then
     printf '%s' "$wanted" >"$stamp"
 fi
 
-# ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line
+# ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line. With the compilers' names and the flags of the
+# other builds, so that ccache has their objects.
 stamp=$STEPSTORE_VENV/.stepstore-sources
 sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists.txt cmake include src plugins bindings python bench \
     pyproject.toml README.md LICENSE | sort | while IFS= read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
     xargs -0 sha256sum | sha256sum)
 if [[ ! -x $STEPSTORE_VENV/bin/stepstore || ! -f $stamp || $(cat "$stamp") != "$sources" ]]; then
     quiet_step "build stepstore into $STEPSTORE_VENV" "$log/package.log" \
-        env CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check \
-        --no-build-isolation --no-deps --force-reinstall "-Cbuild-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
+        env CC=cc CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check \
+        --no-build-isolation --no-deps --force-reinstall -Ccmake.define.STEPSTORE_WERROR=ON "-Cbuild-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
     printf '%s' "$sources" >"$stamp"
 fi
 say "set-up: done ($("$STEPSTORE_VENV/bin/stepstore" version 2>/dev/null | head -n 1))"
