@@ -110,11 +110,6 @@ Location resolve_location(const std::string& text)
     if (path.find('\0') != std::string::npos) invalid(text, "holds a zero byte");
     path = without_empty_parts(path);
     Location location;
-    if (path.find('/') == std::string::npos) { // a label
-        location.pool = path;
-        location.pool_exists = is_pool(path);
-        return location;
-    }
     for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
         const std::string prefix = path.substr(0, end);
         const bool first_part = prefix.find('/') == std::string::npos;
@@ -125,7 +120,7 @@ Location resolve_location(const std::string& text)
         set_names(location, text, end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
         return location;
     }
-    location.pool = path;
+    location.pool = as_path(path);
     return location;
 }
 

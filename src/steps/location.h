@@ -4,7 +4,7 @@
 //   CONTAINER[/STREAM...].
 //                          Where no prefix is a pool, PATH itself names the pool (a writer makes it).
 //   LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the root directory
-//                          ($STEPSTORE_ROOT). A PATH without any '/' is always a label.
+//                          ($STEPSTORE_ROOT). What is neither is a directory that a writer makes, as for files.
 //   daos://POOL/CONTAINER[/STREAM]   on a real DAOS system.
 //
 // Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.
