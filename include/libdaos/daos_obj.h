@@ -98,7 +98,8 @@ static inline bool daos_is_array_type(enum daos_otype_t type)
 
 static inline bool daos_is_array(daos_obj_id_t oid)
 {
-    return daos_is_array_type(daos_obj_id2type(oid));
+    uint64_t const type = (oid.hi & OID_FMT_TYPE_MASK) >> OID_FMT_TYPE_SHIFT;
+    return type >= DAOS_OT_ARRAY && type <= DAOS_OT_ARRAY_BYTE;
 }
 
 static inline bool daos_is_kv_type(enum daos_otype_t type)
@@ -108,7 +109,8 @@ static inline bool daos_is_kv_type(enum daos_otype_t type)
 
 static inline bool daos_is_kv(daos_obj_id_t oid)
 {
-    return daos_is_kv_type(daos_obj_id2type(oid));
+    uint64_t const type = (oid.hi & OID_FMT_TYPE_MASK) >> OID_FMT_TYPE_SHIFT;
+    return type >= DAOS_OT_KV_HASHED && type <= DAOS_OT_KV_LEXICAL;
 }
 
 /* ---- hints for the choice of a class: one of the RDD (redundancy) and one of the SHD (spread) */

@@ -14,7 +14,7 @@ namespace {
 
 void require_type(daos_obj_id_t oid, bool right, const char* what)
 {
-    if (!right) invalid("an object of type " + std::to_string(daos_obj_id2type(oid)) + " is no array " + what);
+    if (!right) invalid("an object of type " + std::to_string(type_number(oid)) + " is no array " + what);
 }
 
 std::shared_ptr<ArrayResource> open_with(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
@@ -56,7 +56,7 @@ int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsi
         require(cell_size, "cell_size");
         require(chunk_size, "chunk_size");
         auto container = resource<ContainerResource>(coh);
-        require_type(oid, daos_obj_id2type(oid) == DAOS_OT_ARRAY,
+        require_type(oid, type_number(oid) == DAOS_OT_ARRAY,
                      "that keeps its attributes: open it with daos_array_open_with_attr");
         const auto object = std::make_shared<ObjectResource>(container, oid, mode);
         return [=, epoch = object->read_epoch(th)] {
@@ -79,7 +79,7 @@ int daos_array_open_with_attr(daos_handle_t coh, daos_obj_id_t oid, daos_handle_
     return call("daos_array_open_with_attr", ev, [=] {
         require(oh, "oh");
         auto container = resource<ContainerResource>(coh);
-        require_type(oid, daos_is_array(oid) && daos_obj_id2type(oid) != DAOS_OT_ARRAY,
+        require_type(oid, daos_is_array(oid) && type_number(oid) != DAOS_OT_ARRAY,
                      "that is opened with attributes: type DAOS_OT_ARRAY is opened with daos_array_open");
         *oh = insert_handle(open_with(std::move(container), oid, mode, cell_size, chunk_size));
     });

@@ -199,7 +199,7 @@ int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, da
 int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name, enum daos_snapshot_opts opts,
                               daos_event_t* ev)
 {
-    return call("daos_cont_create_snap", ev, [=] {
+    return call("daos_cont_create_snap", ev, [=, opts = number_of(opts)] {
         require(epoch, "epoch");
         if ((opts & DAOS_SNAP_OPT_OIT) != 0)
             throw Error(-DER_NOTSUPPORTED,

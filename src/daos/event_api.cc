@@ -34,8 +34,7 @@ int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned 
 
 int daos_eq_query(daos_handle_t eqh, daos_eq_query_t query, unsigned int nevents, daos_event_t** events)
 {
-    return call("daos_eq_query",
-                [&] { return event_queue(eqh)->query(static_cast<unsigned>(query), nevents, events); });
+    return call("daos_eq_query", [&] { return event_queue(eqh)->query(number_of(query), nevents, events); });
 }
 
 int daos_event_init(daos_event_t* ev, daos_handle_t eqh, daos_event_t* parent)

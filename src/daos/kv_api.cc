@@ -20,7 +20,7 @@ std::shared_ptr<KeyValueResource> open_key_value(daos_handle_t coh, daos_obj_id_
 {
     auto container = resource<ContainerResource>(coh);
     if (!daos_is_kv(oid))
-        invalid("an object of type " + std::to_string(daos_obj_id2type(oid)) +
+        invalid("an object of type " + std::to_string(type_number(oid)) +
                 " is no key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, ...)");
     return std::make_shared<KeyValueResource>(std::move(container), oid, mode);
 }

@@ -13,13 +13,14 @@ extern "C" {
 int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
                           daos_oclass_hints_t hints, uint32_t)
 {
+    const unsigned number = number_of(type);
     return call("daos_obj_generate_oid", [&] {
         require(oid, "oid");
         const auto container = resource<ContainerResource>(coh);
         const auto factor = container->redundancy_factor();
         const unsigned targets = container->pool().targets();
-        const auto oclass = cid == OC_UNKNOWN ? default_class(type, hints, factor, targets) : cid;
-        *oid = complete_oid(*oid, type, oclass, factor, targets);
+        const auto oclass = cid == OC_UNKNOWN ? default_class(number, hints, factor, targets) : cid;
+        *oid = complete_oid(*oid, number, oclass, factor, targets);
     });
 }
 

@@ -51,6 +51,12 @@ unsigned copies(daos_obj_redun redundancy)
     return redundancy == OR_RP_1 ? 1 : redundancy == OR_RP_2 ? 2 : 0; // 0: not stored here
 }
 
+// Key-value and array objects: spread over all targets unless told otherwise.
+bool is_spread_type(unsigned type)
+{
+    return type >= DAOS_OT_KV_HASHED && type <= DAOS_OT_ARRAY_BYTE;
+}
+
 std::string groups_text(std::uint32_t groups)
 {
     return groups == MAX_NUM_GROUPS ? "X" : std::to_string(groups);
@@ -93,7 +99,7 @@ std::string class_name(daos_oclass_id_t oclass)
     return {};
 }
 
-daos_oclass_id_t default_class(daos_otype_t type, daos_oclass_hints_t hints, std::uint32_t redundancy_factor,
+daos_oclass_id_t default_class(unsigned type, daos_oclass_hints_t hints, std::uint32_t redundancy_factor,
                                unsigned targets)
 {
     const unsigned redundancy = hints & DAOS_OCH_RDD_MASK;
@@ -102,7 +108,7 @@ daos_oclass_id_t default_class(daos_otype_t type, daos_oclass_hints_t hints, std
     std::uint32_t groups = 0;
     switch (spread) {
     case 0:
-    case DAOS_OCH_SHD_DEF: groups = daos_is_array_type(type) || daos_is_kv_type(type) ? MAX_NUM_GROUPS : 1; break;
+    case DAOS_OCH_SHD_DEF: groups = is_spread_type(type) ? MAX_NUM_GROUPS : 1; break;
     case DAOS_OCH_SHD_TINY: groups = 1; break;
     case DAOS_OCH_SHD_REG: groups = std::max(128U, targets * 25 / 100); break;
     case DAOS_OCH_SHD_HI: groups = std::max(256U, targets * 50 / 100); break;
@@ -113,10 +119,10 @@ daos_oclass_id_t default_class(daos_otype_t type, daos_oclass_hints_t hints, std
     return make_class(two ? OR_RP_2 : OR_RP_1, groups);
 }
 
-daos_obj_id_t complete_oid(daos_obj_id_t oid, daos_otype_t type, daos_oclass_id_t oclass,
-                           std::uint32_t redundancy_factor, unsigned targets)
+daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oclass, std::uint32_t redundancy_factor,
+                           unsigned targets)
 {
-    if (static_cast<unsigned>(type) > DAOS_OT_MAX) invalid("object type " + std::to_string(type) + " is not known");
+    if (type > DAOS_OT_MAX) invalid("object type " + std::to_string(type) + " is not known");
     require_copies(oclass, targets);
     const unsigned per_group = copies(redundancy_of(oclass));
     if (redundancy_factor > 0 && per_group < 2)

@@ -30,7 +30,7 @@ static void several_in_flight(daos_handle_t eq)
     bool seen[many] = {false};
     for (int i = 0; i < many; ++i) {
         CHECK_OK(daos_event_init(&events[i], eq, NULL));
-        launch_put(&events[i], i);
+        launch_put(&events[i], (unsigned char)i);
     }
     CHECK_EQUAL(daos_eq_query(eq, DAOS_EQR_ALL, 0, NULL), many);
     for (int total = 0; total < many;) {

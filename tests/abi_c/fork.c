@@ -16,7 +16,7 @@ enum { threads_in_children = 1 };
 
 static void put(daos_handle_t kv, daos_event_t* event, int process, int i)
 {
-    char key[32];
+    char key[48];
     bool done = false;
     snprintf(key, sizeof key, "process %d key %d", process, i);
     CHECK_OK(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_KEY_INSERT, key, sizeof i, &i, event));
@@ -73,7 +73,7 @@ int main(void)
     }
     for (int process = 0; process <= children + 1; ++process) {
         for (int i = 0; i < keys; ++i) {
-            char key[32];
+            char key[48];
             int value = -1;
             daos_size_t size = sizeof value;
             snprintf(key, sizeof key, "process %d key %d", process, i);
