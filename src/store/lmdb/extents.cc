@@ -113,7 +113,9 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
         spares_.erase(spare);
         return file;
     }
-    if (appended_ && appended_->end >= rotate_at) appended_.reset();
+    // The full file stays ours until the next one is full too: extents at its end may not be in the index yet, and a
+    // repair of another process takes what nothing refers to from files that nobody holds.
+    if (appended_ && appended_->end >= rotate_at) full_ = std::move(appended_);
     if (!appended_) appended_ = take_over();
     if (!appended_) appended_ = make_file();
     offset = appended_->end;
@@ -251,7 +253,14 @@ bool ExtentStore::keep(const ExtentRef& extent)
         if (spare.file->number == extent.file && spare.offset == extent.offset) return true;
     }
     if (!appended_ || appended_->number != extent.file || extent.offset + length > appended_->end) return false;
-    if (spare_bytes_ + length > max_spare) return false;
+    if (length > max_spare) return false;
+    // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no more.
+    while (spare_bytes_ + length > max_spare) {
+        const Spare oldest = spares_.front();
+        spares_.erase(spares_.begin());
+        spare_bytes_ -= oldest.length;
+        punch(oldest.file->fd.get(), oldest.offset, oldest.length, path_of(oldest.file->number));
+    }
     spares_.push_back({appended_, extent.offset, length});
     spare_bytes_ += length;
     return true;

@@ -92,8 +92,9 @@ private:
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
 
-    std::mutex append_guard_; // guards appended_ and its end, spares_, spare_bytes_
+    std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_
     std::shared_ptr<Appended> appended_;
+    std::shared_ptr<Appended> full_; // the one before it
     std::vector<Spare> spares_;
     std::uint64_t spare_bytes_ = 0;
 
