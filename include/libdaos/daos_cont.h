@@ -43,7 +43,7 @@ int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_
  * read-only. */
 int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh, daos_cont_info_t* info,
                    daos_event_t* ev);
-/* -DER_BUSY: it has open objects. */
+/* Objects opened from it are closed with it: their handles give -DER_NO_HDL afterwards. */
 int daos_cont_close(daos_handle_t coh, daos_event_t* ev);
 /* -DER_BUSY: it is open, and not force. -DER_NONEXIST. */
 int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event_t* ev);

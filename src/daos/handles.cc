@@ -83,12 +83,19 @@ ResourcePtr find_handle(daos_handle_t handle) noexcept
 
 ResourcePtr close_handle(daos_handle_t handle, Kind kind)
 {
+    std::vector<ResourcePtr> closed; // destroyed after the lock is released
     const std::lock_guard lock(table_mutex());
     auto* slot = table().live(handle);
     if (!slot || slot->resource->kind() != kind) throw_no_handle(handle, kind);
-    if (const auto children = HandleTable::children(*slot->resource); children > 0)
-        throw Error(-DER_BUSY, slot->resource->name() + " is in use: close what was opened from this handle first (" +
-                                   std::to_string(children) + " still open)");
+    if (const auto children = HandleTable::children(*slot->resource); children > 0) {
+        if (kind != Kind::container)
+            throw Error(-DER_BUSY, slot->resource->name() + " is in use: close what was opened from this handle first (" +
+                                       std::to_string(children) + " still open)");
+        closed.reserve(children);
+        const Resource* parent = slot->resource.get();
+        for (auto& other : table().slots)
+            if (other.resource && other.resource->opened_from() == parent) closed.push_back(table().release(other));
+    }
     return table().release(*slot);
 }
 

@@ -28,7 +28,7 @@ public:
 
     Kind kind() const noexcept { return kind_; }
     virtual std::string name() const = 0; // for messages
-    // What this was opened from, which cannot be closed while this is open; or null.
+    // What this was opened from, or null.
     virtual Resource* opened_from() const noexcept { return nullptr; }
 
 private:
@@ -42,8 +42,8 @@ using ResourcePtr = std::shared_ptr<Resource>;
 daos_handle_t insert_handle(ResourcePtr resource);
 // Null: no such handle.
 ResourcePtr find_handle(daos_handle_t handle) noexcept;
-// Takes the handle out of the table. -DER_NO_HDL unless it is of this kind; -DER_BUSY while something opened from it is
-// open.
+// Takes the handle out of the table. -DER_NO_HDL unless it is of this kind. As in libdaos, closing a container closes
+// the objects opened from it, and a pool with open containers gives -DER_BUSY.
 ResourcePtr close_handle(daos_handle_t handle, Kind kind);
 void erase_all_handles();
 void for_each_handle(const std::function<void(const Resource&)>& each);

@@ -10,3 +10,11 @@ nm -D --defined-only "$library" | awk '$3 ~ /^(d|daos)_/ { print "void " $3 "(vo
 mv -f "$directory/libdaos.so.new" "$directory/libdaos.so"
 rm -f "$directory/stub.c"
 ln -sfn "../$(basename "$library")" "$directory/libdaos.so.2"
+
+# Programs for DAOS are also linked with -ldaos_common and -lgurt. All names they take from there are in libdaos.so.2 here, so
+# these two are empty: they only have to be found.
+for name in libdaos_common.so libgurt.so.4; do
+    "$cc" -shared -fPIC -nostdlib -Wl,-soname,"$name" -x c /dev/null -o "$directory/$name.new"
+    mv -f "$directory/$name.new" "$directory/$name"
+done
+ln -sfn libgurt.so.4 "$directory/libgurt.so"

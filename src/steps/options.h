@@ -70,7 +70,7 @@ struct ReaderOptions {
     std::uint64_t read_ahead = 1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
     double open_timeout = 0.0;          // seconds to wait for a stream that is not there yet; negative: for ever
     double poll_interval =
-        0.001; // seconds between two looks for the next step; grows to 20 times that while nothing comes
+        0.001; // seconds between two looks for the next step; grows to 4 times that while nothing comes
     bool profile = true;
 
     // As WriterOptions::set: Readers, Gets, ReadAhead, OpenTimeoutSecs, BeginStepPollingFrequencySecs, Profile.

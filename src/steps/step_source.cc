@@ -178,7 +178,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         if (left <= 0) return StepStatus::not_ready;
         const Stopwatch watch(profile_.wait);
         std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, left)));
-        pause = std::min(pause * 1.5, options_.poll_interval * 20);
+        pause = std::min(pause * 1.5, options_.poll_interval * 4);
     }
 }
 
