@@ -20,43 +20,48 @@
 extern "C" {
 #endif
 
-/* The text of the last error of this thread, for any daos_ or stepstore_ call of this library; never NULL. Valid until the thread's next call. */
-STEPSTORE_API const char *stepstore_last_message(void);
+/* The text of the last error of this thread, for any daos_ or stepstore_ call of this library; never NULL. Valid until
+ * the thread's next call. */
+STEPSTORE_API const char* stepstore_last_message(void);
 
 struct stepstore_pool_options {
-    const char *label;   /* NULL: the last part of the path */
-    const char *backend; /* NULL: "lmdb" */
+    const char* label;   /* NULL: the last part of the path */
+    const char* backend; /* NULL: "lmdb" */
     uint32_t targets;    /* 0: 8; at most 256 */
     uint32_t power;      /* 0: durability=process; 1: durability=power */
 };
 
-/* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore), or "local:" and either. */
-STEPSTORE_API int stepstore_pool_create(const char *pool, const struct stepstore_pool_options *options);
-STEPSTORE_API int stepstore_pool_destroy(const char *pool, int force);
+/* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or
+ * ~/.local/share/stepstore), or "local:" and either. */
+STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
+STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 /* The directory that `pool` names. *size: of path, in; needed, out. -DER_TRUNC when it does not fit. */
-STEPSTORE_API int stepstore_pool_path(const char *pool, char *path, size_t *size);
+STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);
 
 /* Calls `each` once per item with a JSON object as text; a non-zero return ends the walk and is returned. */
-typedef int (*stepstore_json_cb)(const char *json, void *arg);
+typedef int (*stepstore_json_cb)(const char* json, void* arg);
 /* Pools under a directory (NULL: the root directory): {"path","label","uuid","durability","containers"} */
-STEPSTORE_API int stepstore_pool_list(const char *root, stepstore_json_cb each, void *arg);
-/* One object: the pool's query with its targets: {"path","label","uuid","backend","format","durability","space_total","space_free","targets":[{...}]} */
-STEPSTORE_API int stepstore_pool_describe(const char *pool, stepstore_json_cb each, void *arg);
-/* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0 also when damage was found: see "damaged" in the summary. */
-STEPSTORE_API int stepstore_pool_check(const char *pool, bool data, bool repair, stepstore_json_cb each, void *arg);
-/* One object per object in the container at epoch (DAOS_TX_NONE: now): {"hi","lo","type","class","keys"|"size","cell_size","chunk_size"} */
-STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void *arg);
+STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_json_cb each, void* arg);
+/* One object: the pool's query with its targets:
+ * {"path","label","uuid","backend","format","durability","space_total","space_free","targets":[{...}]} */
+STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_json_cb each, void* arg);
+/* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0 also when
+ * damage was found: see "damaged" in the summary. */
+STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_json_cb each, void* arg);
+/* One object per object in the container at epoch (DAOS_TX_NONE: now):
+ * {"hi","lo","type","class","keys"|"size","cell_size","chunk_size"} */
+STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void* arg);
 /* Name a snapshot; NULL: none. Snapshots: {"epoch","name"} */
-STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void *arg);
+STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* arg);
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 
 /*
- * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS. mode 0: as the
- * handle was opened. -DER_TRUNC, -DER_INVAL, as there.
+ * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS.
+ * mode 0: as the handle was opened. -DER_TRUNC, -DER_INVAL, as there.
  */
-STEPSTORE_API int stepstore_kv_local2global(daos_handle_t oh, d_iov_t *glob);
-STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t *oh);
+STEPSTORE_API int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob);
+STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,12 @@
 // Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions filled from our own
 // library or from a real libdaos.so found at run time, so the same program runs on a laptop and on a DAOS system.
 //
-// Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what. Handles are move-only and
-// close themselves; a moved-from one may only be destroyed or assigned to. A handle may be used by several threads at once.
+// Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what. Handles are
+// move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle may be used by
+// several threads at once.
 //
-// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool of a real DAOS system.
+// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool of a real
+// DAOS system.
 #pragma once
 
 #include "stepstore/error.h"
@@ -36,11 +38,15 @@ struct ObjectId {
     friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
 };
 
-enum class ObjectType : std::uint8_t { key_value, array, array_bytes }; // array: keeps its attributes itself; array_bytes: opened with attributes
+enum class ObjectType : std::uint8_t {
+    key_value,
+    array,
+    array_bytes
+}; // array: keeps its attributes itself; array_bytes: opened with attributes
 
 struct PoolOptions {
-    std::string label;               // default: the last part of the path
-    unsigned targets = 8;            // storage targets, 1 to 256
+    std::string label;    // default: the last part of the path
+    unsigned targets = 8; // storage targets, 1 to 256
     Durability durability = Durability::process;
 };
 
@@ -65,11 +71,12 @@ struct SnapshotEntry {
 };
 
 struct ReadResult {
-    std::uint64_t cells_short = 0; // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
-    std::uint64_t bytes = 0;       // bytes transferred
+    std::uint64_t cells_short =
+        0; // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
+    std::uint64_t bytes = 0; // bytes transferred
 };
 
-class Library;      // the function table (include/stepstore/libdaos.h)
+class Library; // the function table (include/stepstore/libdaos.h)
 class EventQueue;
 
 // The completion of one asynchronous call. Memory that the call uses must stay until wait() returned.
@@ -112,14 +119,15 @@ public:
     KeyValue& operator=(KeyValue&&) noexcept;
     const ObjectId& id() const;
 
-    void put(std::string_view key, Bytes value, Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by the condition
-    std::optional<std::vector<std::byte>> get(std::string_view key) const;              // nullopt: no such key
+    void put(std::string_view key, Bytes value,
+             Condition condition = Condition::none);                       // DER_EXIST / DER_NONEXIST by the condition
+    std::optional<std::vector<std::byte>> get(std::string_view key) const; // nullopt: no such key
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
     bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true
     std::vector<std::string> list() const;                                    // all keys, in no promised order
     void list(const std::function<bool(std::string_view)>& each) const;       // until it returns false
-    void destroy(); // punches the whole object
+    void destroy();                                                           // punches the whole object
 
     // Asynchronous; key and value memory must live until the wait.
     Pending put(EventQueue& queue, std::string_view key, Bytes value, Condition condition = Condition::none);
@@ -177,7 +185,8 @@ public:
     KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
     Array create_array(const ObjectId& id, const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
     std::optional<Array> open_array(const ObjectId& id, Access access = Access::read_write) const; // nullopt: not there
-    Array open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access = Access::read_write) const; // no request to the store
+    Array open_array(const ObjectId& id, const ArrayAttributes& attributes,
+                     Access access = Access::read_write) const; // no request to the store
 
     std::uint64_t create_snapshot(const std::string& name = {});
     std::vector<SnapshotEntry> snapshots() const;
@@ -206,13 +215,14 @@ public:
     Pool& operator=(Pool&&) noexcept;
     const std::string& location() const;
 
-    Container create_container(const std::string& label) const; // DER_EXIST
+    Container create_container(const std::string& label) const;                                   // DER_EXIST
     Container open_container(const std::string& label, Access access = Access::read_write) const; // DER_NONEXIST
     Container open_or_create_container(const std::string& label) const; // whoever comes first makes it
     void destroy_container(const std::string& label, bool force = false) const;
     std::vector<ContainerEntry> containers() const;
     EventQueue event_queue() const;
-    void sync() const; // all acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway)
+    void sync()
+        const; // all acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway)
     const Library& library() const; // the table it calls through
 
     struct State;

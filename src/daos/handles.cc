@@ -89,7 +89,8 @@ ResourcePtr close_handle(daos_handle_t handle, Kind kind)
     if (!slot || slot->resource->kind() != kind) throw_no_handle(handle, kind);
     if (const auto children = HandleTable::children(*slot->resource); children > 0) {
         if (kind != Kind::container)
-            throw Error(-DER_BUSY, slot->resource->name() + " is in use: close what was opened from this handle first (" +
+            throw Error(-DER_BUSY, slot->resource->name() +
+                                       " is in use: close what was opened from this handle first (" +
                                        std::to_string(children) + " still open)");
         closed.reserve(children);
         const Resource* parent = slot->resource.get();

@@ -63,7 +63,8 @@ struct WriterOptions {
 
 struct ReaderOptions {
     ReadMode mode = ReadMode::stream;
-    // The stream as it was at this snapshot of its container (an epoch); 0: as it is. Not for the layout posix (-DER_NOSYS).
+    // The stream as it was at this snapshot of its container (an epoch); 0: as it is. Not for the layout posix
+    // (-DER_NOSYS).
     std::uint64_t snapshot = 0;
     Readers readers = Readers::delegate;
     Gets gets = Gets::async;

@@ -164,8 +164,9 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     }
     opened.record = std::move(*record);
     if (snapshot != 0 && opened.record.layout == Layout::posix)
-        throw Error(-DER_NOSYS, "the stream " + location.text() +
-                                    " has the layout posix, whose files a snapshot does not keep: read it as it is now");
+        throw Error(-DER_NOSYS,
+                    "the stream " + location.text() +
+                        " has the layout posix, whose files a snapshot does not keep: read it as it is now");
     return opened;
 }
 

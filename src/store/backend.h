@@ -83,16 +83,16 @@ public:
     // (the inner commits first).
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
-    // Appends the pieces, one after the other, as one bulk extent, in one write from the caller's memory. Not referenced
-    // by anything until a write() puts the reference into the index; a process that dies in between leaves
-    // bytes that nothing refers to, and unreferenced() finds them. On return they are as durable as the pool's level.
+    // Appends the pieces, one after the other, as one bulk extent, in one write from the caller's memory. Not
+    // referenced by anything until a write() puts the reference into the index; a process that dies in between leaves
+    // bytes that nothing refers to, and the check finds them. On return they are as durable as the pool's level.
     virtual ExtentRef append(const std::vector<Bytes>& pieces) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives space back: an extent's, or that of a part of one, which begins at a multiple of extent_alignment in the extent
-    // and ends at one or at its end. Only after the transaction that dropped the last reference to it has committed, and
-    // once: the room may hold another extent by then. A reader that still has the reference may read zeros or that
-    // other extent, so it verifies what it reads and looks the reference up again.
+    // Gives space back: an extent's, or that of a part of one, which begins at a multiple of extent_alignment in the
+    // extent and ends at one or at its end. Only after the transaction that dropped the last reference to it has
+    // committed, and once: the room may hold another extent by then. A reader that still has the reference may read
+    // zeros or that other extent, so it verifies what it reads and looks the reference up again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {
@@ -130,8 +130,8 @@ public:
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
-    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time clock
-    // where that is greater than the last one given.
+    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time
+    // clock where that is greater than the last one given.
     virtual Epoch next_epoch() = 0;
 
     struct Space {
@@ -166,5 +166,5 @@ bool register_backend(const BackendFactory& factory);
 
 } // namespace stepstore::store
 
-#define STEPSTORE_REGISTER_BACKEND(factory) \
+#define STEPSTORE_REGISTER_BACKEND(factory)                                                                            \
     [[maybe_unused]] static const bool stepstore_backend_registered = ::stepstore::store::register_backend(factory)

@@ -65,9 +65,9 @@ struct SnapshotInfo {
 struct CheckFinding {
     enum class Severity : std::uint8_t { info, reclaimable, damage };
     Severity severity = Severity::damage;
-    std::string where;   // pool path, target, container, object, key or range: whatever is known
-    std::string what;    // what is wrong
-    std::string advice;  // what can be saved, and how
+    std::string where;  // pool path, target, container, object, key or range: whatever is known
+    std::string what;   // what is wrong
+    std::string advice; // what can be saved, and how
 };
 
 struct CheckReport {
@@ -103,7 +103,8 @@ public:
     ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties);
     // By label, or by uuid in its text form. DER_NONEXIST.
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
-    void destroy_container(std::string_view label_or_uuid, bool force); // DER_BUSY when open in this process and not force
+    void destroy_container(std::string_view label_or_uuid,
+                           bool force); // DER_BUSY when open in this process and not force
     void sync();
     Access access() const;
     const std::string& path() const;
@@ -157,21 +158,27 @@ public:
     std::uint64_t allocate_oids(std::uint64_t count);
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 to 64 KiB bytes, values: 0 to 1 TiB.
-    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
-    // The size of the value, copied into `into` when it fits there; nothing is copied when it does not. nullopt: no such key.
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value,
+                Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
+    // The size of the value, copied into `into` when it fits there; nothing is copied when it does not. nullopt: no
+    // such key.
     std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch = latest);
     std::optional<std::vector<std::byte>> kv_read(const ObjectId& oid, Bytes key, Epoch epoch = latest);
     bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
     // Calls `each` with the key and the size of its value, resuming at `position`, until it returns false (the entry it
-    // refused is given again next time) or all were given (position.done). A key that exists during the whole listing is given exactly once.
-    void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest);
+    // refused is given again next time) or all were given (position.done). A key that exists during the whole listing
+    // is given exactly once.
+    void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key, std::uint64_t size)> each,
+                 Epoch epoch = latest);
 
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
     // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size.
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
-    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch = latest); // nullopt: no array there
+    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
+                                                    Epoch epoch = latest); // nullopt: no array there
     // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces.
-    void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges, std::span<const Bytes> memory);
+    void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
+                     std::span<const Bytes> memory);
     ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                           std::span<const MutableBytes> memory, Epoch epoch = latest); // holes are zero-filled
     std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest); // cells

@@ -119,8 +119,9 @@ void check(adios2::IO& io, adios2::Engine& engine, const std::string& type, std:
     X(char)                                                                                                            \
     X(std::int8_t)                                                                                                     \
     X(std::int16_t)                                                                                                    \
-    X(std::int32_t) X(std::int64_t) X(std::uint8_t) X(std::uint16_t) X(std::uint32_t) X(std::uint64_t) X(float)        \
-        X(double) X(long double) X(std::complex<float>) X(std::complex<double>)
+    X(std::int32_t)                                                                                                    \
+    X(std::int64_t) X(std::uint8_t) X(std::uint16_t) X(std::uint32_t) X(std::uint64_t) X(float) X(double)              \
+        X(long double) X(std::complex<float>) X(std::complex<double>)
 
 void write_types(adios2::Mode mode)
 {

@@ -62,7 +62,7 @@ private:
     std::unordered_map<std::string, VariableId> by_name_;
     std::map<VariableId, std::string> conflicts_;
     std::map<std::string, std::vector<Version>, std::less<>> attributes_; // versions ascending by step, then rank
-    std::vector<std::uint64_t> attribute_steps_; // of every version, ascending
+    std::vector<std::uint64_t> attribute_steps_;                          // of every version, ascending
 };
 
 // A writer rank's variable numbers and the reader's, both ways.

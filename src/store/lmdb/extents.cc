@@ -254,7 +254,8 @@ bool ExtentStore::keep(const ExtentRef& extent)
     }
     if (!appended_ || appended_->number != extent.file || extent.offset + length > appended_->end) return false;
     if (length > max_spare) return false;
-    // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no more.
+    // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no
+    // more.
     while (spare_bytes_ + length > max_spare) {
         const Spare oldest = spares_.front();
         spares_.erase(spares_.begin());

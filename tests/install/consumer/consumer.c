@@ -1,7 +1,7 @@
 #include <daos.h>
 #include <stdio.h>
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     daos_handle_t pool, container, values;
     daos_obj_id_t oid = {.lo = 1, .hi = 0};
