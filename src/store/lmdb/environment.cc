@@ -144,7 +144,9 @@ void Environment::open(unsigned flags)
     mdb_env_info(env_, &info);
     map_size_ = info.me_mapsize;
 
-    Reader* first = new_reader();
+    Reader* first = nullptr;
+    while ((first = new_reader()) == nullptr)
+        adopt_map(); // another process made the map larger since mdb_env_open looked at its size
     struct Ending {
         Environment& env;
         Reader* reader;
