@@ -324,7 +324,7 @@ StreamReport check_streams(const std::string& text, bool data)
 {
     const Location location = resolve_location(text);
     if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
-    const Pool pool = Pool::connect(location.pool, Access::read_only);
+    const Pool pool = Pool::connect(location.pool, Access::read_only); // cheap: resolving has opened it
     StreamReport report;
     if (location.container_given) {
         check_container(pool, location.container, location, data, report);

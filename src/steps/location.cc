@@ -1,7 +1,5 @@
 #include "steps/location.h"
 
-#include "stepstore/client.h"
-
 #include <daos_errno.h>
 
 #include <algorithm>
@@ -25,13 +23,13 @@ constexpr std::size_t longest_stream = 1024;
                     "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or daos://POOL/CONTAINER[/STREAM]");
 }
 
-bool is_pool(const std::string& candidate)
+// nullptr: there is none.
+std::shared_ptr<const Pool> open_pool(const std::string& candidate)
 {
     try {
-        Pool::connect(candidate, Access::read_only);
-        return true;
+        return std::make_shared<const Pool>(Pool::connect(candidate, Access::read_only));
     } catch (const Error& error) {
-        if (error.code() == -DER_NONEXIST) return false;
+        if (error.code() == -DER_NONEXIST) return nullptr;
         throw; // a pool, but one that cannot be opened: the error says why
     }
 }
@@ -42,10 +40,10 @@ std::string as_path(const std::string& path)
     return path.find('/') == std::string::npos ? "./" + path : path;
 }
 
-bool is_pool_directory(const std::string& path)
+std::shared_ptr<const Pool> open_pool_directory(const std::string& path)
 {
     std::error_code ignored;
-    return std::filesystem::is_directory(path, ignored) && is_pool(as_path(path));
+    return std::filesystem::is_directory(path, ignored) ? open_pool(as_path(path)) : nullptr;
 }
 
 void set_names(Location& location, const std::string& text, std::string_view rest)
@@ -105,7 +103,8 @@ std::string Location::text() const
 Location resolve_location(const std::string& text)
 {
     if (text.starts_with(daos_scheme)) return resolve_daos(text);
-    std::string path = text.starts_with(local_scheme) ? text.substr(local_scheme.size()) : text;
+    const bool may_be_label = text.starts_with(local_scheme);
+    std::string path = may_be_label ? text.substr(local_scheme.size()) : text;
     if (path.empty()) invalid(text, "is empty");
     if (path.find('\0') != std::string::npos) invalid(text, "holds a zero byte");
     path = without_empty_parts(path);
@@ -113,8 +112,11 @@ Location resolve_location(const std::string& text)
     for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
         const std::string prefix = path.substr(0, end);
         const bool first_part = prefix.find('/') == std::string::npos;
-        const bool by_path = is_pool_directory(prefix);
-        if (!by_path && !(first_part && prefix != "." && prefix != ".." && is_pool(prefix))) continue;
+        location.opened = open_pool_directory(prefix);
+        const bool by_path = location.opened != nullptr;
+        if (!by_path && may_be_label && first_part && prefix != "." && prefix != "..")
+            location.opened = open_pool(prefix);
+        if (!location.opened) continue;
         location.pool = by_path ? as_path(prefix) : prefix;
         location.pool_exists = true;
         set_names(location, text, end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));

@@ -3,13 +3,17 @@
 //   PATH, local:PATH       The longest prefix of PATH that is an existing pool is the pool; what follows is
 //   CONTAINER[/STREAM...].
 //                          Where no prefix is a pool, PATH itself names the pool (a writer makes it).
-//   LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the root directory
-//                          ($STEPSTORE_ROOT). What is neither is a directory that a writer makes, as for files.
+//   local:LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the root
+//                          directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a directory that a writer
+//                          makes, as for files, whatever labels there are.
 //   daos://POOL/CONTAINER[/STREAM]   on a real DAOS system.
 //
 // Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.
 #pragma once
 
+#include "stepstore/client.h"
+
+#include <memory>
 #include <string>
 
 namespace stepstore::steps {
@@ -21,6 +25,8 @@ struct Location {
     bool pool_exists = false;     // found while resolving
     bool container_given = false; // not the default
     bool stream_given = false;
+    // The pool as it was found or made, kept open: to open it takes milliseconds, to connect to it again does not.
+    std::shared_ptr<const Pool> opened;
 
     std::string text() const; // "POOL/CONTAINER/STREAM": for messages
 };

@@ -54,8 +54,12 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std
     : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] { check_options(options); });
-    const std::vector<std::byte> opened =
-        on_root(*communicator, [&] { return encode_opened(wait_for_stream(location)); });
+    std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
+    const std::vector<std::byte> opened = on_root(*communicator, [&] {
+        const OpenedStream found = wait_for_stream(location);
+        held = found.location.opened;
+        return encode_opened(found);
+    });
     all_together(*communicator, [&] {
         stream = std::make_unique<OpenStream>(decode_opened(opened), options.gets);
         source = std::make_unique<StepSource>(*stream, options, *communicator, profile);

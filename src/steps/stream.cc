@@ -52,7 +52,7 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
 }
 
 // The pool, made if it is not there; another process may make it at the same time.
-Pool open_or_create_pool(const Location& location, const WriterOptions& options)
+std::shared_ptr<const Pool> open_or_create_pool(const Location& location, const WriterOptions& options)
 {
     if (!location.pool_exists) {
         const std::size_t slash = location.pool.rfind('/');
@@ -69,7 +69,15 @@ Pool open_or_create_pool(const Location& location, const WriterOptions& options)
             if (error.code() != -DER_EXIST) throw;
         }
     }
-    return Pool::connect(location.pool, Access::read_write);
+    return std::make_shared<const Pool>(Pool::connect(location.pool, Access::read_write));
+}
+
+// A pool that is open already, for readers.
+const Pool& pool_of(Location& location)
+{
+    if (!location.opened)
+        location.opened = std::make_shared<const Pool>(Pool::connect(location.pool, Access::read_only));
+    return *location.opened;
 }
 
 // The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not ours to
@@ -115,7 +123,8 @@ OpenedStream create_stream(const std::string& text, const WriterOptions& options
 {
     OpenedStream opened;
     opened.location = resolve_location(text);
-    const Pool pool = open_or_create_pool(opened.location, options);
+    opened.location.opened = open_or_create_pool(opened.location, options);
+    const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
     const auto old = replaced_record(catalogue, opened.location.stream);
@@ -141,7 +150,7 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     if (!location.pool_exists)
         throw Error(-DER_NONEXIST, "there is no pool at '" + text +
                                        "', nor at any directory above it: check the location, or run the writer first");
-    const Pool pool = Pool::connect(location.pool, Access::read_only);
+    const Pool& pool = pool_of(location);
     std::optional<Container> container;
     try {
         container = pool.open_container(location.container, Access::read_only);
@@ -172,10 +181,9 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
 
 std::vector<std::string> list_streams(const std::string& text)
 {
-    const Location location = resolve_location(text);
+    Location location = resolve_location(text);
     if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
-    const Pool pool = Pool::connect(location.pool, Access::read_only);
-    const Container container = pool.open_container(location.container, Access::read_only);
+    const Container container = pool_of(location).open_container(location.container, Access::read_only);
     return Catalogue(container, location.pool + "/" + location.container, Access::read_only).streams();
 }
 

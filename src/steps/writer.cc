@@ -53,8 +53,12 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
     : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
 {
     all_together(*communicator, [&] { check_options(options); });
-    opened = decode_opened(
-        on_root(*communicator, [&] { return encode_opened(create_stream(location, options, communicator->size())); }));
+    std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
+    opened = decode_opened(on_root(*communicator, [&] {
+        const OpenedStream created = create_stream(location, options, communicator->size());
+        held = created.location.opened;
+        return encode_opened(created);
+    }));
     all_together(*communicator, [&] {
         pool = Pool::connect(opened.location.pool, Access::read_write);
         container = pool->open_container(opened.location.container, Access::read_write);

@@ -120,7 +120,6 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
 {
     const std::string path = canonical_pool_path(given);
     std::shared_ptr<PoolCore> core;
-    bool fresh = false;
     {
         auto& registry = Registry::instance();
         std::lock_guard lock(registry.guard);
@@ -136,13 +135,15 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
             core = std::make_shared<PoolCore>(path, *factory, std::move(backend), std::move(header));
             registry.pools[path] = core;
             Registry::hold_across_fork();
-            fresh = true;
         }
     }
     if (access == Access::read_write && core->backend().read_only()) {
         fail(DER_NO_PERM, "pool " + path + " may not be written by this user");
     }
-    if (access == Access::read_write && fresh) finish_destructions(*core);
+    if (access == Access::read_write && !core->tidied_) {
+        finish_destructions(*core);
+        core->tidied_ = true;
+    }
     return core;
 }
 

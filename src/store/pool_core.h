@@ -6,6 +6,7 @@
 #include "store/sealed.h"
 #include "store/store.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -88,6 +89,7 @@ private:
     std::unique_ptr<Backend> backend_;
     std::mutex guard_; // guards open_containers_
     std::map<std::uint64_t, unsigned> open_containers_;
+    std::atomic<bool> tidied_ = false; // by the first opener that may write
 };
 
 // What a Pool or Container holds: the shared pool, and what this opener may do.

@@ -75,18 +75,26 @@ TEST_F(Locations, LabelsLiveUnderTheRootDirectory)
     const std::string saved = before ? before : "";
     setenv("STEPSTORE_ROOT", (directory / "root").c_str(), 1);
     Pool::create("weather");
-    write_one_step("weather", 4);
-    EXPECT_EQ(value_in("weather"), 4u);
-    EXPECT_EQ(value_in("weather/default"), 4u);
-    EXPECT_EQ(resolve_location("weather/default/main").pool, "weather");
+    write_one_step("local:weather", 4);
+    EXPECT_EQ(value_in("local:weather"), 4u);
+    EXPECT_EQ(value_in("local:weather/default"), 4u);
+    EXPECT_EQ(resolve_location("local:weather/default/main").pool, "weather");
     EXPECT_TRUE(std::filesystem::exists(directory / "root/weather"));
+    // A bare name is a directory here, whatever label is the same: no run writes over a pool elsewhere.
+    const auto before_that = std::filesystem::current_path();
+    std::filesystem::current_path(directory.path());
+    EXPECT_FALSE(resolve_location("weather").pool_exists);
+    write_one_step("weather", 5);
+    EXPECT_EQ(value_in("weather"), 5u);
+    EXPECT_EQ(value_in("local:" + std::string(directory / "root/weather")), 4u);
+    std::filesystem::current_path(before_that);
     if (before)
         setenv("STEPSTORE_ROOT", saved.c_str(), 1);
     else
         unsetenv("STEPSTORE_ROOT");
 }
 
-TEST_F(Locations, ABareNameThatIsNoLabelIsADirectoryAsForFiles)
+TEST_F(Locations, ABareNameIsADirectoryAsForFiles)
 {
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(directory.path());

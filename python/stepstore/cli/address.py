@@ -78,14 +78,20 @@ def is_pool(location: str) -> bool:
 
 
 def existing_pool(location: str) -> str:
-    """A pool as users name it: a bare name is a label, or else a directory here. Not opened: it may be damaged."""
+    """A pool as users name it: a bare name is a directory here, or else a label. It may be damaged."""
     check_text(location)
-    try:
-        if "/" not in location and ":" not in location and not is_pool(location) and is_pool(f"./{location}"):
-            return f"./{location}"
-    except Error:
-        pass
+    if "/" not in location and ":" not in location:
+        for candidate in (f"./{location}", f"local:{location}"):
+            if _is_there(candidate):
+                return candidate
     return location
+
+
+def _is_there(location: str) -> bool:
+    try:
+        return is_pool(location)
+    except Error:  # one that cannot be opened: whoever opens it says why
+        return True
 
 
 def resolve(location: str) -> Address:
