@@ -6,12 +6,26 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import stepstore
+
+
+def pytest_configure(config):
+    """Temporary files of this run alone: the directory that pytest shares between runs is closed to other users by each."""
+    if config.option.basetemp is None:
+        config.own_temporary = own = tempfile.TemporaryDirectory(prefix="stepstore-cli-")
+        config.option.basetemp = str(Path(own.name) / "tests")
+        os.chmod(own.name, 0o755)  # some tests look in as another user
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "own_temporary"):
+        config.own_temporary.cleanup()
 
 
 @dataclass

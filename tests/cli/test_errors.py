@@ -112,12 +112,12 @@ def as_nobody(cli, *arguments):
 
 
 @pytest.fixture
-def foreign(cli, pool):
+def foreign(cli, pool, request):
     """The pool ./p, which others may look at but not change, also when the tests run as an ordinary user."""
-    folder = cli.directory
-    while folder != folder.parent and folder.stat().st_uid == os.getuid() and "pytest" in str(folder):
+    for folder in [cli.directory, *cli.directory.parents]:
         folder.chmod(0o755)
-        folder = folder.parent
+        if str(folder) == request.config.option.basetemp:
+            break
     for path in [pool, *pool.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     yield pool
