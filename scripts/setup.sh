@@ -10,6 +10,11 @@ log=$STEPSTORE_BUILD/log
 # ---- packages of the distribution
 packages=(g++ make cmake ninja-build ccache pkg-config git python3-venv
     liblmdb-dev libxxhash-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin)
+# A Python that brings its own headers (pyenv, conda) needs no package for them.
+"${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)
+import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))
+END
 missing=()
 for package in "${packages[@]}"; do
     status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
@@ -50,7 +55,7 @@ sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists
 if [[ ! -x $STEPSTORE_VENV/bin/stepstore || ! -f $stamp || $(cat "$stamp") != "$sources" ]]; then
     quiet_step "build stepstore into $STEPSTORE_VENV" "$log/package.log" \
         env CC=cc CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check \
-        --no-build-isolation --no-deps --force-reinstall -Ccmake.define.STEPSTORE_WERROR=ON "-Cbuild-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
+        --no-build-isolation --no-deps --force-reinstall --config-settings=cmake.define.STEPSTORE_WERROR=ON "--config-settings=build-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
     printf '%s' "$sources" >"$stamp"
 fi
 say "set-up: done ($("$STEPSTORE_VENV/bin/stepstore" version 2>/dev/null | head -n 1))"
