@@ -177,30 +177,41 @@ template <class T>
 void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
 {
     const auto& name = shown.definition.name;
-    const adios2::Dims start(shape.size(), 0);
-    auto variable = io_.InquireVariable<T>(name);
+    auto variable = io_.InquireVariable<T>(name); // that the program has not removed it
     bool keep = shown.present && variable && identity_of(variable) == shown.identity;
-    if (keep && shown_as_array(shown.definition)) {
-        const auto selection = selection_of(variable);
-        keep = !selection.HasBlockSelection() && !selection.HasMemorySelection() && selection.GetStepStart() == 0 &&
-               selection.GetStepCount() == 1;
-        if (keep) {
-            if (!shape.empty() && variable.Shape() != shape) {
-                if (variable.Shape().size() == shape.size())
-                    variable.SetShape(shape);
-                else
-                    keep = false;
-            }
-            if (keep && (variable.Start() != start || variable.Count() != count)) variable.SetSelection({start, count});
-        }
-    }
+    if (keep && shown_as_array(shown.definition)) keep = keep_array(variable, shown, shape, count);
     if (keep) return;
     io_.RemoveVariable(name);
     if (shown.definition.kind == steps::ShapeKind::local_value && shown.definition.type == steps::Type::string)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
     else
-        variable = io_.DefineVariable<T>(name, shape, start, count);
+        variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), count);
     shown.identity = identity_of(variable);
+    shown.shape = shape;
+}
+
+// Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing changed;
+// one look at its selection, which holds all that a program can have set, is then all that is done.
+template <class T>
+bool ReadAdapter::keep_array(adios2::Variable<T>& variable, Shown& shown, const steps::Dims& shape,
+                             const steps::Dims& count) const
+{
+    const auto selection = selection_of(variable);
+    if (selection.HasBlockSelection() || selection.HasMemorySelection() || selection.GetStepStart() != 0 ||
+        selection.GetStepCount() != 1 || shape.size() != shown.shape.size())
+        return false;
+    if (shape != shown.shape) {
+        variable.SetShape(shape);
+        shown.shape = shape;
+    }
+    // Without a start (local arrays) there is no box in the selection.
+    const auto& start = selection.GetStart();
+    const adios2::Dims asked = start.empty() ? variable.Count() : adios2::Dims();
+    const auto& selected = start.empty() ? asked : selection.GetCount();
+    const bool whole = selected == count && start.size() == shape.size() &&
+                       std::ranges::all_of(start, [](auto extent) { return extent == 0; });
+    if (!whole) variable.SetSelection({adios2::Dims(shape.size(), 0), count});
+    return true;
 }
 
 // Before the first BeginStep: every variable of the stream, as it is in the first step that has it.

@@ -35,6 +35,7 @@ private:
         steps::Variable definition;
         bool present = false; // in the current step
         const void* identity = nullptr;
+        steps::Dims shape; // as the IO has it
     };
     struct Blocks {
         steps::Dims shape;
@@ -53,6 +54,9 @@ private:
     void show_variable(steps::VariableId id, std::uint64_t step);
     template <class T>
     void show(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
+    template <class T>
+    bool keep_array(adios2::Variable<T>& variable, Shown& shown, const steps::Dims& shape,
+                    const steps::Dims& count) const;
     void hide_all();
     void show_all_at_random();
     void show_attributes(std::uint64_t step);

@@ -25,6 +25,7 @@ adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
                                     writer_.location().text() +
                                     ": call BeginStep before the first Put, or use no steps at all");
     writer_.begin_step();
+    next_put_ = 0;
     steps_used_ = true;
     return adios2::StepStatus::OK;
 }
@@ -72,11 +73,21 @@ void WriteAdapter::begin_implicit_step()
     implicit_step_ = true;
 }
 
+// Most steps put the same variables in the same order, so the one that followed in the step before is tried first.
+WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
+{
+    if (next_put_ >= puts_.size() || puts_[next_put_].identity != identity) {
+        puts_.resize(next_put_);
+        puts_.push_back({identity, &variables_[identity]});
+    }
+    return *puts_[next_put_++].known;
+}
+
 template <class T>
 const WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
 {
     auto name = variable.Name();
-    auto& entry = variables_[identity_of(variable)];
+    auto& entry = entry_of(identity_of(variable));
     // An address may come back for another variable, after RemoveVariable.
     if (entry.name != name || name.empty()) {
         auto kind = kind_of(variable.ShapeID(), name);

@@ -28,6 +28,11 @@ private:
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
     };
+    struct Put {
+        const void* identity;
+        Known* known;
+    };
+    Known& entry_of(const void* identity);
     template <class T>
     const Known& known(adios2::Variable<T>& variable);
     template <class T>
@@ -41,6 +46,8 @@ private:
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;
     std::unordered_map<const void*, Known> variables_;
+    std::vector<Put> puts_; // of this step so far, then those of the step before
+    std::size_t next_put_ = 0;
     steps::Dims shape_; // of the put at work: kept for its memory
     std::size_t attributes_seen_ = 0;
     bool steps_used_ = false;    // the program called BeginStep

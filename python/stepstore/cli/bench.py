@@ -1,7 +1,8 @@
-"""stepstore bench: runs the project's benchmark programs and shows what they print."""
+"""stepstore bench: runs the project's benchmarks, programs of their own or modules of stepstore.benchmarks."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,27 +13,37 @@ import typer
 from stepstore.cli.common import CommandError, ExitCode, emit_json, usage_error
 from stepstore.paths import program
 
-# The benchmarks there are: what follows `stepstore bench`, the program, what it measures.
+# The benchmarks there are: what follows `stepstore bench`, the program or function, what it measures.
 PROGRAMS = {
     "store": ("stepstore-bench-store", "puts, gets, array writes and reads next to raw LMDB and pwrite/pread"),
 }
+MODULES = {
+    "metadata": ("stepstore.benchmarks.metadata:metadata", "ADIOS2's PerfMetaData through the plugin next to BP5"),
+    "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
+    "open": ("stepstore.benchmarks.data:open_", "opening a stream of 10,000 steps and reading its last, next to BP5"),
+}
+BENCHMARKS = PROGRAMS | MODULES
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="|".join(PROGRAMS), help="Which benchmark.")] = "",
+    name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store'. Options after the name go to its program: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'metadata', 'data', 'open'. Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is faster).
     """
     if name in ("-h", "--help", ""):
-        lines = "".join(f"\n  {known}: {what}" for known, (_, what) in PROGRAMS.items())
+        lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())
         print(f"Usage: stepstore bench NAME [OPTIONS]\n\nBenchmarks ('stepstore bench NAME --help' lists the options of one):{lines}\n"
               "\n  --json  a list of objects with case, ours, peer, unit, ratio (ours / peer in time: below 1 is faster)")
         raise typer.Exit(0 if name else ExitCode.USAGE)
-    if name not in PROGRAMS:
-        usage_error(f"no benchmark {name!r}: there is {', '.join(PROGRAMS)}")
+    if name not in BENCHMARKS:
+        usage_error(f"no benchmark {name!r}: there is {', '.join(BENCHMARKS)}")
+    if name in MODULES:
+        module, function = MODULES[name][0].split(":")
+        getattr(importlib.import_module(module), function)(list(context.args))
+        return
     path = str(program(PROGRAMS[name][0]))
     arguments = list(context.args)
     if "--json" in arguments:

@@ -1,0 +1,174 @@
+// One writing or reading run of a stream of steps through ADIOS2, timed: the same program for every engine.
+#include "options.h"
+
+#include <adios2.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mpi.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stepstore::bench {
+namespace {
+
+struct Times {
+    double open = 0;
+    double steps = 0; // the rest, Close included
+    std::uint64_t count = 0;
+};
+
+class Run {
+public:
+    explicit Run(const Options& options)
+        : options_(options), adios_(MPI_COMM_WORLD), io_(adios_.DeclareIO("steps")),
+          field_(options.bytes / 2 / sizeof(double))
+    {
+        int rank = 0, ranks = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        // As a simulation's slab: planes of 64 x 64 where there are enough elements.
+        const std::size_t plane = field_.size() % (64 * 64) == 0 ? 64 : 1;
+        count_ = {field_.size() / plane / plane, plane, plane};
+        start_ = {static_cast<std::size_t>(rank) * count_[0], 0, 0};
+        shape_ = {static_cast<std::size_t>(ranks) * count_[0], plane, plane};
+        for (std::size_t i = 0; i < field_.size(); ++i)
+            field_[i] = static_cast<double>(i % 1000) * 0.001 + static_cast<double>(rank);
+        io_.SetEngine(options.engine);
+        set_parameters(options.parameters);
+    }
+
+    Times write()
+    {
+        Times times;
+        adios2::Variable<double> fields[] = {io_.DefineVariable<double>("U", shape_, start_, count_),
+                                             io_.DefineVariable<double>("V", shape_, start_, count_)};
+        const double begin = now();
+        auto engine = io_.Open(options_.name, adios2::Mode::Write);
+        const double opened = now();
+        for (; times.count < options_.steps; ++times.count) {
+            field_.front() = field_.back() = mark(times.count);
+            engine.BeginStep();
+            for (auto& field : fields)
+                engine.Put(field, field_.data());
+            engine.EndStep();
+        }
+        engine.Close();
+        times.open = opened - begin;
+        times.steps = now() - opened;
+        return times;
+    }
+
+    Times read()
+    {
+        Times times;
+        std::vector<double> fields[] = {std::vector<double>(field_.size()), std::vector<double>(field_.size())};
+        const double begin = now();
+        auto engine = io_.Open(options_.name, adios2::Mode::Read);
+        const double opened = now();
+        for (; engine.BeginStep() == adios2::StepStatus::OK; ++times.count) {
+            for (int i = 0; i < 2; ++i) {
+                auto field = io_.InquireVariable<double>(i == 0 ? "U" : "V");
+                field.SetSelection({start_, count_});
+                engine.Get(field, fields[i].data());
+            }
+            engine.EndStep();
+            for (const auto& field : fields)
+                check(field, times.count);
+        }
+        engine.Close();
+        times.open = opened - begin;
+        times.steps = now() - opened;
+        if (times.count != options_.steps)
+            throw std::runtime_error("read " + std::to_string(times.count) + " steps of " +
+                                     std::to_string(options_.steps));
+        return times;
+    }
+
+    Times last()
+    {
+        Times times;
+        std::vector<double> field(field_.size());
+        const double begin = now();
+        auto engine = io_.Open(options_.name, adios2::Mode::ReadRandomAccess);
+        const double opened = now();
+        auto variable = io_.InquireVariable<double>("U");
+        const std::size_t steps = engine.Steps();
+        variable.SetStepSelection({steps - 1, 1});
+        variable.SetSelection({start_, count_});
+        engine.Get(variable, field.data(), adios2::Mode::Sync);
+        times.open = opened - begin;
+        times.steps = now() - opened;
+        times.count = 1;
+        engine.Close();
+        if (steps != options_.steps)
+            throw std::runtime_error("found " + std::to_string(steps) + " steps of " + std::to_string(options_.steps));
+        check(field, steps - 1);
+        return times;
+    }
+
+private:
+    static double now() { return MPI_Wtime(); }
+    static double mark(std::uint64_t step) { return static_cast<double>(step) + 0.5; }
+
+    void check(const std::vector<double>& read, std::uint64_t step) const
+    {
+        const bool same = read.front() == mark(step) && read.back() == mark(step) &&
+                          (read.size() < 3 || std::equal(read.begin() + 1, read.begin() + 2, field_.begin() + 1));
+        if (!same) throw std::runtime_error("step " + std::to_string(step) + " holds something else than was written");
+    }
+
+    void set_parameters(const std::string& text)
+    {
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = std::min(text.find(',', at), text.size());
+            const std::string one = text.substr(at, end - at);
+            const std::size_t equals = one.find('=');
+            if (equals == std::string::npos) throw std::runtime_error("parameter '" + one + "' has no value");
+            io_.SetParameter(one.substr(0, equals), one.substr(equals + 1));
+            at = end + 1;
+        }
+    }
+
+    Options options_;
+    adios2::ADIOS adios_;
+    adios2::IO io_;
+    std::vector<double> field_;
+    adios2::Dims shape_, start_, count_;
+};
+
+void run(const Options& options)
+{
+    Run run(options);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const Times mine = options.task == Task::write ? run.write() : options.task == Task::read ? run.read() : run.last();
+    const double local[] = {mine.open, mine.steps};
+    double slowest[2];
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Reduce(local, slowest, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank != 0) return;
+    const double bytes =
+        static_cast<double>(options.bytes) * static_cast<double>(mine.count) * static_cast<double>(ranks);
+    std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"steps\": %llu, \"bytes\": %.0f}\n", slowest[0],
+                slowest[1], static_cast<unsigned long long>(mine.count), bytes);
+}
+
+} // namespace
+} // namespace stepstore::bench
+
+int main(int argc, char** argv)
+{
+    const auto options = stepstore::bench::parse_options(argc, argv);
+    MPI_Init(&argc, &argv);
+    try {
+        stepstore::bench::run(options);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "stepstore-bench-steps: %s\n", error.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,122 @@
+"""stepstore bench data, stepstore bench open: the same ADIOS2 program with BP5 and with Stepstore in turn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from stepstore.benchmarks.mpi import engine_parameters, run
+from stepstore.benchmarks.report import Case, report
+from stepstore.cli.common import CommandError
+from stepstore.paths import program
+
+_MIB = 1 << 20
+
+
+def data(words: list[str]) -> None:
+    """Write and read bandwidth by the bytes that a rank puts in a step."""
+    parser = _parser(
+        "data",
+        "Writes and reads (step by step, as many readers as writers) two 3-D fields of doubles with BP5 and Stepstore in turn: MiB/s of all ranks, "
+        "from the first BeginStep to the end of Close, on the slowest rank. What is read is compared with what was written. No fsync in either.",
+    )
+    parser.add_argument("--ranks", type=_numbers, default=[4], metavar="N,...", help="numbers of ranks (default: 4)")
+    parser.add_argument("--sizes", type=_numbers, default=[1, 4, 16, 64], metavar="MIB,...", help="MiB of a rank in one step (default: 1,4,16,64)")
+    parser.add_argument("--total", type=int, default=512, metavar="MIB", help="MiB that one run writes at most, in 2 to 50 steps (default: 512)")
+    options = parser.parse_args(words)
+    if min(options.ranks + options.sizes) < 1 or options.rounds < 1:
+        parser.error("ranks, sizes and rounds begin at 1")
+    cases = []
+    for ranks in options.ranks:
+        for size in options.sizes:
+            steps = max(2, min(50, options.total // (ranks * size)))
+            cases += _bandwidth(options, ranks, size, steps)
+    report(cases, options.json, "BP5")
+
+
+def open_(words: list[str]) -> None:
+    """How long it takes to open a long stream and get something from its last step."""
+    parser = _parser("open", "Writes a stream of many small steps with one rank, then opens it at random and gets an array of the last step: milliseconds.")
+    parser.add_argument("--steps", type=int, default=10000, metavar="N", help="steps (default: 10000)")
+    parser.add_argument("--bytes", type=int, default=1600, metavar="B", help="bytes of a step, a multiple of 16 (default: 1600)")
+    options = parser.parse_args(words)
+    if options.steps < 1 or options.rounds < 1 or options.bytes < 16 or options.bytes % 16:
+        parser.error("steps and rounds begin at 1; bytes are a multiple of 16")
+    names = ("open", "first get of the last step", "open and get")
+    cases = [Case(f"{options.steps} steps/{name}", "ms", goal=0.2 if name == names[2] else None) for name in names]
+    wrote = Case(f"{options.steps} steps/write a step", "ms")
+    with _Engines(options) as engines:
+        common = ["--steps", str(options.steps), "--bytes", str(options.bytes)]
+        wrote.add(*(times["steps_seconds"] * 1e3 / options.steps for times in engines.both(1, ["write", *common])))
+        for _ in range(options.rounds):
+            ours, peer = engines.both(1, ["last", *common])
+            for case, of in zip(cases, (_open, _get, lambda times: _open(times) + _get(times)), strict=True):
+                case.add(of(ours), of(peer))
+    report([*cases, wrote], options.json, "BP5")
+
+
+def _open(times: dict[str, Any]) -> float:
+    return float(times["open_seconds"]) * 1e3
+
+
+def _get(times: dict[str, Any]) -> float:
+    return float(times["steps_seconds"]) * 1e3
+
+
+def _bandwidth(options: argparse.Namespace, ranks: int, size: int, steps: int) -> list[Case]:
+    names = [f"{what}/{ranks} ranks/{size} MiB" for what in ("write", "read")]
+    cases = [Case(name, "MiB/s", bandwidth=True, goal=1.0) for name in names]
+    common = ["--steps", str(steps), "--bytes", f"{size}M"]
+    for _ in range(options.rounds):
+        with _Engines(options) as engines:
+            for task, case in zip(("write", "read"), cases, strict=True):
+                case.add(*(times["bytes"] / _MIB / times["steps_seconds"] for times in engines.both(ranks, [task, *common])))
+    return cases
+
+
+class _Engines:
+    """A directory with a stream of each engine, removed at the end."""
+
+    def __init__(self, options: argparse.Namespace):
+        self._options = options
+        self._program = str(program("stepstore-bench-steps"))
+
+    def __enter__(self) -> _Engines:
+        self._folder = Path(tempfile.mkdtemp(prefix="stepstore-bench-", dir=self._options.directory))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder)
+
+    def both(self, ranks: int, words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Runs the program with Stepstore and with BP5; what each has printed."""
+        more = [part for part in self._options.parameters.split(",") if part]
+        peer = self._run(ranks, [*words, "--engine", "BP5", "--name", str(self._folder / "peer.bp")])
+        ours = self._run(ranks, [*words, "--engine", "Plugin", "--parameters", engine_parameters(self._folder / "ours", more)])
+        return ours, peer
+
+    def _run(self, ranks: int, words: list[str]) -> dict[str, Any]:
+        printed = run(self._options.mpirun, ranks, [self._program, *words], self._folder, 600)
+        try:
+            found = json.loads(printed)
+        except ValueError as error:
+            raise CommandError(f"{self._program} {words[0]} printed no JSON: {printed.strip() or 'nothing'}") from error
+        return dict(found)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _parser(name: str, what: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"stepstore bench {name}", description=what)
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each, of which the median counts (default: 3)")
+    parser.add_argument("--directory", default=None, help="where to write, such as /dev/shm (default: the directory for temporary files)")
+    parser.add_argument("--parameters", default="", metavar="NAME=VALUE,...", help="further parameters of the plugin: Layout=kv")
+    parser.add_argument("--mpirun", default="", help="the words that start MPI programs (default: mpirun)")
+    parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    return parser

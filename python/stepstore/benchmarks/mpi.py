@@ -1,0 +1,52 @@
+"""Runs a program on several ranks of this machine, with the plugin or with one of ADIOS2's own engines."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from stepstore.cli.common import CommandError, ExitCode
+from stepstore.paths import plugin_directory
+
+
+@functools.cache
+def launcher(words: str) -> tuple[str, ...]:
+    """The words that start an MPI program, without the number of ranks. words: the user's; empty: mpirun as it is found."""
+    if words:
+        return tuple(shlex.split(words))
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        raise CommandError("there is no mpirun on the PATH: install MPI, or give the words that start it with --mpirun", ExitCode.NOT_FOUND)
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" not in version:
+        return (mpirun,)
+    # More ranks than cores are the normal case here: a rank that waits makes way for the others.
+    flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    return (mpirun, *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *flags)
+
+
+def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float) -> str:
+    """Runs the command on so many ranks in the folder, and returns what it printed."""
+    words = [*launcher(mpirun), "-n", str(ranks), *command]
+    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": str(plugin_directory())}
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except FileNotFoundError as error:
+        raise CommandError(f"cannot start {words[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"{shlex.join(words)} was ended: it took more than {timeout:.0f} s") from error
+    if done.returncode != 0:
+        tail = " | ".join((done.stderr or done.stdout).strip().splitlines()[-6:])
+        raise CommandError(f"{shlex.join(words)} failed with status {done.returncode}: {tail}")
+    return done.stdout
+
+
+def engine_parameters(location: Path, more: list[str]) -> str:
+    """The plugin's parameters as ADIOS2's programs take them on their command line."""
+    return ",".join(["PluginName=stepstore", "PluginLibrary=stepstore_adios2", f"Location={location}", *more])

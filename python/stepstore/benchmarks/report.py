@@ -1,0 +1,66 @@
+"""What every benchmark reports: one line per case, ours next to the peer's."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from stepstore.cli.common import emit_json, show, table
+
+
+@dataclass
+class Case:
+    """One thing that is measured, `rounds` times with each. ratio: ours / peer, the smaller the better.
+
+    unit: what ours and peer are in. A bandwidth is shown as such, and its ratio is still that of the times, peer / ours.
+    """
+
+    name: str
+    unit: str
+    ours: list[float] = field(default_factory=list)
+    peer: list[float] = field(default_factory=list)
+    bandwidth: bool = False
+    goal: float | None = None  # the ratio to reach
+
+    def add(self, ours: float, peer: float) -> None:
+        self.ours.append(ours)
+        self.peer.append(peer)
+
+    def record(self) -> dict[str, Any]:
+        ours, peer = statistics.median(self.ours), statistics.median(self.peer)
+        above, below = (peer, ours) if self.bandwidth else (ours, peer)
+        return {
+            "case": self.name,
+            "ours": ours,
+            "peer": peer,
+            "unit": self.unit,
+            "ratio": above / below if below else None,
+            "goal": self.goal,
+            "rounds": len(self.ours),
+            "ours_all": self.ours,
+            "peer_all": self.peer,
+        }
+
+
+def report(cases: list[Case], as_json: bool, peer: str) -> None:
+    """Prints the cases: a table, or as JSON a list of objects. Medians of the rounds."""
+    records = [case.record() for case in cases]
+    if as_json:
+        emit_json(records)
+        return
+    rows = [
+        (
+            one["case"],
+            f"{one['ours']:.3f}" if one["ours"] < 100 else f"{one['ours']:.0f}",
+            f"{one['peer']:.3f}" if one["peer"] < 100 else f"{one['peer']:.0f}",
+            one["unit"],
+            "" if one["ratio"] is None else f"{one['ratio']:.3f}",
+            "" if one["goal"] is None else f"{one['goal']:.3f}",
+        )
+        for one in records
+    ]
+    right = "right"
+    columns: list[Any] = ["CASE", ("OURS", right), (peer.upper(), right), "UNIT", ("RATIO", right), ("GOAL", right)]
+    show(table(columns, rows))
+    show("ratio: ours / peer in time or bytes (of a bandwidth the other way round): below 1 is better")

@@ -1,0 +1,59 @@
+"""stepstore bench metadata, data and open: they run, and report what a program can read. No times are looked at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+PLUGIN = os.environ.get("STEPSTORE_TEST_PLUGIN") == "1"
+METADATA = PLUGIN and bool(os.environ.get("STEPSTORE_PERFMETADATA"))
+STEPS = PLUGIN and os.environ.get("STEPSTORE_TEST_BENCH_STEPS") == "1"
+
+
+def check(records, names):
+    assert [one["case"] for one in records] == names
+    for one in records:
+        assert one["ours"] > 0 and one["peer"] > 0 and one["unit"] and one["rounds"] == 1
+        small, large = ("peer", "ours") if one["unit"] == "MiB/s" else ("ours", "peer")
+        assert one["ratio"] == pytest.approx(one[small] / one[large])
+
+
+@pytest.mark.skipif(not METADATA, reason="needs ADIOS2's PerfMetaData and the plugin")
+def test_metadata(cli):
+    run = ("bench", "metadata", "--ranks", 2, "--steps", 3, "--rounds", 1, "--directory", cli.directory)
+    names = [f"{kind}/2 ranks/{what}" for kind, parts in
+             (("e3sm", ("writer", "installation", "traversal", "bytes")), ("warpx", ("writer", "installation", "bytes"))) for what in parts]
+    records = cli(*run, "--json").json
+    check(records, names)
+    # Bytes do not depend on the load: this is a bound, of few steps, with everything that is said once in them.
+    assert all(one["ratio"] < 1 for one in records if one["case"].endswith("bytes"))
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+    table = cli(*run, "--sets", "e3sm").out
+    assert "e3sm/2 ranks/writer" in table and "warpx" not in table
+
+
+@pytest.mark.skipif(not STEPS, reason="needs stepstore-bench-steps and the plugin")
+def test_data_and_open(cli):
+    where = ("--rounds", 1, "--directory", cli.directory, "--json")
+    records = cli("bench", "data", "--ranks", 2, "--sizes", 1, "--total", 4, *where).json
+    check(records, ["write/2 ranks/1 MiB", "read/2 ranks/1 MiB"])
+    records = cli("bench", "open", "--steps", 20, *where).json
+    check(records, [f"20 steps/{what}" for what in ("open", "first get of the last step", "open and get", "write a step")])
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+
+
+def test_wrong_use(cli):
+    cli("bench", "metadata", "--sets", "nonsense", code=2)
+    cli("bench", "data", "--ranks", "0", code=2)
+    cli("bench", "open", "--bytes", "17", code=2)
+    assert "--ranks" in cli("bench", "metadata", "--help").out
+
+
+@pytest.mark.skipif(not METADATA, reason="needs ADIOS2's PerfMetaData and the plugin")
+def test_what_is_missing_is_named(cli):
+    said = cli.fails("bench", "metadata", "--program", "/no/PerfMetaData", code=3, says="/no/PerfMetaData")
+    assert "adios2-mpi.sh" in said
+    cli.fails("bench", "metadata", "--mpirun", "/no/mpirun", code=3, says="/no/mpirun")
+    cli.fails("bench", "metadata", "--program", shutil.which("false"), "--ranks", 1, code=1, says="status 1")
