@@ -1,5 +1,6 @@
 #include "steps/check.h"
 
+#include "base/checksum.h"
 #include "steps/data_store.h"
 #include "steps/location.h"
 #include "steps/step_source.h"
@@ -142,7 +143,7 @@ private:
             if (part.entry(entry).flags & entry_is_value)
                 part.value(entry);
             else
-                part.minmax(entry);
+                part.minmax(entry), part.place(entry);
         }
     }
 
@@ -161,7 +162,7 @@ private:
                     "values and attributes of this step can be read; blocks of this rank cannot");
                 return false;
             }
-            if (read_data_) read_all(header);
+            if (read_data_) read_all(header), check_compressed(part);
             return true;
         } catch (const Error& error) {
             if (!is_damage(error)) throw;
@@ -182,6 +183,26 @@ private:
             request.ranges.push_back({header.data_base + done, length});
             request.memory.push_back(MutableBytes(memory).first(length));
             data_->read({&request, 1});
+        }
+    }
+
+    // Compressed blocks by their own checksums: a block says nothing useful when one byte of it is wrong.
+    void check_compressed(const RankStep& part)
+    {
+        std::vector<std::byte> stored;
+        for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
+            if (part.entry(entry).flags & entry_is_value) continue;
+            const Placement place = part.place(entry);
+            if (place.codec == Codec::none) continue;
+            stored.resize(place.length);
+            DataRequest request{part.header.rank, {{place.at, place.length}}, {MutableBytes(stored)}};
+            data_->read({&request, 1});
+            if (checksum(stored) == place.checksum) continue;
+            const std::uint32_t id = part.mapping->global[part.plan->entries[entry].variable];
+            throw Error(-DER_CSUM, (id == Dictionary::none ? std::string("a compressed block")
+                                                           : "a compressed block of variable '" +
+                                                                 decoder_.dictionary().variables()[id].name + "'") +
+                                       " is damaged: its checksum does not match");
         }
     }
 

@@ -1,5 +1,6 @@
 #include "steps/data_puts.h"
 
+#include "base/checksum.h"
 #include "steps/statistics.h"
 
 #include <algorithm>
@@ -10,6 +11,12 @@ namespace {
 
 constexpr std::size_t most_staged = 16 << 20; // bytes that wait in copies
 constexpr std::size_t kept_staging = 64 << 20;
+
+// Of the numbers that a type's elements consist of.
+std::size_t number_size(Type type)
+{
+    return type == Type::complex64 || type == Type::complex128 ? size_of(type) / 2 : size_of(type);
+}
 
 } // namespace
 
@@ -33,11 +40,33 @@ void DataPuts::measure(const Block& block, Encoder& encoder)
     store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
 }
 
-std::size_t DataPuts::stage(const Block& block)
+std::size_t DataPuts::stage(Bytes bytes)
 {
     const std::size_t at = staging_.size();
-    staging_.insert(staging_.end(), block.memory, block.memory + block.bytes);
+    staging_.insert(staging_.end(), bytes.begin(), bytes.end());
     return at;
+}
+
+bool DataPuts::gathered(const Waiting& one) const
+{
+    return one.source != Source::staged && one.block.bytes < gather_below_;
+}
+
+// Compresses what is to be compressed and gets shorter by it, and finds the place of what has none yet.
+void DataPuts::settle(Waiting& one, Encoder& encoder)
+{
+    Block& block = one.block;
+    if (!block.to_place) return;
+    const Bytes raw(block.memory, block.bytes);
+    if (const auto packed = compressor_.compress(raw, number_size(block.type), block.compression)) {
+        one.staged_at = stage(*packed);
+        one.source = Source::staged;
+        block.bytes = packed->size();
+        block.at = encoder.place(block.entry, block.bytes, codec_of(block.compression.method), checksum(*packed));
+    } else {
+        block.at = encoder.place(block.entry, block.bytes, Codec::none, 0);
+    }
+    block.to_place = false;
 }
 
 void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
@@ -46,11 +75,17 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
         const Stopwatch watch(profile.statistics);
         measure(block, encoder);
     }
-    if (block.bytes >= gather_below_) {
-        const Waiting now{block, Source::program, 0};
-        return write({&now, 1}, data, profile);
+    Waiting now{block, Source::program, 0};
+    {
+        const Stopwatch watch(profile.data);
+        settle(now, encoder);
     }
-    waiting_.push_back({block, Source::staged, stage(block)});
+    if (now.source == Source::program) {
+        if (!gathered(now)) return write({&now, 1}, data, profile);
+        now.staged_at = stage({block.memory, block.bytes});
+        now.source = Source::staged;
+    }
+    waiting_.push_back(now);
     if (staging_.size() < most_staged) return;
     const auto staged = std::stable_partition(waiting_.begin(), waiting_.end(),
                                               [](const Waiting& one) { return one.source != Source::staged; });
@@ -67,29 +102,45 @@ std::span<std::byte> DataPuts::span(Block block)
     return memory;
 }
 
+// What is staged already goes first, so that the staging memory is free again whenever it is full.
 void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    std::vector<Waiting> later;
-    if (!spans) {
-        const auto first_span = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                                      [](const Waiting& one) { return one.source != Source::span; });
-        later.assign(first_span, waiting_.end());
-        waiting_.erase(first_span, waiting_.end());
-    }
+    const auto order = [](const Waiting& one) {
+        return one.source == Source::staged ? 0 : one.source == Source::program ? 1 : 2;
+    };
+    std::ranges::stable_sort(waiting_, {}, order);
+    const auto first_span = std::ranges::find(waiting_, Source::span, &Waiting::source);
+    const auto due = static_cast<std::size_t>((spans ? waiting_.end() : first_span) - waiting_.begin());
     {
         const Stopwatch watch(profile.statistics);
-        for (const Waiting& one : waiting_)
-            if (one.source != Source::staged) measure(one.block, encoder); // staged: when it was put
+        for (std::size_t i = 0; i < due; ++i)
+            if (waiting_[i].source != Source::staged) measure(waiting_[i].block, encoder); // staged: when it was put
     }
-    for (Waiting& one : waiting_) {
-        if (one.source == Source::staged) continue;
-        if (one.block.bytes >= gather_below_) continue;
-        one.staged_at = stage(one.block);
-        one.source = Source::staged;
+    std::size_t written = 0;
+    const auto write_up_to = [&](std::size_t end) {
+        write(std::span(waiting_).subspan(written, end - written), data, profile);
+        written = end;
+        staging_.clear();
+    };
+    try {
+        for (std::size_t i = 0; i < due; ++i) {
+            Waiting& one = waiting_[i];
+            {
+                const Stopwatch watch(profile.data);
+                settle(one, encoder);
+            }
+            if (gathered(one)) {
+                one.staged_at = stage({one.block.memory, one.block.bytes});
+                one.source = Source::staged;
+            }
+            if (staging_.size() >= most_staged) write_up_to(i + 1);
+        }
+        write_up_to(due);
+    } catch (...) { // what is left can be tried again
+        waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(written));
+        throw;
     }
-    write(waiting_, data, profile);
-    waiting_ = std::move(later);
-    staging_.clear();
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(due));
 }
 
 void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& profile)

@@ -1,6 +1,6 @@
 // The data blocks of the step that is open, on their way to the rank's data object. A block's place is settled when it
-// is put, so blocks may go in any order. Large ones are written from the program's memory, small ones are copied
-// together; all that is due goes in one request.
+// is put (of those that may be compressed: when they go), so blocks may go in any order. Large ones are written from
+// the program's memory, small ones are copied together; all that is due goes in one request.
 #pragma once
 
 #include "steps/codec/encoder.h"
@@ -19,6 +19,8 @@ public:
         const std::byte* memory;
         std::uint32_t entry; // in the encoder, for min and max
         Type type;
+        bool to_place = false; // its place is settled only when it is on its way, once its stored length is known
+        Compression compression;
     };
 
     explicit DataPuts(std::uint64_t gather_below) : gather_below_(gather_below) {}
@@ -38,10 +40,13 @@ private:
         std::size_t staged_at; // of staged ones
     };
     static void measure(const Block& block, Encoder& encoder);
-    std::size_t stage(const Block& block);
+    std::size_t stage(Bytes bytes);
+    bool gathered(const Waiting& one) const; // to be copied together with others
+    void settle(Waiting& one, Encoder& encoder);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 
     std::uint64_t gather_below_;
+    Compressor compressor_;
     std::vector<Waiting> waiting_;
     std::vector<std::byte> staging_;
     std::deque<std::vector<std::byte>> spans_;

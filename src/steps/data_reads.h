@@ -2,9 +2,11 @@
 //
 // Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a further
 // range costs more than they do. A run that lies in one piece in the block and in the program's memory is read straight
-// into that memory.
+// into that memory. A compressed block is fetched whole and decompressed once per run, however many gets want parts of
+// it.
 #pragma once
 
+#include "steps/compression.h"
 #include "steps/data_store.h"
 #include "steps/hyperslab.h"
 
@@ -20,11 +22,22 @@ public:
     // memory.
     void add(std::uint32_t rank, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
              std::size_t element_size);
-    bool empty() const { return segments_.empty(); }
+    // The same of a block that is compressed. what: names it, for errors.
+    struct Compressed {
+        std::uint32_t rank;
+        std::uint64_t at; // in the rank's data, bytes
+        std::uint64_t stored_bytes;
+        std::uint64_t raw_bytes;
+        Codec codec;
+        std::uint64_t checksum; // of the stored bytes
+    };
+    void add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory, std::size_t element_size,
+             FunctionRef<std::string()> what);
+    bool empty() const { return segments_.empty() && compressed_.empty(); }
     // Fetches everything; afterwards, also after an error, nothing is left to do.
     void run(DataReader& reader);
     void clear();
-    // Of the last run.
+    // Of the last run: as stored.
     std::uint64_t bytes() const { return bytes_; }
     std::uint64_t requests() const { return requests_; }
 
@@ -41,11 +54,18 @@ private:
         std::byte* to;
         std::uint64_t length;
     };
+    struct Packed { // a compressed block and what is wanted of it
+        Compressed stored;
+        std::string what;
+        std::vector<Copy> copies; // from its raw bytes
+    };
+    static void unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw);
     void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
 
     Order order_;
     std::map<std::uint32_t, std::vector<Segment>> segments_; // by rank
     std::vector<Copy> copies_;
+    std::map<std::pair<std::uint32_t, std::uint64_t>, Packed> compressed_; // by rank and place
     std::uint64_t bytes_ = 0;
     std::uint64_t requests_ = 0;
     std::vector<Segment>* current_ = nullptr;

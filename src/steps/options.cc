@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -127,6 +128,15 @@ std::string class_value(std::string_view name, std::string_view value)
     return std::string(value);
 }
 
+CompressionMethod compression_value(std::string_view name, std::string_view value)
+{
+    try {
+        return compression_method_named(value);
+    } catch (const Error& error) {
+        throw Error(error.code(), std::string(name) + "=" + error.what());
+    }
+}
+
 template <class Options>
 struct Setter {
     std::string_view name;
@@ -148,6 +158,12 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
         {"StatsLevel", [](O& o, V n, V v) { o.statistics = chosen(n, v, levels); }},
         {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
         {"MinDeferredSize", [](O& o, V n, V v) { o.gather_below = size_value(n, v, 0); }},
+        {"Compression", [](O& o, V n, V v) { o.compression.method = compression_value(n, v); }},
+        {"CompressionLevel",
+         [](O& o, V n, V v) {
+             o.compression.level = static_cast<int>(std::min<std::uint64_t>(size_value(n, v, 0), INT_MAX));
+         }},
+        {"MetadataCompression", [](O& o, V n, V v) { o.metadata_compression = compression_value(n, v); }},
         {"Durability", [](O& o, V n, V v) { o.durability = chosen(n, v, durabilities); }},
         {"Targets",
          [](O& o, V n, V v) {
@@ -238,6 +254,12 @@ void check_options(const WriterOptions& options)
     require_works("Objects", options.objects, objects_choices);
     require_works("Steps", options.steps, step_modes);
     require_works("Durability", options.durability, durabilities);
+    check_compression("Compression", options.compression);
+    check_compression("MetadataCompression", {options.metadata_compression, 0});
+    if (options.metadata_compression != CompressionMethod::none &&
+        options.metadata_compression != CompressionMethod::zstd)
+        throw Error(-DER_INVAL, "MetadataCompression='" + std::string(name_of(options.metadata_compression)) +
+                                    "' is for numbers: valid are none, zstd");
     if (options.targets < 1 || options.targets > 256)
         throw Error(-DER_INVAL, "Targets=" + std::to_string(options.targets) + ": valid are 1 to 256");
     constexpr std::uint64_t largest = std::uint64_t{1} << 40;

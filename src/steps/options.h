@@ -5,6 +5,7 @@
 // (-DER_NOSYS), and the error lists the values that work.
 #pragma once
 
+#include "steps/compression.h"
 #include "steps/types.h"
 #include "stepstore/client.h"
 
@@ -49,14 +50,16 @@ struct WriterOptions {
     // Blocks below this many bytes are copied together and written in one request; larger ones go from the user's
     // memory.
     std::uint64_t gather_below = 64 << 10;
+    Compression compression;                                          // of the data blocks
+    CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
     unsigned targets = 8;
 
     // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
-    // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Durability, Targets.
-    // Sizes take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a bad value; the message lists
-    // the valid ones.
+    // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Compression (none, zstd,
+    // blosc-lz4, blosc-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets. Sizes take k, M,
+    // G (powers of 1,024). False: there is no such name. -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };

@@ -25,6 +25,9 @@ public:
     void get_block(VariableId id, std::uint64_t block, DimsView start, DimsView count, void* memory,
                    std::uint64_t number);
     PlacedBlock placed(const InstalledStep& step, VariableId id, std::uint64_t block) const;
+    // `wanted` of a block that covers `extent`, into packed memory.
+    void add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent, BoxView wanted,
+                  std::byte* to);
     void perform_gets();
     std::string where(VariableId id, const InstalledStep& step) const;
     bool random_access() const { return options.mode == ReadMode::random_access; }
@@ -203,6 +206,20 @@ void Reader::Impl::get_values(const InstalledStep& step, VariableId id, DimsView
     });
 }
 
+void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent,
+                            BoxView wanted, std::byte* to)
+{
+    const std::size_t size = size_of(source->dictionary().variables()[id].type);
+    const Placement place = block.rank->place(block.entry);
+    if (place.codec == Codec::none) return reads->add(block.writer_rank, place.at, extent, wanted, to, size);
+    const DataReads::Compressed stored{
+        block.writer_rank, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum};
+    reads->add(stored, extent, wanted, to, size, [&] {
+        return where(id, step) + ": block " + std::to_string(block.index) + ", of writer rank " +
+               std::to_string(block.writer_rank) + ",";
+    });
+}
+
 void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memory, std::uint64_t number)
 {
     const auto wanted = step_with(id, number);
@@ -223,7 +240,6 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
     if (memory == nullptr) refuse("the memory to read into is null");
     auto* to = static_cast<std::byte*>(memory);
     if (of.kind == ShapeKind::local_value) return get_values(*wanted, id, start, count, to);
-    const std::size_t size = size_of(of.type);
     std::uint64_t joined_at = 0;
     Dims joined_start;
     each_block(*wanted, id, [&](const PlacedBlock& block) {
@@ -240,7 +256,7 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
             }
             box.start = joined_start;
         }
-        reads->add(block.writer_rank, block.rank->data_at(block.entry), box, {start, count}, to, size);
+        add_read(*wanted, id, block, box, {start, count}, to);
         return true;
     });
 }
@@ -270,8 +286,7 @@ void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start
         if (start[d] > extent[d] || count[d] > extent[d] - start[d])
             refuse("the selection start " + to_text(start) + " count " + to_text(count) +
                    " lies outside of the block " + to_text(extent));
-    reads->add(block.writer_rank, block.rank->data_at(block.entry), {{}, extent}, {start, count},
-               static_cast<std::byte*>(memory), size_of(of.type));
+    add_read(*wanted, id, block, {{}, extent}, {start, count}, static_cast<std::byte*>(memory));
 }
 
 void Reader::Impl::perform_gets()

@@ -34,6 +34,7 @@ public:
     std::unique_ptr<Encoder> encoder;
     std::optional<KeyValue> side; // of the stream
     DataPuts puts;
+    std::vector<std::optional<Compression>> compressions; // by variable, where it differs from the stream's
     Profile profile;
     bool in_step = false;
     bool closed = false;
@@ -44,6 +45,8 @@ public:
 
 private:
     std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
+    DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t number,
+                              const void* memory);
     void mark_closed(std::uint64_t whole_steps);
     std::string name_of_put(const Variable& variable) const;
     void abandon();
@@ -67,7 +70,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         layout = make_layout_writer(context, *communicator);
         data = make_data_writer(context, rank);
         side = container->key_value(opened.record.side);
-        encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics);
+        encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
+                                            Compression{options.metadata_compression, 0});
     });
 }
 
@@ -136,17 +140,26 @@ std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape
     return elements(count);
 }
 
+DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                                        std::uint64_t number, const void* memory)
+{
+    const Compression how = id < compressions.size() && compressions[id] ? *compressions[id] : options.compression;
+    const Type type = encoder->variable(id).type;
+    const std::uint64_t bytes = number * size_of(type);
+    const std::uint64_t at = data_end + encoder->data_length();
+    const std::uint32_t entry =
+        encoder->add_block(id, shape, start, count, bytes, how.method != CompressionMethod::none);
+    return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how};
+}
+
 void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory, Mode mode)
 {
     require_step("put");
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
     if (number > 0 && memory == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
-    const std::uint64_t bytes = number * size_of(variable.type);
-    const std::uint64_t at = data_end + encoder->data_length();
-    const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes);
+    const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
     if (number == 0) return;
-    const DataPuts::Block block{at, bytes, static_cast<const std::byte*>(memory), entry, variable.type};
     if (mode == Mode::deferred) return puts.defer(block);
     try {
         puts.put_now(block, *encoder, *data, profile);
@@ -160,11 +173,10 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
 {
     require_step("put_span");
     const Variable& variable = encoder->variable(id);
-    const std::uint64_t bytes = check_block(variable, shape, start, count) * size_of(variable.type);
-    const std::uint64_t at = data_end + encoder->data_length();
-    const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes);
-    if (bytes == 0) return {};
-    return puts.span({at, bytes, nullptr, entry, variable.type});
+    const std::uint64_t number = check_block(variable, shape, start, count);
+    const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
+    if (number == 0) return {};
+    return puts.span(block);
 }
 
 void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)
@@ -299,6 +311,15 @@ VariableId Writer::define(std::string_view name, Type type, ShapeKind kind)
 {
     impl_->require_open();
     return impl_->encoder->define(name, type, kind);
+}
+
+void Writer::compress(VariableId variable, const Compression& compression)
+{
+    impl_->require_open();
+    const std::string name = "the compression of variable '" + impl_->encoder->variable(variable).name + "'";
+    check_compression(name, compression);
+    if (impl_->compressions.size() <= variable) impl_->compressions.resize(std::size_t{variable} + 1);
+    impl_->compressions[variable] = compression;
 }
 
 void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode)

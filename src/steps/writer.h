@@ -39,6 +39,11 @@ public:
     // another type or kind, an empty name, or a string that is an array.
     VariableId define(std::string_view name, Type type, ShapeKind kind);
 
+    // How the blocks of an array are stored that are put from now on, instead of WriterOptions::compression. A block
+    // that does not get shorter is stored as it is; readers are told nothing. -DER_NOSYS: not in this build;
+    // -DER_INVAL: no such level or variable.
+    void compress(VariableId variable, const Compression& compression);
+
     // One block of an array. `shape`: the global box (its size may change from step to step); empty for local arrays.
     // `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the
     // elements, packed; deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t generation = 7;
 
 // The blobs of a stream of one rank, and a reader's view of them.
-class Codec : public ::testing::Test {
+class BlobCodec : public ::testing::Test {
 protected:
     Encoder encoder{generation, 0, true};
     std::map<std::uint64_t, std::vector<std::byte>> blobs;
@@ -46,7 +46,7 @@ protected:
     }
 };
 
-TEST_F(Codec, GivesBackValuesBlocksAndPlaces)
+TEST_F(BlobCodec, GivesBackValuesBlocksAndPlaces)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto n = encoder.define("n", Type::int32, ShapeKind::global_value);
@@ -66,8 +66,8 @@ TEST_F(Codec, GivesBackValuesBlocksAndPlaces)
     ASSERT_EQ(decoder.dictionary().variables().size(), 3u);
     const auto id = decoder.dictionary().find("x");
     const std::uint32_t first = part.first_of(id), second = part.next(first);
-    EXPECT_EQ(part.data_at(first), 4096u);
-    EXPECT_EQ(part.data_at(second), 4096u + 40);
+    EXPECT_EQ(part.place(first).at, 4096u);
+    EXPECT_EQ(part.place(second).at, 4096u + 40);
     EXPECT_EQ(part.geometry(second).start[0], 20u);
     EXPECT_EQ(part.geometry(second).count[0], 3u);
     EXPECT_EQ(part.geometry(first).shape[0], 100u);
@@ -78,7 +78,7 @@ TEST_F(Codec, GivesBackValuesBlocksAndPlaces)
     EXPECT_EQ(as_text(part.value(part.first_of(decoder.dictionary().find("s")))), "ångström");
 }
 
-TEST_F(Codec, StoresOnlyWhatChanged)
+TEST_F(BlobCodec, StoresOnlyWhatChanged)
 {
     constexpr int variables = 640;
     for (int i = 0; i < variables; ++i)
@@ -95,7 +95,58 @@ TEST_F(Codec, StoresOnlyWhatChanged)
     EXPECT_EQ(blobs[2].size(), blobs[1].size());
 }
 
-TEST_F(Codec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
+TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
+{
+    const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
+    const std::uint64_t shape[] = {100}, start[] = {0}, count[] = {100}, none[] = {0};
+    for (std::uint64_t step = 0; step < 2; ++step) {
+        encoder.begin_step(1000 * step);
+        put(x, 0, 10, 0, 1);
+        const auto first = encoder.add_block(x, shape, start, count, 800, true);
+        const auto second = encoder.add_block(x, shape, start, count, 800); // all are placed from the first on
+        const auto empty = encoder.add_block(x, shape, start, none, 0);
+        EXPECT_EQ(encoder.place(second, 800, Codec::none, 0), 1000 * step + 80);
+        EXPECT_EQ(encoder.place(first, 300 + step, Codec::zstd, 77), 1000 * step + 880);
+        EXPECT_EQ(encoder.place(empty, 0, Codec::none, 0), 1000 * step + 1180 + step);
+        finish(step);
+    }
+    BlobHeader header;
+    inspect_blob(blobs[1], header);
+    EXPECT_EQ(header.plan_step, 0u); // lengths change, the plan does not
+    EXPECT_NE(header.flags & blob_placed, 0);
+    EXPECT_EQ(blobs[1][4], std::byte{2}); // what reads version 1 alone refuses it
+    Decoder decoder(generation, 1);
+    for (std::uint64_t step = 0; step < 2; ++step) {
+        const auto installed = install(decoder, step);
+        const RankStep& part = installed->ranks[0];
+        EXPECT_EQ(part.place(0).at, 1000 * step);
+        EXPECT_EQ(part.place(0).length, 80u);
+        EXPECT_EQ(part.place(1).at, 1000 * step + 880);
+        EXPECT_EQ(part.place(1).length, 300 + step);
+        EXPECT_EQ(part.place(1).codec, Codec::zstd);
+        EXPECT_EQ(part.place(1).checksum, 77u);
+        EXPECT_EQ(part.raw_bytes(1), 800u);
+        EXPECT_EQ(part.place(2).codec, Codec::none);
+        EXPECT_EQ(part.place(2).at, 1000 * step + 80);
+        EXPECT_EQ(part.place(3).length, 0u);
+    }
+}
+
+TEST_F(BlobCodec, APlaceThatCannotHoldItsBlockIsDamage)
+{
+    const auto x = encoder.define("x", Type::float64, ShapeKind::local_array);
+    const std::uint64_t count[] = {std::uint64_t{1} << 40};
+    Decoder decoder(generation, 1);
+    for (std::uint64_t step = 0; step < 2; ++step) {
+        encoder.begin_step(0);
+        const auto entry = encoder.add_block(x, {}, {}, count, 8 * count[0], true);
+        encoder.place(entry, 100, step == 0 ? Codec::zstd : Codec::none, 0);
+        finish(step);
+        EXPECT_THROW(install(decoder, step)->ranks[0].place(0), Error);
+    }
+}
+
+TEST_F(BlobCodec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
 {
     std::vector<VariableId> ids;
     for (int i = 0; i < 100; ++i)
@@ -114,13 +165,13 @@ TEST_F(Codec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
         const auto at = [&](const char* name) { return part.first_of(decoder.dictionary().find(name)); };
         EXPECT_EQ(part.geometry(at("v50")).count[0], 10 + step);
         EXPECT_EQ(part.geometry(at("v51")).count[0], 10u);
-        EXPECT_EQ(part.data_at(at("v50")), 50u * 80);
-        EXPECT_EQ(part.data_at(at("v51")), 50u * 80 + 80 + 8 * step);
+        EXPECT_EQ(part.place(at("v50")).at, 50u * 80);
+        EXPECT_EQ(part.place(at("v51")).at, 50u * 80 + 80 + 8 * step);
     }
     EXPECT_EQ(fetched, 0);
 }
 
-TEST_F(Codec, AlternatingSequencesKeepTheirPlans)
+TEST_F(BlobCodec, AlternatingSequencesKeepTheirPlans)
 {
     const auto a = encoder.define("a", Type::float64, ShapeKind::global_array);
     const auto b = encoder.define("b", Type::float64, ShapeKind::global_array);
@@ -135,7 +186,7 @@ TEST_F(Codec, AlternatingSequencesKeepTheirPlans)
 }
 
 // A reader that starts at any step finds all definitions and the plan in few blobs.
-TEST_F(Codec, AReaderMayStartAnywhere)
+TEST_F(BlobCodec, AReaderMayStartAnywhere)
 {
     constexpr std::uint64_t steps = 200;
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -158,7 +209,7 @@ TEST_F(Codec, AReaderMayStartAnywhere)
     }
 }
 
-TEST_F(Codec, TheSameAttributeAgainCostsNothing)
+TEST_F(BlobCodec, TheSameAttributeAgainCostsNothing)
 {
     for (std::uint64_t step = 0; step < 3; ++step) {
         encoder.attribute(step, {"units", Type::string, false, 1, {}, {step == 2 ? "km" : "m"}});
@@ -175,7 +226,7 @@ TEST_F(Codec, TheSameAttributeAgainCostsNothing)
     EXPECT_EQ(decoder.dictionary().attribute("unit", 2), nullptr);
 }
 
-TEST_F(Codec, RefusesAnotherDefinitionOfTheSameName)
+TEST_F(BlobCodec, RefusesAnotherDefinitionOfTheSameName)
 {
     const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
     EXPECT_EQ(encoder.define("x", Type::float64, ShapeKind::global_array), id);
@@ -191,7 +242,7 @@ TEST_F(Codec, RefusesAnotherDefinitionOfTheSameName)
     EXPECT_THROW(encoder.variable(9), Error);
 }
 
-TEST_F(Codec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
+TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
 {
     Encoder other(generation, 1, true);
     encoder.define("x", Type::float64, ShapeKind::global_value);
@@ -215,7 +266,7 @@ TEST_F(Codec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     }
 }
 
-TEST_F(Codec, EveryFlippedBitIsFound)
+TEST_F(BlobCodec, EveryFlippedBitIsFound)
 {
     const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
     encoder.begin_step(0);
@@ -237,16 +288,15 @@ void walk(const InstalledStep& step)
 {
     for (const RankStep& part : step.ranks)
         for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
-            part.data_at(entry);
             if (part.entry(entry).flags & entry_is_value)
                 part.value(entry);
             else
-                part.minmax(entry);
+                part.minmax(entry), part.place(entry);
         }
 }
 
 // Damage that the checksums do not show (they are made anew): any result but a crash, checked by the sanitizers.
-TEST_F(Codec, SurvivesBlobsThatLieUnderGoodChecksums)
+TEST_F(BlobCodec, SurvivesBlobsThatLieUnderGoodChecksums)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto s = encoder.define("s", Type::string, ShapeKind::global_value);
@@ -255,6 +305,8 @@ TEST_F(Codec, SurvivesBlobsThatLieUnderGoodChecksums)
         encoder.begin_step(0);
         for (std::uint64_t i = 0; i < 8; ++i)
             put(x, i, i == 3 ? 5 + step : 5, 1, 2);
+        const std::uint64_t shape[] = {100}, start[] = {0}, count[] = {100};
+        encoder.place(encoder.add_block(x, shape, start, count, 800, true), 300, Codec::zstd, 7);
         encoder.add_string(s, "text");
         finish(step);
     }
@@ -303,7 +355,7 @@ TEST(Blob, ANewerVersionIsSaidToBeNewer)
     std::vector<std::byte> newer(blob.begin(), blob.end());
     BlobHeader header;
     ASSERT_EQ(inspect_blob(newer, header), BlobState::whole);
-    store_little<std::uint16_t>(newer.data() + 4, 2);
+    store_little<std::uint16_t>(newer.data() + 4, blob_version + 1);
     store_little(newer.data() + 104, checksum(Bytes(newer).first(104)));
     try {
         inspect_blob(newer, header);

@@ -1,6 +1,7 @@
 #include "steps/codec/blob.h"
 
 #include "base/checksum.h"
+#include "steps/compression.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
@@ -53,7 +54,8 @@ std::string copy_key(std::uint64_t step, std::uint32_t rank, BlobPart part)
 void store_header(const BlobHeader& header, MutableBytes at)
 {
     each_field(header, [&](std::size_t offset, auto value) { store_little(at.data() + offset, value); });
-    store_little(at.data() + 4, blob_version);
+    const bool plain = (header.flags & (blob_compressed | blob_placed)) == 0;
+    store_little(at.data() + 4, static_cast<std::uint16_t>(plain ? 1 : 2));
     store_little(at.data() + checksum_at, checksum(Bytes(at.data(), checksum_at)));
 }
 
@@ -106,17 +108,25 @@ BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, s
     return header;
 }
 
-BlobSections sections_of(const BlobHeader& header, Bytes blob)
+BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked)
 {
-    const std::uint64_t sum = std::uint64_t{blob_header_size} + header.definitions_bytes + header.plan_bytes +
-                              header.override_bytes + header.fixed_bytes + header.tail_bytes;
-    if (sum != header.length || sum > blob.size())
+    const std::uint64_t sum = std::uint64_t{header.definitions_bytes} + header.plan_bytes + header.override_bytes +
+                              header.fixed_bytes + header.tail_bytes;
+    const bool compressed = (header.flags & blob_compressed) != 0;
+    if (header.length > blob.size() || header.length < blob_header_size ||
+        (compressed ? sum / most_shrinking > header.length : sum != header.length - blob_header_size))
         throw Error(-DER_DF_INVAL, "the sections of the metadata blob of " + step_rank(header.step, header.rank) +
                                        " do not add up to its length: the blob is damaged");
+    Bytes payload = blob.subspan(blob_header_size, header.length - blob_header_size);
+    if (compressed) {
+        unpacked.resize(sum);
+        decompress(Codec::zstd, payload, unpacked, "the metadata blob of " + step_rank(header.step, header.rank));
+        payload = unpacked;
+    }
     BlobSections sections;
-    std::size_t at = blob_header_size;
+    std::size_t at = 0;
     const auto take = [&](std::uint32_t length) {
-        const Bytes part = blob.subspan(at, length);
+        const Bytes part = payload.subspan(at, length);
         at += length;
         return part;
     };

@@ -7,18 +7,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace stepstore::steps {
 
 inline constexpr std::uint32_t blob_magic = 0x4c425353;     // "SSBL"
 inline constexpr std::uint32_t overflow_magic = 0x564f5353; // "SSOV": stands in a slot for a blob that lies elsewhere
-inline constexpr std::uint16_t blob_version = 1;
+inline constexpr std::uint16_t blob_version = 2; // the newest that is read; 1 is written where 2 says nothing more
 inline constexpr std::size_t blob_header_size = 112;
 inline constexpr std::uint64_t no_step = UINT64_MAX;
 
 struct BlobHeader {
     std::uint32_t magic = blob_magic;
-    std::uint16_t flags = 0; // blob_statistics
+    std::uint16_t flags = 0; // the blob_... below
     std::uint64_t generation = 0;
     std::uint64_t step = 0;
     std::uint32_t rank = 0;
@@ -37,6 +38,8 @@ struct BlobHeader {
     std::uint64_t payload_checksum = 0;
 };
 inline constexpr std::uint16_t blob_statistics = 1;
+inline constexpr std::uint16_t blob_compressed = 2; // version 2: what follows the header is one zstd frame
+inline constexpr std::uint16_t blob_placed = 4;     // version 2: some blocks are placed (plan.h)
 
 // Fills in the checksums; blob: header and payload, of header.length bytes.
 void seal_blob(BlobHeader& header, MutableBytes blob);
@@ -64,7 +67,8 @@ std::string copy_key(std::uint64_t step, std::uint32_t rank, BlobPart part);
 struct BlobSections {
     Bytes definitions, plan, overrides, fixed, tail;
 };
-// Throws -DER_DF_INVAL when the sections do not add up to the blob.
-BlobSections sections_of(const BlobHeader& header, Bytes blob);
+// unpacked: holds the sections of a compressed blob, as long as they are used. Throws -DER_DF_INVAL when the sections
+// do not add up to the blob, -DER_NOSYS when it is compressed and this build cannot undo that.
+BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked);
 
 } // namespace stepstore::steps

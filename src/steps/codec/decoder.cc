@@ -19,6 +19,13 @@ constexpr std::size_t cached_plans = 16; // per rank; a writer refers to its las
                                    ": it is damaged; other steps can still be read");
 }
 
+// Blocks that are not placed take exactly the step's data; where some are placed, the rest is theirs.
+void require_data(const BlobHeader& header, std::uint64_t unplaced, bool placed)
+{
+    if (placed ? header.data_length < unplaced : header.data_length != unplaced)
+        damaged(header, "says another amount of data than its blocks");
+}
+
 } // namespace
 
 Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks) : generation_(generation), states_(ranks)
@@ -47,7 +54,7 @@ std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fet
         const Bytes blob = installed->blobs.of(rank);
         RankStep& part = installed->ranks[rank];
         part.header = opened(blob, installed->step, rank);
-        part.sections = sections_of(part.header, blob);
+        part.sections = sections_of(part.header, blob, part.unpacked);
         if (part.header.batches > states_[rank].batches)
             learn_definitions(part.header, part.sections.definitions, fetch);
         part.mapping = states_[rank].mapping;
@@ -59,8 +66,7 @@ std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fet
         const Plan& plan = *part.plan;
         if (part.header.entries != plan.entries.size() || part.header.fixed_bytes != plan.fixed_bytes)
             damaged(part.header, "does not fit its plan");
-        if (part.sections.overrides.empty() && part.header.data_length != plan.data_at.back())
-            damaged(part.header, "says another amount of data than its blocks");
+        if (part.sections.overrides.empty()) require_data(part.header, plan.data_at.back(), plan.placed);
     }
     return installed;
 }
@@ -72,6 +78,7 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
     const std::uint32_t known = states_[rank].batches;
     struct Piece {
         std::vector<std::byte> blob; // owns the records, unless they are the step's own
+        std::vector<std::byte> unpacked;
         DefinitionSection section;
         std::uint64_t step;
     };
@@ -88,7 +95,7 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
             if (step > header.step) damaged(header, "looks for its definitions in a later step");
             piece.blob = fetch(step, rank, BlobPart::definitions);
             const BlobHeader theirs = opened(piece.blob, step, rank);
-            piece.section = parse_definitions(sections_of(theirs, piece.blob).definitions, what);
+            piece.section = parse_definitions(sections_of(theirs, piece.blob, piece.unpacked).definitions, what);
         }
         if (piece.section.batch != wanted) damaged(header, "misses its definitions");
         wanted = piece.section.after;
@@ -151,7 +158,8 @@ std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own
         const std::vector<std::byte> blob = fetch(header.plan_step, header.rank, BlobPart::plan);
         const BlobHeader theirs = opened(blob, header.plan_step, header.rank);
         if (theirs.plan_step != header.plan_step) damaged(header, "refers to a step without a plan");
-        *plan = decode_plan(sections_of(theirs, blob).plan, mapping.types, what);
+        std::vector<std::byte> unpacked;
+        *plan = decode_plan(sections_of(theirs, blob, unpacked).plan, mapping.types, what);
     }
     plan->step = header.plan_step;
     if (plans.size() == cached_plans) plans.erase(plans.begin());
@@ -166,8 +174,7 @@ const Overrides* RankStep::overrides() const
         auto decoded = std::make_shared<Overrides>(
             decode_overrides(sections.overrides, *plan, mapping->types,
                              "the changed blocks in the blob of " + step_rank(header.step, header.rank)));
-        if (decoded->data_at.back() != header.data_length)
-            damaged(header, "says another amount of data than its blocks");
+        require_data(header, decoded->data_at.back(), plan->placed);
         overrides_ = std::move(decoded);
     }
     return overrides_.get();
@@ -186,10 +193,31 @@ BlockGeometry RankStep::geometry(std::uint32_t index) const
                    : geometry_of(plan->entries[index], plan->dims.data());
 }
 
-std::uint64_t RankStep::data_at(std::uint32_t index) const
+std::uint64_t RankStep::raw_bytes(std::uint32_t index) const
 {
-    const Overrides* changed = overrides();
-    return header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]);
+    std::uint64_t bytes = size_of(type(index));
+    for (const std::uint64_t extent : geometry(index).count)
+        bytes *= extent; // plan.cc has checked that this fits
+    return bytes;
+}
+
+Placement RankStep::place(std::uint32_t index) const
+{
+    const PlanEntry& placed = entry(index);
+    const std::uint64_t raw = raw_bytes(index);
+    if ((placed.flags & entry_is_placed) == 0) {
+        const Overrides* changed = overrides();
+        return {header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]), raw, Codec::none, 0};
+    }
+    const PlanEntry& planned = plan->entries[index];
+    const LocalType local = mapping->types[planned.variable];
+    Placement place = load_placement(sections.fixed.data() + planned.fixed_at +
+                                     minmax_size(local.type, local.kind, plan->statistics));
+    const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
+    const bool fits = place.codec == Codec::none ? place.length == raw : raw / most_shrinking <= place.length;
+    if (!inside || !fits) damaged(header, "gives a block a place that cannot hold it");
+    place.at += header.data_base;
+    return place;
 }
 
 std::uint32_t RankStep::first_of(VariableId id) const

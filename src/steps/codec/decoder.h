@@ -80,11 +80,14 @@ public:
     BlobSections sections;
     std::shared_ptr<const Plan> plan; // nullptr: the rank put nothing
     std::shared_ptr<const Mapping> mapping;
+    std::vector<std::byte> unpacked; // owns the sections of a compressed blob
 
     const PlanEntry& entry(std::uint32_t index) const;
     BlockGeometry geometry(std::uint32_t index) const;
-    std::uint64_t data_at(std::uint32_t index) const; // in the rank's data array, bytes
-    std::uint32_t first_of(VariableId id) const;      // Plan::none: none
+    // Where a block lies in the rank's data array, as checked against the step's data. -DER_DF_INVAL: damage.
+    Placement place(std::uint32_t index) const;
+    std::uint64_t raw_bytes(std::uint32_t index) const; // of a block, before compression
+    std::uint32_t first_of(VariableId id) const;        // Plan::none: none
     std::uint32_t next(std::uint32_t index) const { return plan->next[index]; }
     Type type(std::uint32_t index) const { return mapping->types[plan->entries[index].variable].type; }
     std::optional<MinMax> minmax(std::uint32_t index) const; // of an array's block

@@ -33,8 +33,8 @@ std::uint32_t checked_size(std::size_t size, const char* section, std::uint64_t 
 
 } // namespace
 
-Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics)
-    : generation_(generation), rank_(rank), statistics_(statistics)
+Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression)
+    : generation_(generation), rank_(rank), statistics_(statistics), compression_(metadata_compression)
 {
 }
 
@@ -90,6 +90,7 @@ void Encoder::begin_step(std::uint64_t data_base)
     ++stamp_;
     data_base_ = data_base;
     data_length_ = 0;
+    placing_ = false;
     entries_.clear();
     dims_.clear();
     fixed_.clear();
@@ -101,12 +102,13 @@ std::uint32_t Encoder::add_entry(VariableId id, Known& known, PlanEntry entry)
     entry.variable = id;
     const std::size_t at = fixed_.size();
     entry.fixed_at = static_cast<std::uint32_t>(at);
-    fixed_.resize(at + fixed_size(known.variable.type, known.variable.kind, statistics_));
+    fixed_.resize(at + fixed_size(known.variable.type, known.variable.kind, statistics_, entry.flags));
     entries_.push_back(entry);
     return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes)
+std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
+                                 bool placed)
 {
     PlanEntry entry;
     entry.dims_at = static_cast<std::uint32_t>(dims_.size());
@@ -116,8 +118,23 @@ std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, 
     dims_.insert(dims_.end(), shape.begin(), shape.end());
     dims_.insert(dims_.end(), start.begin(), start.end());
     dims_.insert(dims_.end(), count.begin(), count.end());
-    data_length_ += bytes;
+    placing_ |= placed;
+    if (placing_)
+        entry.flags |= entry_is_placed;
+    else
+        data_length_ += bytes;
     return add_entry(id, known(id), entry);
+}
+
+std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum)
+{
+    const PlanEntry& placed = entries_[entry];
+    const Variable& variable = variables_[placed.variable].variable;
+    std::byte* to = fixed_.data() + placed.fixed_at + minmax_size(variable.type, variable.kind, statistics_);
+    store_placement({data_length_, length, codec, checksum}, to);
+    const std::uint64_t at = data_base_ + data_length_;
+    data_length_ += length;
+    return at;
 }
 
 std::uint32_t Encoder::value_entry(VariableId id, Known& known)
@@ -189,6 +206,7 @@ void Encoder::remember_plan(std::uint64_t step)
     place->step = step;
     place->used = stamp_;
     place->copied = false;
+    place->placed = placing_;
     place->entries = entries_;
     place->dims = dims_;
 }
@@ -211,6 +229,18 @@ void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
     remember_plan(step);
 }
 
+// Checksums, and compression where it is chosen and helps.
+void Encoder::seal(BlobHeader& header, std::vector<std::byte>& blob)
+{
+    const Bytes payload = Bytes(blob).subspan(blob_header_size);
+    if (const auto packed = compressor_.compress(payload, 1, compression_)) {
+        header.flags |= blob_compressed;
+        std::ranges::copy(*packed, blob.begin() + blob_header_size);
+        blob.resize(blob_header_size + packed->size());
+    }
+    seal_blob(header, blob);
+}
+
 void Encoder::copy_definitions(const BlobHeader& header)
 {
     BlobHeader copy;
@@ -221,7 +251,7 @@ void Encoder::copy_definitions(const BlobHeader& header)
     Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, BlobPart::definitions));
     kept.blob.assign(blob_.begin(),
                      blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size + header.definitions_bytes));
-    seal_blob(copy, kept.blob);
+    seal(copy, kept.blob);
 }
 
 void Encoder::copy_plan(CachedPlan& plan)
@@ -234,8 +264,9 @@ void Encoder::copy_plan(CachedPlan& plan)
     copy.step = plan.step;
     copy.rank = rank_;
     copy.plan_step = plan.step;
+    if (plan.placed) copy.flags |= blob_placed;
     copy.plan_bytes = checked_size(kept.blob.size() - blob_header_size, "blocks", plan.step, rank_);
-    seal_blob(copy, kept.blob);
+    seal(copy, kept.blob);
     plan.copied = true;
 }
 
@@ -243,7 +274,7 @@ Bytes Encoder::finish(std::uint64_t step)
 {
     copies_.clear();
     BlobHeader header;
-    header.flags = statistics_ ? blob_statistics : 0;
+    header.flags = static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0));
     header.generation = generation_;
     header.step = step;
     header.rank = rank_;
@@ -263,7 +294,7 @@ Bytes Encoder::finish(std::uint64_t step)
     WireWriter wire(blob_);
     wire.bytes(fixed_);
     wire.bytes(tail_);
-    seal_blob(header, blob_);
+    seal(header, blob_);
     return blob_;
 }
 

@@ -15,20 +15,26 @@ namespace stepstore::steps {
 
 class Encoder {
 public:
-    Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics);
+    // metadata_compression: of the blobs.
+    Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression = {});
 
     VariableId define(std::string_view name, Type type, ShapeKind kind); // -DER_INVAL: defined otherwise before
     const Variable& variable(VariableId id) const;                       // -DER_INVAL: no such id
     void attribute(std::uint64_t step, Attribute attribute);             // the same value again: nothing happens
 
     void begin_step(std::uint64_t data_base);
-    // One block: its entry, for slot(). Its data's place is data_at, from the step's data base.
-    std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes);
+    // One block: its entry, for minmax_slot(). It lies behind the step's data so far; or, when it is to be placed,
+    // where place() puts it. From the first placed block of a step on all are.
+    std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
+                            bool placed = false);
+    bool placing() const { return placing_; }
+    // Settles where a placed block of `length` stored bytes lies: in the rank's data, bytes.
+    std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
     void add_value(VariableId id, const void* value);
     void add_string(VariableId id, std::string_view value);
     // Where the block's min and max belong, one element each; nullptr without statistics. Valid until the next add_.
     std::byte* minmax_slot(std::uint32_t entry);
-    std::uint64_t data_length() const { return data_length_; } // of the blocks added in this step
+    std::uint64_t data_length() const { return data_length_; } // of the blocks added (or placed) in this step
     std::size_t entries() const { return entries_.size(); }
 
     // What later steps refer to is kept a second time, so that one damaged blob does not take other steps with it: to
@@ -53,6 +59,7 @@ private:
         std::uint64_t step = 0;
         std::uint64_t used = 0;
         bool copied = false;
+        bool placed = false; // some block is
         std::vector<PlanEntry> entries;
         std::vector<std::uint64_t> dims;
     };
@@ -63,12 +70,15 @@ private:
     CachedPlan* matching_plan(std::size_t& differing);
     void write_plan(std::uint64_t step, BlobHeader& header);
     void remember_plan(std::uint64_t step);
+    void seal(BlobHeader& header, std::vector<std::byte>& blob);
     void copy_definitions(const BlobHeader& header);
     void copy_plan(CachedPlan& plan);
 
     std::uint64_t generation_;
     std::uint32_t rank_;
     bool statistics_;
+    Compression compression_;
+    Compressor compressor_;
     std::vector<Known> variables_;
     std::unordered_map<std::string, VariableId> by_name_;
     std::map<std::string, Attribute, std::less<>> attributes_;
@@ -79,6 +89,7 @@ private:
     std::uint64_t stamp_ = 0;
     std::uint64_t data_base_ = 0;
     std::uint64_t data_length_ = 0;
+    bool placing_ = false;
     std::vector<PlanEntry> entries_;
     std::vector<std::uint64_t> dims_;
     std::vector<std::byte> fixed_;

@@ -39,7 +39,10 @@ std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std:
         bool overflow = false;
         for (const std::uint64_t extent : geometry_of(entry, dims).count)
             overflow |= __builtin_mul_overflow(length, extent, &length);
-        overflow |= __builtin_add_overflow(sum, length, &sum);
+        if (entry.flags & entry_is_placed)
+            overflow |= length > static_cast<std::uint64_t>(INT64_MAX);
+        else
+            overflow |= __builtin_add_overflow(sum, length, &sum);
         if (overflow || sum > static_cast<std::uint64_t>(INT64_MAX))
             from.fail("describes blocks of more than 2^63 bytes");
     }
@@ -61,7 +64,8 @@ void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector
     }
     entry.dimensions = from.fixed<std::uint8_t>();
     entry.flags = from.fixed<std::uint8_t>();
-    if (entry.dimensions == 0 || entry.dimensions > max_dimensions || entry.flags > (entry_has_shape | entry_has_start))
+    if (entry.dimensions == 0 || entry.dimensions > max_dimensions ||
+        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed)) != 0)
         from.fail("holds an impossible geometry");
     entry.dims_at = static_cast<std::uint32_t>(plan.dims.size());
     for (std::uint32_t i = 0; i < entry.dims_size(); ++i)
@@ -82,11 +86,33 @@ void index_variables(Plan& plan, std::size_t variables)
 
 } // namespace
 
-std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics)
+std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics)
 {
-    const auto size = static_cast<std::uint32_t>(size_of(type));
-    if (is_value(kind)) return type == Type::string ? string_place_size : size;
-    return statistics && has_minmax(type) ? 2 * size : 0;
+    return statistics && !is_value(kind) && has_minmax(type) ? 2 * static_cast<std::uint32_t>(size_of(type)) : 0;
+}
+
+std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
+{
+    if (is_value(kind)) return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
+    return minmax_size(type, kind, statistics) + ((entry_flags & entry_is_placed) ? placement_size : 0);
+}
+
+void store_placement(const Placement& placement, std::byte* to)
+{
+    store_little(to, placement.at);
+    store_little(to + 8, placement.length | static_cast<std::uint64_t>(placement.codec) << 56);
+    store_little(to + 16, placement.checksum);
+}
+
+Placement load_placement(const std::byte* from)
+{
+    Placement placement;
+    placement.at = load_little<std::uint64_t>(from);
+    const auto length = load_little<std::uint64_t>(from + 8);
+    placement.length = length & (UINT64_MAX >> 8);
+    placement.codec = static_cast<Codec>(length >> 56);
+    placement.checksum = load_little<std::uint64_t>(from + 16);
+    return placement;
 }
 
 void encode_plan(std::span<const PlanEntry> entries, std::span<const std::uint64_t> dims, bool statistics,
@@ -141,7 +167,8 @@ Plan decode_plan(Bytes bytes, std::span<const LocalType> types, std::string_view
         else
             decode_geometry(from, plan, entry, geometries);
         entry.fixed_at = static_cast<std::uint32_t>(fixed);
-        fixed += fixed_size(local.type, local.kind, plan.statistics);
+        fixed += fixed_size(local.type, local.kind, plan.statistics, entry.flags);
+        plan.placed |= (entry.flags & entry_is_placed) != 0;
         if (fixed > UINT32_MAX) from.fail("asks for more than 4 GiB");
         plan.entries.push_back(entry);
         expected = variable + 1;

@@ -4,6 +4,7 @@
 // search, no parsing.
 #pragma once
 
+#include "steps/compression.h"
 #include "steps/types.h"
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace stepstore::steps {
 inline constexpr std::uint8_t entry_has_shape = 1;
 inline constexpr std::uint8_t entry_has_start = 2;
 inline constexpr std::uint8_t entry_is_value = 4;
+inline constexpr std::uint8_t entry_is_placed = 8; // the step says where the block lies, and in which form
 
 // One put. 16 bytes without padding: two sequences are compared with memcmp.
 struct PlanEntry {
@@ -32,9 +34,21 @@ struct PlanEntry {
 };
 static_assert(sizeof(PlanEntry) == 16);
 
+// Where a placed block lies and in which form: behind its min/max in the fixed section.
+struct Placement {
+    std::uint64_t at = 0;     // from the step's data base; bytes, as all here
+    std::uint64_t length = 0; // as stored
+    Codec codec = Codec::none;
+    std::uint64_t checksum = 0; // of the stored bytes; 0 where they are not compressed
+};
+constexpr std::uint32_t placement_size = 24;
+void store_placement(const Placement& placement, std::byte* to);
+Placement load_placement(const std::byte* from);
+
 // The bytes that an entry takes in the fixed section.
 constexpr std::uint32_t string_place_size = 8;
-std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics);
+std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics);
+std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags);
 
 struct BlockGeometry {
     DimsView shape, start, count;
@@ -64,7 +78,9 @@ struct Plan {
     bool statistics = false;
     std::vector<PlanEntry> entries;
     std::vector<std::uint64_t> dims;
-    std::vector<std::uint64_t> data_at; // of entry i, from the step's data base; one more: the length of all
+    // Of entry i, from the step's data base, unless it is placed; one more: the length of all that are not.
+    std::vector<std::uint64_t> data_at;
+    bool placed = false; // some entry is
     std::uint32_t fixed_bytes = 0;
     // The entries of a variable (the writer's number) in their order: first[v], then next[...], until none.
     std::vector<std::uint32_t> first;

@@ -19,6 +19,7 @@ class Stepstore(CMakePackage):
     variant("mpi", default=True, description="Build the MPI communicator and the MPI programs")
     variant("adios2", default=True, description="Build the ADIOS2 plugin")
     variant("python", default=True, description="Build the Python package and the command line")
+    variant("compression", default=True, description="Compress steps with zstd and blosc")
     variant("bench", default=True, description="Build the benchmark programs")
 
     depends_on("c", type="build")
@@ -29,6 +30,8 @@ class Stepstore(CMakePackage):
 
     depends_on("lmdb@0.9.22:")
     depends_on("xxhash@0.8:")
+    depends_on("zstd@1.4:", when="+compression")
+    depends_on("c-blosc@1.16:", when="+compression")
     depends_on("mpi", when="+mpi")
 
     # The plugin engine interface v2 came with 2.12.
@@ -52,6 +55,8 @@ class Stepstore(CMakePackage):
             self.define_from_variant("STEPSTORE_MPI", "mpi"),
             self.define_from_variant("STEPSTORE_ADIOS2", "adios2"),
             self.define_from_variant("STEPSTORE_PYTHON", "python"),
+            self.define_from_variant("STEPSTORE_ZSTD", "compression"),
+            self.define_from_variant("STEPSTORE_BLOSC", "compression"),
             self.define_from_variant("STEPSTORE_BENCH", "bench"),
             self.define("STEPSTORE_TESTS", self.run_tests),
             self.define("STEPSTORE_EXAMPLES", False),

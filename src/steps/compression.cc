@@ -1,0 +1,237 @@
+#include "steps/compression.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+
+#if STEPSTORE_HAVE_ZSTD
+#include <zstd.h>
+#include <zstd_errors.h>
+#endif
+#if STEPSTORE_HAVE_BLOSC
+#include <blosc.h>
+#endif
+
+namespace stepstore::steps {
+
+namespace {
+
+struct Method {
+    CompressionMethod method;
+    std::string_view name;
+    Codec codec;
+    const char* compressor; // in blosc
+    int levels;             // from 1
+    int usual_level;
+};
+constexpr std::array methods = {
+    Method{CompressionMethod::none, "none", Codec::none, "", 0, 0},
+    Method{CompressionMethod::zstd, "zstd", Codec::zstd, "", 19, 3},
+    Method{CompressionMethod::blosc_lz4, "blosc-lz4", Codec::blosc, "lz4", 9, 5},
+    Method{CompressionMethod::blosc_zstd, "blosc-zstd", Codec::blosc, "zstd", 9, 5},
+};
+constexpr std::size_t blosc_piece = std::size_t{1} << 30;
+
+const Method& method_of(CompressionMethod wanted)
+{
+    return *std::ranges::find(methods, wanted, &Method::method);
+}
+
+// The library that this build lacks; empty: it has all that the codec takes.
+std::string_view missing_library(Codec codec)
+{
+    if (codec == Codec::zstd && !STEPSTORE_HAVE_ZSTD) return "zstd (libzstd-dev)";
+    if (codec == Codec::blosc && !STEPSTORE_HAVE_BLOSC) return "blosc (libblosc-dev)";
+    return {};
+}
+
+bool in_this_build(const Method& method)
+{
+    if (!missing_library(method.codec).empty()) return false;
+#if STEPSTORE_HAVE_BLOSC
+    if (method.codec == Codec::blosc) return blosc_compname_to_compcode(method.compressor) >= 0;
+#endif
+    return true;
+}
+
+std::string listed()
+{
+    std::string text;
+    for (const std::string& name : compression_method_names())
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+[[noreturn]] void damaged(std::string_view what)
+{
+    throw Error(-DER_CSUM, std::string(what) + " cannot be decompressed: its stored bytes are damaged");
+}
+
+#if STEPSTORE_HAVE_BLOSC
+std::optional<std::size_t> compress_with_blosc(Bytes raw, std::size_t number_size, const Method& method, int level,
+                                               MutableBytes to)
+{
+    std::size_t used = 0;
+    for (std::size_t at = 0; at < raw.size(); at += blosc_piece) {
+        const Bytes piece = raw.subspan(at, std::min(blosc_piece, raw.size() - at));
+        const int length =
+            blosc_compress_ctx(level, number_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE, number_size, piece.size(),
+                               piece.data(), to.data() + used, to.size() - used, method.compressor, 0, 1);
+        if (length < 0) throw Error(-DER_MISC, "blosc cannot compress with " + std::string(method.name));
+        if (length == 0) return std::nullopt; // no room
+        used += static_cast<std::size_t>(length);
+    }
+    return used;
+}
+
+void decompress_with_blosc(Bytes stored, MutableBytes raw, std::string_view what)
+{
+    std::size_t from = 0;
+    for (std::size_t at = 0; at < raw.size(); at += blosc_piece) {
+        const std::size_t expected = std::min(blosc_piece, raw.size() - at);
+        const Bytes rest = stored.subspan(from);
+        if (rest.size() < BLOSC_MIN_HEADER_LENGTH) damaged(what);
+        std::size_t length = 0, compressed = 0, block = 0;
+        blosc_cbuffer_sizes(rest.data(), &length, &compressed, &block);
+        if (length != expected || compressed > rest.size() ||
+            blosc_cbuffer_validate(rest.data(), compressed, &length) != 0 ||
+            blosc_decompress_ctx(rest.data(), raw.data() + at, expected, 1) != static_cast<int>(expected))
+            damaged(what);
+        from += compressed;
+    }
+    if (from != stored.size()) damaged(what);
+}
+#endif
+
+} // namespace
+
+std::string_view name_of(CompressionMethod method)
+{
+    return method_of(method).name;
+}
+
+Codec codec_of(CompressionMethod method)
+{
+    return method_of(method).codec;
+}
+
+std::vector<std::string> compression_method_names()
+{
+    std::vector<std::string> names;
+    for (const Method& method : methods)
+        if (in_this_build(method)) names.emplace_back(method.name);
+    return names;
+}
+
+CompressionMethod compression_method_named(std::string_view name)
+{
+    std::string wanted(name);
+    std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto found = std::ranges::find(methods, wanted, &Method::name);
+    if (found == methods.end()) throw Error(-DER_INVAL, "'" + std::string(name) + "': valid are " + listed());
+    return found->method;
+}
+
+void check_compression(std::string_view name, const Compression& compression)
+{
+    const Method& method = method_of(compression.method);
+    if (!in_this_build(method)) {
+        const std::string_view library = missing_library(method.codec);
+        throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(method.name) +
+                                    "' is not in this build of Stepstore, which was made without " +
+                                    (library.empty() ? "a blosc that has " + std::string(method.compressor)
+                                                     : std::string(library)) +
+                                    ": use " + listed());
+    }
+    if (compression.level < 0 || compression.level > method.levels)
+        throw Error(-DER_INVAL,
+                    std::string(name) + "='" + std::string(method.name) + "' has no level " +
+                        std::to_string(compression.level) + ": " +
+                        (method.levels == 0 ? "nothing is compressed, so there is none"
+                                            : "valid are 1 to " + std::to_string(method.levels) +
+                                                  ", and 0 for its default, " + std::to_string(method.usual_level)));
+}
+
+struct Compressor::Contexts {
+#if STEPSTORE_HAVE_ZSTD
+    struct Free {
+        void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+    };
+    std::unique_ptr<ZSTD_CCtx, Free> zstd;
+#endif
+};
+
+Compressor::Compressor() = default;
+Compressor::~Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
+Compressor& Compressor::operator=(Compressor&&) noexcept = default;
+
+MutableBytes Compressor::room(std::size_t bytes)
+{
+    if (capacity_ < bytes) {
+        memory_.reset();
+        capacity_ = 0;
+        memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        capacity_ = bytes;
+    }
+    return {memory_.get(), bytes};
+}
+
+std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_t number_size, const Compression& how)
+{
+    // Shorter than this a block costs more than it can save.
+    constexpr std::size_t least = 64;
+    if (how.method == CompressionMethod::none || raw.size() < least) return std::nullopt;
+    check_compression("Compression", how);
+    const Method& method = method_of(how.method);
+    [[maybe_unused]] const int level = how.level != 0 ? how.level : method.usual_level;
+    const MutableBytes to = room(raw.size() - 1);
+    if (!contexts_) contexts_ = std::make_unique<Contexts>();
+#if STEPSTORE_HAVE_ZSTD
+    if (method.codec == Codec::zstd) {
+        if (!contexts_->zstd) contexts_->zstd.reset(ZSTD_createCCtx());
+        if (!contexts_->zstd) throw Error(-DER_NOMEM, "no memory for zstd");
+        ZSTD_CCtx_setParameter(contexts_->zstd.get(), ZSTD_c_compressionLevel, level);
+        const std::size_t length = ZSTD_compress2(contexts_->zstd.get(), to.data(), to.size(), raw.data(), raw.size());
+        if (!ZSTD_isError(length)) return Bytes(to.first(length));
+        if (ZSTD_getErrorCode(length) == ZSTD_error_dstSize_tooSmall) return std::nullopt;
+        throw Error(-DER_MISC, std::string("zstd cannot compress: ") + ZSTD_getErrorName(length));
+    }
+#endif
+#if STEPSTORE_HAVE_BLOSC
+    if (const auto length = compress_with_blosc(raw, number_size, method, level, to)) return Bytes(to.first(*length));
+#endif
+    return std::nullopt;
+}
+
+void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view what)
+{
+    if (const std::string_view library = missing_library(codec); !library.empty())
+        throw Error(-DER_NOSYS, std::string(what) + " is compressed, and this build of Stepstore was made without " +
+                                    std::string(library) + ": everything else can be read");
+    switch (codec) {
+    case Codec::none:
+        if (stored.size() != raw.size()) damaged(what);
+        std::ranges::copy(stored, raw.begin());
+        return;
+    case Codec::zstd:
+#if STEPSTORE_HAVE_ZSTD
+        if (ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size()) != raw.size()) damaged(what);
+#endif
+        return;
+    case Codec::blosc:
+#if STEPSTORE_HAVE_BLOSC
+        decompress_with_blosc(stored, raw, what);
+#endif
+        return;
+    }
+    throw Error(-DER_DF_INCOMPT, std::string(what) + " is compressed with a method that this library does not know (" +
+                                     std::to_string(static_cast<int>(codec)) + "): use a newer Stepstore");
+}
+
+} // namespace stepstore::steps
