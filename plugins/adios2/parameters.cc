@@ -1,5 +1,7 @@
 #include "parameters.h"
 
+#include "bp5_parameters.h"
+
 #include "daos_errno.h"
 #include "stepstore/error.h"
 
@@ -104,8 +106,17 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
     return true;
 }
 
-[[noreturn]] void refuse_unknown(const std::string& name)
+// What the engine of steps does not know either.
+void pass_over_or_refuse(const std::string& name)
 {
+    const auto of_bp = bp_parameter(name);
+    if (of_bp == BpParameter::tuning) return;
+    if (of_bp == BpParameter::refused)
+        throw Error(-DER_INVAL,
+                    "stepstore: the parameter " + name +
+                        " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md lists "
+                        "those of BP5 that are taken)");
+
     std::ostringstream valid;
     const char* comma = "";
     for (const auto& known : parameter_names()) {
@@ -146,7 +157,7 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given)
         // One IO often serves for writing and reading: both sets are good in both modes.
         bool of_writer = parameters.writer.set(name, value);
         bool of_reader = parameters.reader.set(name, value);
-        if (!of_writer && !of_reader) refuse_unknown(name);
+        if (!of_writer && !of_reader) pass_over_or_refuse(name);
     }
     if (parameters.location.empty())
         throw Error(

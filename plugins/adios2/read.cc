@@ -96,6 +96,7 @@ void ReadAdapter::end_step()
 {
     if (access_ == Access::random || !stream_ || !stream_->in_step())
         throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep " + where());
+    perform_gets();
     stream_->end_step();
 }
 
@@ -111,12 +112,18 @@ std::size_t ReadAdapter::steps() const
 
 void ReadAdapter::perform_gets()
 {
-    reader().perform_gets();
+    try {
+        reader().perform_gets();
+    } catch (...) {
+        scatters_.clear(); // the reader has dropped them too
+        throw;
+    }
+    scatter_all();
 }
 
 void ReadAdapter::close()
 {
-    if (access_ == Access::random && random_) random_->perform_gets();
+    if (access_ == Access::random ? random_.has_value() : stream_ && stream_->in_step()) perform_gets();
     if (stream_ && stream_->in_step()) stream_->end_step();
     if (random_) random_->close();
     if (stream_) stream_->close();
@@ -296,11 +303,11 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                       steps::Mode mode)
 {
     const auto id = id_of(variable);
-    const auto& definition = reader().definitions()[id];
-    if (selection.HasMemorySelection())
+    const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
+    if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + definition.name +
-                        "' has a memory selection, which this engine does not apply: get into packed memory");
+                        "' has a memory selection and a selection of several steps: get one step at a time");
     if (access_ == Access::stream && (selection.GetStepStart() != 0 || selection.GetStepCount() != 1))
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + definition.name +
@@ -315,7 +322,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
             get_value(id, to++, block, step);
             continue;
         }
-        if constexpr (!std::is_same_v<T, std::string>) to += get_array(id, to, selection, mode, step);
+        if constexpr (!std::is_same_v<T, std::string>) to += get_array(id, definition, to, selection, mode, step);
     }
 }
 
@@ -328,11 +335,11 @@ void ReadAdapter::get_value(steps::VariableId id, T* values, std::uint64_t block
         reader().get_value(id, values, block, step);
 }
 
-std::uint64_t ReadAdapter::get_array(steps::VariableId id, void* values, const adios2::core::Selection& selection,
-                                     steps::Mode mode, std::uint64_t step)
+std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
+                                     const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step)
 {
     auto& from = reader();
-    const auto kind = from.definitions()[id].kind;
+    const auto kind = definition.kind;
     const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
     if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection()) {
         from.get_value(id, values, selection.GetBlockID(), step);
@@ -345,18 +352,49 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, void* values, const a
         count = in_program_order(selection.GetCount());
     }
     if (parameters_.short_circuit_reads) return steps::elements(selection.GetCount());
-    if (kind == steps::ShapeKind::local_array || selection.HasBlockSelection()) {
-        const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
-        from.get_block(id, block, start, count, values, mode, step);
-        if (box) return steps::elements(count);
-        return steps::elements(from.blocks(id, step).at(block).count);
-    }
+    const bool by_block = kind == steps::ShapeKind::local_array || selection.HasBlockSelection();
+    const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
     if (!box) {
-        count = from.shape(id, step);
+        count = by_block ? extent_of(id, block, step) : from.shape(id, step);
         start.assign(count.size(), 0);
     }
-    from.get(id, start, count, values, mode, step);
-    return steps::elements(count);
+    const auto number = steps::elements(count);
+    const auto get_packed = [&](void* packed) {
+        if (by_block)
+            from.get_block(id, block, start, count, packed, steps::Mode::deferred, step);
+        else
+            from.get(id, start, count, packed, steps::Mode::deferred, step);
+    };
+    if (!selection.HasMemorySelection()) {
+        get_packed(values);
+        if (mode == steps::Mode::sync) perform_gets();
+        return number;
+    }
+    const auto size = steps::size_of(definition.type);
+    Scatter scatter{MemorySelection(selection, in_program_order(count), parameters_.order, definition.name), values,
+                    size, std::vector<std::byte>(number * size)};
+    get_packed(scatter.packed.data());
+    scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
+    if (mode == steps::Mode::sync) perform_gets();
+    return number;
+}
+
+steps::Dims ReadAdapter::extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const
+{
+    const auto blocks = reader().blocks(id, step);
+    if (block >= blocks.size())
+        throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
+                                    " has no block " + std::to_string(block) + ": it has " +
+                                    std::to_string(blocks.size()));
+    return blocks[block].count;
+}
+
+// Into the program's arrays what was got for memory selections.
+void ReadAdapter::scatter_all()
+{
+    for (const auto& one : scatters_)
+        one.memory.unpack(one.packed.data(), one.values, one.element_size);
+    scatters_.clear();
 }
 
 adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "adios_types.h"
+#include "memory_selection.h"
 #include "parameters.h"
 #include "steps/reader.h"
 
@@ -43,6 +44,12 @@ private:
         std::vector<std::string> strings;
         std::vector<const char*> texts;
     };
+    struct Scatter { // a get with a memory selection, on its way
+        MemorySelection memory;
+        void* values;
+        std::size_t element_size;
+        std::vector<std::byte> packed;
+    };
     enum class Access { stream, random };
 
     steps::Reader& reader() const;
@@ -68,8 +75,11 @@ private:
     template <class T>
     void get_value(steps::VariableId id, T* values, std::uint64_t block, std::uint64_t step) const;
     // Returns the number of elements that it gets.
-    std::uint64_t get_array(steps::VariableId id, void* values, const adios2::core::Selection& selection,
-                            steps::Mode mode, std::uint64_t step);
+    std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, void* values,
+                            const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step);
+
+    steps::Dims extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
+    void scatter_all();
 
     adios2::IO io_;
     Parameters parameters_;
@@ -81,6 +91,7 @@ private:
     std::unordered_map<const void*, steps::VariableId> by_identity_;
     std::map<std::string, steps::Attribute> attributes_;
     std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown
+    std::vector<Scatter> scatters_;
     mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
     std::size_t last_step_ = 0;
 };

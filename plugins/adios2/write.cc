@@ -1,17 +1,28 @@
 #include "write.h"
 
+#include "memory_selection.h"
+
 namespace stepstore::adios {
 namespace {
 
-// Looking at attributes makes ADIOS2 print them all into strings (there is no other way to list them). Up to this many
-// that is done in every step; beyond, in every 16th and at close.
-constexpr std::size_t few_attributes = 64;
-constexpr std::uint64_t many_attributes_interval = 16;
+// What must not be silently different: an operator changes the bytes, and only ADIOS2 could change them back.
+void refuse_operators(const std::vector<adios2::Operator>& operators, const std::string& variable)
+{
+    for (const auto& one : operators) {
+        if (one.Type() == "null") continue; // changes nothing
+        throw Error(
+            -DER_NOTSUPPORTED,
+            "stepstore: variable '" + variable + "' has the operator '" + one.Type() +
+                "', and ADIOS2 gives an engine plugin no way to apply it: remove the operation. For lossless "
+                "compression of all variables set the engine parameter Compression instead (docs/parameters.md)");
+    }
+}
 
 } // namespace
 
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
-    : io_(io), communicator_(communicator), writer_(parameters.location, parameters.writer, communicator)
+    : attributes_(io), communicator_(communicator),
+      writer_(parameters.location, parameters.writer, communicator), order_(parameters.order)
 {
 }
 
@@ -34,7 +45,7 @@ void WriteAdapter::end_step()
 {
     if (!writer_.in_step())
         throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
-    put_attributes(false);
+    put_attributes();
     writer_.end_step();
     implicit_step_ = false;
 }
@@ -57,7 +68,7 @@ void WriteAdapter::close()
         if (communicator_->max(implicit_step_ ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
     }
     if (writer_.in_step()) {
-        put_attributes(true);
+        put_attributes();
         writer_.end_step();
         implicit_step_ = false;
     }
@@ -101,10 +112,7 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
 {
     if (!writer_.in_step()) begin_implicit_step();
     const auto& entry = known(variable);
-    if (!variable.Operations().empty())
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: variable '" + entry.name +
-                        "' has an operator (compression ...), which this engine does not apply: remove the operation");
+    refuse_operators(variable.Operations(), entry.name);
     if (steps::is_value(entry.kind)) {
         if constexpr (std::is_same_v<T, std::string>)
             writer_.put_string(entry.id, *values);
@@ -116,11 +124,7 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + entry.name + "' is an array of strings: put single strings");
     } else {
-        auto selection = selection_of(variable);
-        if (selection.HasMemorySelection())
-            throw Error(-DER_NOTSUPPORTED,
-                        "stepstore: variable '" + entry.name +
-                            "' has a memory selection, which this engine does not apply: put packed data");
+        const auto selection = selection_of(variable);
         put_array(variable, entry, selection, values, mode);
     }
 }
@@ -134,52 +138,35 @@ void WriteAdapter::put_array(adios2::Variable<T>& variable, const Known& entry,
     const adios2::Dims asked = box ? adios2::Dims() : variable.Count();
     const auto& count = box ? selection.GetCount() : asked;
     const auto& start = selection.GetStart();
+    steps::DimsView shape, block_start;
     switch (entry.kind) {
-    case steps::ShapeKind::global_array: {
-        const auto shape = variable.Shape();
-        writer_.put(entry.id, shape, start, count, values, mode);
-        return;
-    }
-    case steps::ShapeKind::joined_array: {
+    case steps::ShapeKind::global_array:
+        shape_ = variable.Shape();
+        shape = shape_;
+        block_start = start;
+        break;
+    case steps::ShapeKind::joined_array:
         shape_ = variable.Shape();
         for (auto& extent : shape_)
             if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
-        writer_.put(entry.id, shape_, {}, count, values, mode);
-        return;
+        shape = shape_;
+        break;
+    default: break;
     }
-    default: writer_.put(entry.id, {}, {}, count, values, mode);
-    }
+    if (!selection.HasMemorySelection()) return writer_.put(entry.id, shape, block_start, count, values, mode);
+    const MemorySelection memory(selection, count, order_, entry.name);
+    const auto packed = writer_.put_span(entry.id, shape, block_start, count);
+    if (!packed.empty()) memory.pack(values, packed.data(), sizeof(T));
 }
 
-void WriteAdapter::put_attributes(bool closing)
+void WriteAdapter::put_attributes()
 {
-    if (!closing && attributes_seen_ > few_attributes && writer_.steps() % many_attributes_interval != 0) return;
-    auto present = io_.AvailableAttributes();
-    attributes_seen_ = present.size();
-    for (const auto& [name, properties] : present)
-        put_attribute(name);
-}
-
-void WriteAdapter::put_attribute(const std::string& name)
-{
-    const auto type_name = io_.AttributeType(name);
-    bool done = false;
-    auto put_as = [&]<class T>(std::type_identity<T>) {
-        if (done || type_name != adios2::GetType<T>()) return;
-        done = true;
-        auto attribute = io_.InquireAttribute<T>(name);
-        const auto data = attribute.Data();
-        if constexpr (std::is_same_v<T, std::string>)
-            writer_.attribute(name, data, !attribute.IsValue());
+    attributes_.look([&](const steps::Attribute& attribute) {
+        if (attribute.type == steps::Type::string)
+            writer_.attribute(attribute.name, attribute.strings, attribute.array);
         else
-            writer_.attribute(name, steps::type_of<T>(), data.data(), data.size(), !attribute.IsValue());
-    };
-#define put_as_type(T) put_as(std::type_identity<T>{});
-    ADIOS2_FOREACH_STDTYPE_1ARG(put_as_type)
-#undef put_as_type
-    if (!done)
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: attribute '" + name + "' is of type " + type_name + ", which this engine cannot store");
+            writer_.attribute(attribute.name, attribute.type, attribute.data.data(), attribute.count, attribute.array);
+    });
 }
 
 #define instantiate(T) template void WriteAdapter::put<T>(adios2::Variable<T>&, const T*, steps::Mode);

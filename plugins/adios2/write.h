@@ -2,6 +2,7 @@
 #pragma once
 
 #include "adios_types.h"
+#include "attributes.h"
 #include "parameters.h"
 #include "steps/writer.h"
 
@@ -39,17 +40,16 @@ private:
     void put_array(adios2::Variable<T>& variable, const Known& known, const adios2::core::Selection& selection,
                    const T* values, steps::Mode mode);
     void begin_implicit_step();
-    void put_attributes(bool closing);
-    void put_attribute(const std::string& name);
+    void put_attributes();
 
-    adios2::IO io_;
+    AttributeWatch attributes_;
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;
     std::unordered_map<const void*, Known> variables_;
     std::vector<Put> puts_; // of this step so far, then those of the step before
     std::size_t next_put_ = 0;
     steps::Dims shape_; // of the put at work: kept for its memory
-    std::size_t attributes_seen_ = 0;
+    steps::Order order_;
     bool steps_used_ = false;    // the program called BeginStep
     bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines
 };

@@ -69,6 +69,23 @@ class PluginTest(unittest.TestCase):
                 seen += 1
         self.assertEqual(seen, 3)
 
+    def test_compression_is_the_writers_business(self):
+        data = np.linspace(0.0, 1.0, 200_000).reshape(400, 500)
+        for method in ("none", "zstd", "blosc-lz4", "blosc-zstd"):
+            with self.subTest(method):
+                name = f"compressed-{method}"
+                with adios2.Stream(self.space.io(name, Compression=method), name, "w") as stream:
+                    for step in stream.steps(2):
+                        step.write("x", data + step.current_step(), data.shape, [0, 0], data.shape)
+                with adios2.Stream(self.space.io(name), name, "r") as stream:
+                    for step in stream.steps():
+                        index = step.current_step()
+                        np.testing.assert_array_equal(step.read("x"), data + index)
+                        part = step.read("x", start=[7, 100], count=[300, 3])
+                        np.testing.assert_array_equal(part, data[7:307, 100:103] + index)
+        with self.assertRaisesRegex(Exception, "none, zstd, blosc-lz4, blosc-zstd"):
+            adios2.Stream(self.space.io("bad", Compression="gzip"), "bad", "w")
+
     def test_variables_and_attributes_are_listed(self):
         self.write_steps("listed", 2)
         with adios2.Stream(self.space.io("listed"), "listed", "r") as stream:

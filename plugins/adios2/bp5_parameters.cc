@@ -1,0 +1,65 @@
+#include "bp5_parameters.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace stepstore::adios {
+namespace {
+
+constexpr std::string_view tuning[] = {
+    "AggregationType",
+    "AggregatorRatio",
+    "AsyncOpen",
+    "AsyncWrite",
+    "BufferChunkSize",
+    "BufferVType",
+    "CollectiveMetadata",
+    "DirectIO",
+    "DirectIOAlignBuffer",
+    "DirectIOAlignOffset",
+    "EnableWriterRerouting",
+    "FlushStepsCount",
+    "GrowthFactor",
+    "InitialBufferSize",
+    "MaxBufferSize",
+    "MaxOpenFilesAtOnce",
+    "MaxShmSize",
+    "MetadataThreads",
+    "NumAggregators",
+    "NumSubFiles",
+    "OneLevelGatherRanksLimit",
+    "ProfileUnits",
+    "ReroutingThresholdFactor",
+    "StatsBlockSize",
+    "StripeSize",
+    "Threads",
+    "UseOneTimeAttributes",
+    "UseSelectiveMetadataAggregation",
+};
+
+constexpr std::string_view refused[] = {
+    "BurstBufferDrain",  "BurstBufferPath", "BurstBufferVerbose",
+    "DataFileTransport", "FlattenSteps",    "IgnoreFlattenSteps",
+    "NodeLocal",         "RemoteDataPath",  "RemoteHost",
+    "S3AccessKeyID",     "S3Bucket",        "S3DirectUploadThreshold",
+    "S3Endpoint",        "S3ObjectMode",    "S3SecretKey",
+    "S3SessionToken",    "TarInfo",         "UUID",
+};
+
+bool same(std::string_view a, std::string_view b)
+{
+    return std::ranges::equal(a, b,
+                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+} // namespace
+
+BpParameter bp_parameter(std::string_view name)
+{
+    const auto is_it = [&](std::string_view known) { return same(known, name); };
+    if (std::ranges::any_of(tuning, is_it)) return BpParameter::tuning;
+    if (std::ranges::any_of(refused, is_it)) return BpParameter::refused;
+    return BpParameter::no;
+}
+
+} // namespace stepstore::adios

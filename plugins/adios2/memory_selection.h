@@ -1,0 +1,27 @@
+// Memory selections: a block that lies inside of a larger array in the program's memory (ghost cells around it).
+#pragma once
+
+#include "steps/types.h"
+
+#include <adios2/common/Selection.h>
+
+#include <string>
+
+namespace stepstore::adios {
+
+// Where a block of `count` lies in an array of `extent`; all in the program's order of dimensions.
+class MemorySelection {
+public:
+    // -DER_INVAL: the selection does not hold the block.
+    MemorySelection(const adios2::core::Selection& selection, const adios2::Dims& count, steps::Order order,
+                    const std::string& variable);
+
+    void pack(const void* array, std::byte* packed, std::size_t element_size) const;
+    void unpack(const std::byte* packed, void* array, std::size_t element_size) const;
+
+private:
+    adios2::Dims start_, count_, extent_;
+    steps::Order order_;
+};
+
+} // namespace stepstore::adios
