@@ -44,8 +44,13 @@ struct Check::TargetWalk {
     std::set<std::uint32_t> containers_of_records;
     std::vector<ExtentRef> references;
     std::uint64_t unneeded = 0; // history that no snapshot needs
-    // Records whose other copy, on this target, looked different.
-    std::vector<std::pair<std::vector<std::byte>, unsigned>> suspects;
+    // Records of which another target has a copy. They are compared behind the walk: a thread that reads two targets
+    // at once, each check in an order of its own, could wait for others in a circle while their maps grow.
+    struct Copied {
+        std::vector<std::byte> key;
+        CopySeen mine;
+    };
+    std::map<unsigned, std::vector<Copied>> copied; // by the other target
     // The live extent before, to see whether the next one begins behind it.
     std::vector<std::byte> chunk_prefix;
     std::uint64_t end = 0;
@@ -71,8 +76,15 @@ void Check::check_target(unsigned index)
     const std::vector<Target::ExtentFile> files = target.extent_files();
     TargetWalk walked;
     target.read([&](ReadTransaction& transaction) { walk(index, transaction, walked); });
-    for (const auto& [key, other] : walked.suspects)
-        check_copy(index, other, key);
+    for (const auto& [other, records] : walked.copied) {
+        std::vector<Bytes> suspects;
+        backend_.target(other).read([&](ReadTransaction& transaction) {
+            for (const auto& [key, mine] : records)
+                if (!(look_at_copy(transaction, key) == mine)) suspects.emplace_back(key);
+        });
+        for (const Bytes key : suspects)
+            check_copy(index, other, key);
+    }
     check_snapshots(index, walked);
     check_strangers(index, walked);
     if (walked.unneeded != 0) {
@@ -163,7 +175,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     check_overlap(index, walk, parsed, record);
 }
 
-// Is the record on a target where its key belongs, and is the other copy like it?
+// Is the record on a target where its key belongs? Remembers what is to be compared with another copy.
 void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record,
                         const Entry& entry)
 {
@@ -192,9 +204,7 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
         find(Severity::damage, record_name(index, entry.key), error.what(), "no class of ours holds such an object");
         return;
     }
-    CopySeen its;
-    backend_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, entry.key); });
-    if (!(its == CopySeen(record))) walk.suspects.emplace_back(std::vector(entry.key.begin(), entry.key.end()), other);
+    walk.copied[other].push_back({{entry.key.begin(), entry.key.end()}, CopySeen(record)});
 }
 
 void Check::check_copy(unsigned index, unsigned other, Bytes key)
