@@ -263,6 +263,8 @@ void bind_looking(nb::class_<StepsHandle>& handle)
         .def("attribute", &attribute, nb::arg("name"), nb::arg("step") = nb::none())
         .def("writer_profile",
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.writer_profile_json(); }); })
+        .def("readers_profile",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.readers_profile_json(); }); })
         .def("profile", [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
         .def("describe", [](StepsHandle& self) { return self.use([](Reader& r) { return r.describe_json(); }); })
         .def("column_major",

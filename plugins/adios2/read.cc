@@ -125,8 +125,9 @@ void ReadAdapter::close()
 {
     if (access_ == Access::random ? random_.has_value() : stream_ && stream_->in_step()) perform_gets();
     if (stream_ && stream_->in_step()) stream_->end_step();
-    if (random_) random_->close();
-    if (stream_) stream_->close();
+    if (stream_ || random_) reader().close(); // the one that was used; it stores the profile, if any
+    stream_.reset();
+    random_.reset();
     hide_all();
 }
 
@@ -165,8 +166,7 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
     steps::Dims shape;
     steps::Dims count;
     if (shown.definition.kind == steps::ShapeKind::local_array) {
-        auto blocks = reader().blocks(id, step);
-        if (!blocks.empty()) count = in_program_order(std::move(blocks.front().count));
+        count = in_program_order(reader().block_extent(id, 0, step));
     } else if (shown_as_array(shown.definition)) {
         shape = in_program_order(reader().shape(id, step));
         count = shape;

@@ -242,8 +242,17 @@ class Steps:
         return found
 
     def profile(self) -> dict[str, Any]:
-        """What the steps cost their writers, by rank, as they stored it at close; {} while there is none."""
+        """What the steps cost their writers, by rank, as they stored it at close; {} while there is none.
+
+        "ranks": sums, and "rows" that say how the costs went over the steps; "targets": what each target of the pool
+        served meanwhile; "file": where the same is kept as a file. docs/profile.md has the fields.
+        """
         text = self._handle.writer_profile()
+        return json.loads(text) if text else {}
+
+    def readers_profile(self) -> dict[str, Any]:
+        """The same of the last program that read the stream with Profile=on, and closed it; {}: there was none."""
+        text = self._handle.readers_profile()
         return json.loads(text) if text else {}
 
     def reader_profile(self) -> dict[str, Any]:

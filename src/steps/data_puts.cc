@@ -72,12 +72,12 @@ void DataPuts::settle(Waiting& one, Encoder& encoder)
 void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
 {
     {
-        const Stopwatch watch(profile.statistics);
+        const Stopwatch watch(profile.statistics, "stepstore.statistics");
         measure(block, encoder);
     }
     Waiting now{block, Source::program, 0};
     {
-        const Stopwatch watch(profile.data);
+        const Stopwatch watch(profile.data, "stepstore.data");
         settle(now, encoder);
     }
     if (now.source == Source::program) {
@@ -112,7 +112,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
     const auto first_span = std::ranges::find(waiting_, Source::span, &Waiting::source);
     const auto due = static_cast<std::size_t>((spans ? waiting_.end() : first_span) - waiting_.begin());
     {
-        const Stopwatch watch(profile.statistics);
+        const Stopwatch watch(profile.statistics, "stepstore.statistics");
         for (std::size_t i = 0; i < due; ++i)
             if (waiting_[i].source != Source::staged) measure(waiting_[i].block, encoder); // staged: when it was put
     }
@@ -126,7 +126,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
         for (std::size_t i = 0; i < due; ++i) {
             Waiting& one = waiting_[i];
             {
-                const Stopwatch watch(profile.data);
+                const Stopwatch watch(profile.data, "stepstore.data");
                 settle(one, encoder);
             }
             if (gathered(one)) {
@@ -146,7 +146,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
 void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& profile)
 {
     if (due.empty()) return;
-    const Stopwatch watch(profile.data);
+    const Stopwatch watch(profile.data, "stepstore.data");
     ranges_.clear();
     memory_.clear();
     std::uint64_t bytes = 0;

@@ -46,7 +46,7 @@ struct WriterOptions {
     std::string data_object_class;     // of the data arrays; empty: by rule
     Order order = Order::row_major;
     bool statistics = true; // min/max of every block
-    bool profile = true;    // gathered on rank 0 at close and kept in the stream
+    bool profile = true;    // gathered on rank 0 at close, kept in the stream and as a file: profile_record.h
     // Blocks below this many bytes are copied together and written in one request; larger ones go from the user's
     // memory.
     std::uint64_t gather_below = 64 << 10;
@@ -74,8 +74,8 @@ struct ReaderOptions {
     std::uint64_t read_ahead = 1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
     double open_timeout = 0.0;          // seconds to wait for a stream that is not there yet; negative: for ever
     double poll_interval =
-        0.001; // seconds between two looks for the next step; grows to 4 times that while nothing comes
-    bool profile = true;
+        0.001;            // seconds between two looks for the next step; grows to 4 times that while nothing comes
+    bool profile = false; // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
 
     // As WriterOptions::set: Readers, Gets, ReadAhead, OpenTimeoutSecs, BeginStepPollingFrequencySecs, Profile.
     bool set(std::string_view name, std::string_view value);

@@ -1,7 +1,8 @@
-// What a rank spent its time on, in the references' terms. Times are seconds of wall clock, summed over the steps.
+// What a rank spent its time on, in the references' terms. Times are seconds of wall clock.
 #pragma once
 
-#include <array>
+#include "steps/region.h"
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -10,8 +11,7 @@
 
 namespace stepstore::steps {
 
-struct Profile {
-    std::uint64_t steps = 0;
+struct Costs {
     // Stabilisation: from the creation of a step's metadata to its being stored (writers).
     double encode = 0; // of it: making the blob
     double store = 0;  // of it: the layout's exchange and storing
@@ -29,26 +29,50 @@ struct Profile {
 
     double stabilisation() const { return encode + store; }
     double acquisition() const { return read + broadcast + install; }
-    void add(const Profile& other);
-    // {"rank":0,"steps":..,"stabilisation_seconds":..,"encode_seconds":..,"store_seconds":..,"acquisition_seconds":..,"read_seconds":..,
-    //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,"statistics_seconds":..,
-    //  "metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..}
-    std::string json(int rank) const;
+    void add(const Costs& other);
 };
 
-// What is kept in the stream: {"version":1,"layout":..,"ranks":[one object per rank]}
-std::string profile_record(std::string_view layout, const std::vector<std::string>& ranks);
+// One rank's costs: their sums, and how they went over the steps, in rows of equally many steps. When there are
+// `most_rows`, two become one: the memory does not grow with the number of steps.
+class Profile : public Costs {
+public:
+    static constexpr std::size_t most_rows = 64;
+    struct Row {
+        std::uint64_t first = 0;
+        std::uint64_t steps = 0;
+        Costs costs;
+    };
 
-// Adds the time of its own life to a counter.
+    std::uint64_t steps() const { return steps_; }
+    // A step has ended: what was added since the step before is this step's.
+    void end_step(std::uint64_t step);
+    const std::vector<Row>& rows() const { return rows_; }
+    // {"rank":0,"steps":..,"stabilisation_seconds":..,"encode_seconds":..,"store_seconds":..,"acquisition_seconds":..,
+    //  "read_seconds":..,"broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
+    //  "statistics_seconds":..,"metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..,
+    //  "rows":[{"step":first,"steps":..,"stabilisation_seconds":.., ... as above}]}
+    std::string json(int rank) const;
+
+private:
+    std::uint64_t steps_ = 0;
+    Costs before_; // of the steps that ended
+    std::vector<Row> rows_;
+};
+
+// Adds the time of its own life to a counter, and is a region of that name for Caliper.
 class Stopwatch {
 public:
-    explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
+    explicit Stopwatch(double& seconds, const char* region = "stepstore")
+        : seconds_(seconds), region_(region), begin_(std::chrono::steady_clock::now())
+    {
+    }
     ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
     Stopwatch(const Stopwatch&) = delete;
     Stopwatch& operator=(const Stopwatch&) = delete;
 
 private:
     double& seconds_;
+    Region region_;
     std::chrono::steady_clock::time_point begin_;
 };
 

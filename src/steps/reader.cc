@@ -2,6 +2,7 @@
 
 #include "steps/collective.h"
 #include "steps/data_reads.h"
+#include "steps/profile_record.h"
 #include "steps/step_metadata.h"
 #include "steps/step_source.h"
 
@@ -34,10 +35,12 @@ public:
     void require_open() const;
     void require_step() const;
     void find_definitions();
+    void keep_profile();
 
     ReaderOptions options;
     std::shared_ptr<Communicator> communicator;
     Profile profile;
+    std::optional<ProfileRecord> profile_record; // on rank 0
     std::unique_ptr<OpenStream> stream;
     std::unique_ptr<StepSource> source;
     std::unique_ptr<DataReader> data;
@@ -61,6 +64,7 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std
     const std::vector<std::byte> opened = on_root(*communicator, [&] {
         const OpenedStream found = wait_for_stream(location);
         held = found.location.opened;
+        if (options.profile) profile_record.emplace(found.location, ProfileSide::readers, name_of(found.record.layout));
         return encode_opened(found);
     });
     all_together(*communicator, [&] {
@@ -125,7 +129,6 @@ StepStatus Reader::Impl::begin_step(double timeout_seconds)
                                     " is open already: end it first");
     StepStatus status = StepStatus::ok;
     current = source->next(timeout_seconds, status);
-    if (current != nullptr) ++profile.steps;
     return status;
 }
 
@@ -135,6 +138,7 @@ void Reader::Impl::end_step()
     const auto finished = std::move(current);
     current = nullptr;
     perform_gets();
+    profile.end_step(finished->step);
 }
 
 std::shared_ptr<const InstalledStep> Reader::Impl::step(std::uint64_t number)
@@ -292,7 +296,7 @@ void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start
 void Reader::Impl::perform_gets()
 {
     if (reads->empty()) return;
-    const Stopwatch watch(profile.data);
+    const Stopwatch watch(profile.data, "stepstore.data");
     try {
         reads->run(*data);
     } catch (const Error&) {
@@ -302,6 +306,18 @@ void Reader::Impl::perform_gets()
     profile.data_bytes += reads->bytes();
     profile.data_requests += reads->requests();
     stream->require_current();
+}
+
+void Reader::Impl::keep_profile()
+{
+    const std::vector<std::string> profiles = gather_profiles(*communicator, profile);
+    on_root(*communicator, [&] {
+        const std::string record = profile_record->finish(profiles);
+        if (const auto parsed = nlohmann::json::parse(record); parsed.contains("file_error"))
+            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() + " is lost: " +
+                                     parsed["file_error"].get<std::string>() + "; Profile=off reads without one");
+        return std::vector<std::byte>();
+    });
 }
 
 Reader::Reader(const std::string& location, const ReaderOptions& options, std::shared_ptr<Communicator> communicator)
@@ -382,6 +398,14 @@ Dims Reader::shape(VariableId variable, std::uint64_t step) const
 std::vector<Block> Reader::blocks(VariableId variable, std::uint64_t step) const
 {
     return blocks_of(*impl_->step_with(variable, step), variable, impl_->variable(variable));
+}
+
+Dims Reader::block_extent(VariableId variable, std::uint64_t block, std::uint64_t step) const
+{
+    const auto wanted = impl_->step_with(variable, step);
+    const PlacedBlock placed = impl_->placed(*wanted, variable, block);
+    const DimsView count = placed.rank->geometry(placed.entry).count;
+    return {count.begin(), count.end()};
 }
 
 std::uint64_t Reader::block_count(VariableId variable, std::uint64_t step) const
@@ -470,6 +494,7 @@ void Reader::close()
     impl_->closed = true;
     impl_->current = nullptr;
     impl_->reads->clear();
+    if (impl_->options.profile) impl_->keep_profile();
 }
 
 const Location& Reader::location() const
@@ -502,6 +527,11 @@ std::string Reader::writer_profile_json() const
     const auto stored =
         impl_->stream->container().key_value(impl_->stream->record().side, Access::read_only).get("Profile");
     return stored ? std::string(as_text(*stored)) : std::string();
+}
+
+std::string Reader::readers_profile_json() const
+{
+    return read_profile_file(location(), ProfileSide::readers);
 }
 
 std::string Reader::profile_json() const

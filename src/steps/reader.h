@@ -69,6 +69,8 @@ public:
     // global values and local arrays.
     Dims shape(VariableId variable, std::uint64_t step = this_step) const;
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
+    // The extent of one block; empty for values. -DER_INVAL: there is no such block.
+    Dims block_extent(VariableId variable, std::uint64_t block, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
     std::optional<MinMax> minmax(VariableId variable, std::uint64_t step = this_step) const; // over all blocks
     // Random access: the steps that have the variable. Looks at the metadata of every step.
@@ -93,6 +95,7 @@ public:
     std::uint64_t attribute_changes(std::uint64_t step = this_step) const;
     std::optional<Attribute> attribute(std::string_view name, std::uint64_t step = this_step) const;
 
+    // With ReaderOptions::profile: collective, -DER_IO when the profile cannot be stored.
     void close();
 
     const Location& location() const;
@@ -101,8 +104,10 @@ public:
     std::uint32_t writer_ranks() const;
     std::uint64_t generation() const;
     std::string writer_profile_json() const; // what the writers stored at close; empty: nothing stored (yet)
-    std::string profile_json() const;        // this reader's own
-    std::string describe_json() const;       // the stream's record: generation, layout, sizes, classes, ranks, state
+    // What the last readers stored that closed with ReaderOptions::profile; empty: there were none.
+    std::string readers_profile_json() const;
+    std::string profile_json() const;  // this reader's own
+    std::string describe_json() const; // the stream's record: generation, layout, sizes, classes, ranks, state
 
 private:
     class Impl;

@@ -108,7 +108,7 @@ std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, St
                 }
             }
             {
-                const Stopwatch watch(profile_.broadcast);
+                const Stopwatch watch(profile_.broadcast, "stepstore.acquisition.broadcast");
                 communicator_.broadcast(message, 0);
             }
             if (failed != nullptr) std::rethrow_exception(failed);
@@ -156,6 +156,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         const bool was_closed = stream_.record().closed;
         if (was_closed && step >= stream_.record().steps) return StepStatus::end_of_stream;
         {
+            const Region region("stepstore.acquisition.read");
             const auto started = Clock::now();
             const std::uint64_t requests = layout().requests();
             const bool found = layout().fetch(step, blobs);
@@ -176,7 +177,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         if (stream_.record().closed) continue; // a last look, or the end
         const double left = timeout_seconds < 0 ? pause : timeout_seconds - waited();
         if (left <= 0) return StepStatus::not_ready;
-        const Stopwatch watch(profile_.wait);
+        const Stopwatch watch(profile_.wait, "stepstore.wait");
         std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, left)));
         pause = std::min(pause * 1.5, options_.poll_interval * 4);
     }
@@ -184,7 +185,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
 
 void StepSource::install_found(StepBlobs&& blobs, std::vector<std::byte>* message)
 {
-    const Stopwatch watch(profile_.install);
+    const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     std::vector<std::byte> needed;
     std::uint64_t count = 0;
     WireWriter to(needed);
@@ -224,7 +225,7 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
             const std::uint64_t requests = layout().requests();
             bool found = false;
             {
-                const Stopwatch watch(profile_.read);
+                const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
                 found = layout().fetch(next_step_, blobs);
             }
             profile_.metadata_requests += layout().requests() - requests;
@@ -251,7 +252,7 @@ void StepSource::install_message(Bytes message)
         decoder_.forget();
         throw Error(code, std::string(from.text()));
     }
-    const Stopwatch watch(profile_.install);
+    const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     while (!from.at_end()) {
         StepBlobs blobs;
         blobs.step = from.fixed<std::uint64_t>();
@@ -284,7 +285,7 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
     StepBlobs blobs;
     bool found = false;
     {
-        const Stopwatch watch(profile_.read);
+        const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
         const std::uint64_t requests = layout().requests();
         found = layout().fetch(step, blobs);
         profile_.metadata_requests += layout().requests() - requests;
@@ -295,12 +296,14 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
                                        " is not there: the stream has " + std::to_string(count()) + " whole steps");
     }
     profile_.metadata_bytes += blobs.bytes.size();
-    ++profile_.steps;
-    const Stopwatch watch(profile_.install);
-    std::shared_ptr<const InstalledStep> installed =
-        decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
+    std::shared_ptr<const InstalledStep> installed;
+    {
+        const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
+        installed = decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
             return fetch_blob(other, rank, part);
         });
+    }
+    profile_.end_step(step);
     if (loaded_.size() == loaded_steps) loaded_.pop_front();
     loaded_.push_back(installed);
     return installed;

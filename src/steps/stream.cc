@@ -2,6 +2,7 @@
 
 #include "steps/codec/wire.h"
 #include "steps/layouts/layout.h"
+#include "steps/profile_record.h"
 #include "steps/reader.h"
 
 #include <chrono>
@@ -137,7 +138,10 @@ OpenedStream create_stream(const std::string& text, const WriterOptions& options
         if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
     }
     catalogue.put(opened.location.stream, opened.record);
-    if (old) destroy_stream_objects(container, pool.location(), *old);
+    if (old) {
+        destroy_stream_objects(container, pool.location(), *old);
+        remove_profile_files(opened.location); // what cannot be removed fails no writer: it is written anew at close
+    }
     return opened;
 }
 
@@ -195,6 +199,8 @@ void remove_stream(const std::string& text)
     Catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write)
         .remove(opened.location.stream);
     destroy_stream_objects(container, pool.location(), opened.record);
+    if (const std::string left = remove_profile_files(opened.location); !left.empty())
+        throw Error(-DER_IO, "the stream " + opened.location.text() + " is removed, but not its profile: " + left);
 }
 
 } // namespace stepstore::steps

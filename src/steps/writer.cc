@@ -4,6 +4,7 @@
 #include "steps/collective.h"
 #include "steps/data_puts.h"
 #include "steps/profile.h"
+#include "steps/profile_record.h"
 #include "steps/stream.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ public:
     DataPuts puts;
     std::vector<std::optional<Compression>> compressions; // by variable, where it differs from the stream's
     Profile profile;
+    std::optional<ProfileRecord> profile_record; // on rank 0
     bool in_step = false;
     bool closed = false;
     bool failed = false;
@@ -60,6 +62,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
     opened = decode_opened(on_root(*communicator, [&] {
         const OpenedStream created = create_stream(location, options, communicator->size());
         held = created.location.opened;
+        if (options.profile)
+            profile_record.emplace(created.location, ProfileSide::writers, name_of(created.record.layout));
         return encode_opened(created);
     }));
     all_together(*communicator, [&] {
@@ -218,17 +222,21 @@ void Writer::Impl::end_step()
     try {
         if (lost != nullptr) std::rethrow_exception(lost);
         perform_puts(true);
-        const Stopwatch watch(profile.encode);
+        const Stopwatch watch(profile.encode, "stepstore.stabilisation.encode");
         blob = encoder->finish(steps);
     } catch (...) {
         abandon();
         throw;
     }
+    const std::uint64_t requests = layout->requests();
     {
-        const Stopwatch watch(profile.store);
+        const Stopwatch watch(profile.store, "stepstore.stabilisation.store");
         try {
-            for (const Encoder::Copy& copy : encoder->copies())
+            for (const Encoder::Copy& copy : encoder->copies()) {
                 side->put(copy.key, copy.blob);
+                profile.metadata_bytes += copy.blob.size();
+                ++profile.metadata_requests;
+            }
         } catch (...) {
             abandon();
             throw;
@@ -236,10 +244,10 @@ void Writer::Impl::end_step()
         layout->store(steps, blob);
     }
     profile.metadata_bytes += blob.size();
-    profile.metadata_requests = layout->requests();
+    profile.metadata_requests += layout->requests() - requests;
     data_end += encoder->data_length();
     failed = false;
-    profile.steps = ++steps;
+    profile.end_step(steps++);
 }
 
 void Writer::Impl::mark_closed(std::uint64_t whole_steps)
@@ -266,17 +274,10 @@ void Writer::Impl::close()
     closed = true;
     const std::vector<std::uint64_t> counts = communicator->allgather(steps);
     const auto least = std::ranges::min_element(counts);
-    const std::string mine = options.profile ? profile.json(communicator->rank()) : std::string();
-    std::vector<std::byte> gathered;
-    std::vector<std::uint64_t> offsets;
-    communicator->gather(as_bytes(mine), gathered, offsets, 0);
+    std::vector<std::string> profiles;
+    if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
-        if (options.profile) {
-            std::vector<std::string> ranks;
-            for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
-                ranks.emplace_back(as_text(Bytes(gathered).subspan(offsets[i], offsets[i + 1] - offsets[i])));
-            side->put("Profile", as_bytes(profile_record(name_of(opened.record.layout), ranks)));
-        }
+        if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles)));
         mark_closed(*least);
         return std::vector<std::byte>();
     });

@@ -1,5 +1,6 @@
 """stepstore steps, on a stream that a stock ADIOS2 program wrote."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,11 @@ def test_profile(cli, stream):
     assert profile["ranks"][0]["steps"] == STEPS
     assert profile["ranks"][0]["stabilisation_seconds"] > 0
     assert "STABILISATION" in cli("steps", stream, "--profile").out
+    assert json.loads((cli.directory / "s/files/profiling.json").read_text())["ranks"] == profile["ranks"]
+    assert len(profile["targets"]) == 8 and sum(target["updates"] for target in profile["targets"]) > 0
+    assert profile["readers"] is None
+    shown = cli("steps", stream, "--profile", "-l").out
+    assert "FROM STEP" in shown and "UPDATES" in shown and str(cli.directory / "s/files/profiling.json") in shown
 
 
 def test_ls_stat_and_locations_of_a_stream(cli, stream):

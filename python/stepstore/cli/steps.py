@@ -15,7 +15,6 @@ from stepstore.cli.common import (
     JsonOption,
     Settings,
     SnapshotOption,
-    emit,
     emit_json,
     human_bytes,
     human_time,
@@ -41,7 +40,7 @@ def steps(
     steps_: Annotated[str | None, typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices; -1: the last.")] = None,
     attributes: Annotated[bool, typer.Option("--attributes", "-a", help="Attributes and their values.")] = False,
     blocks: Annotated[bool, typer.Option("--blocks", help="The blocks of each variable.")] = False,
-    profile: Annotated[bool, typer.Option("--profile", help="What the steps cost their writers.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="What the steps cost their writers and readers; with -l also how it went over the steps.")] = False,
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,7 +49,7 @@ def steps(
         usage_error("--start and --count choose what --dump prints: add -d")
     with _open(location, snapshot) as stream:
         if profile:
-            _show_profile(stream, as_json)
+            _show_profile(stream, as_json, long)
             return
         chosen = _chosen_steps(steps_, len(stream), stream.location)
         names = _chosen_names(stream, patterns or [])
@@ -347,27 +346,62 @@ def _dims(dims: Any) -> str:
     return "" if dims is None else "{" + ", ".join(map(str, dims)) + "}"
 
 
-def _show_profile(stream: Steps, as_json: bool) -> None:
-    profile = stream.profile()
-    if not profile:
+# ---- the profile
+_PARTS = {
+    "writers": ("stabilisation", "encode", "store", "data", "statistics"),
+    "readers": ("acquisition", "read", "broadcast", "install", "data", "wait"),
+}
+_SIZES = (("metadata_bytes", "METADATA"), ("metadata_requests", "REQUESTS"), ("data_bytes", "DATA BYTES"), ("data_requests", "REQUESTS"))
+
+
+def _show_profile(stream: Steps, as_json: bool, long: bool) -> None:
+    profile, readers = stream.profile(), stream.readers_profile()
+    if not profile and not readers:
         raise not_found(f"{stream.location}: no profile: the writer has not ended the stream, or wrote with Profile=off")
+    if as_json:
+        emit_json({**profile, "readers": readers or None})
+        return
+    for record in (profile, readers):
+        if record:
+            _show_record(stream.location, record, long)
 
-    def render() -> Any:
-        rows = []
-        for rank in profile["ranks"]:
-            steps_done = max(rank["steps"], 1)
-            rows.append(
-                (
-                    rank["rank"],
-                    rank["steps"],
-                    *(human_time(rank[f"{part}_seconds"] / steps_done) for part in ("stabilisation", "encode", "store", "data", "statistics")),
-                    human_bytes(rank["metadata_bytes"] / steps_done),
-                    human_bytes(rank["data_bytes"] / steps_done),
-                )
-            )
-        titles = ("RANK", "STEPS", "STABILISATION", "ENCODE", "STORE", "DATA", "STATISTICS", "METADATA", "DATA BYTES")
-        return table([(title, "right") for title in titles], rows)
 
-    if not as_json:
-        show(f"{stream.location}: layout {profile['layout']}, per step and rank")
-    emit(as_json, profile, render)
+def _show_record(location: str, profile: dict[str, Any], long: bool) -> None:
+    side = profile["side"]
+    where = profile.get("file") or profile.get("file_error") or "no file"
+    show(f"{location}: {side}, layout {profile['layout']}, per step and rank ({where})")
+    show(_cost_table("RANK", side, [(rank["rank"], rank) for rank in profile["ranks"]]))
+    if long:
+        show(f"{side}, over the steps, per step: the slowest rank's time, all ranks' bytes and requests")
+        show(_cost_table("FROM STEP", side, _rows(profile["ranks"], side)))
+    if profile.get("targets"):
+        steps_done = max(1, *(rank["steps"] for rank in profile["ranks"]))
+        show(f"what each target of the pool served meanwhile, per step of the {side}")
+        rows = [
+            (number, *(f"{one[name] / steps_done:.2f}" for name in ("updates", "fetches")), *(human_bytes(one[name] / steps_done) for name in ("bytes_written", "bytes_read")))
+            for number, one in enumerate(profile["targets"])
+        ]
+        show(table([(title, "right") for title in ("TARGET", "UPDATES", "FETCHES", "WRITTEN", "READ")], rows))
+
+
+def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) -> Any:
+    rows = []
+    for number, cost in costs:
+        steps_done = max(cost["steps"], 1)
+        sizes = (
+            human_bytes(cost[name] / steps_done) if name.endswith("bytes") else f"{cost[name] / steps_done:.2f}" for name, _ in _SIZES
+        )
+        rows.append((number, cost["steps"], *(human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side]), *sizes))
+    titles = (first, "STEPS", *(part.upper() for part in _PARTS[side]), *(title for _, title in _SIZES))
+    return table([(title, "right") for title in titles], rows)
+
+
+def _rows(ranks: list[dict[str, Any]], side: str) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of all ranks as one: those of the first rank, with what the others did in the same steps."""
+    merged = []
+    for row in ranks[0]["rows"]:
+        same = [other for rank in ranks for other in rank["rows"] if other["step"] == row["step"]]
+        times = {f"{part}_seconds": max(other[f"{part}_seconds"] for other in same) for part in _PARTS[side]}
+        sizes = {name: sum(other[name] for other in same) for name, _ in _SIZES}
+        merged.append((row["step"], {"steps": row["steps"], **times, **sizes}))
+    return merged

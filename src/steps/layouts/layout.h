@@ -69,6 +69,8 @@ std::unique_ptr<LayoutReader> make_array_reader(const LayoutContext&);
 std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext&, Communicator&);
 std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
 
+// The directory of a pool; nullopt: it has none (daos://). Throws what stepstore_pool_path says.
+std::optional<std::string> pool_directory(const std::string& pool);
 // The files of the posix layout: below the pool's directory.
 std::string posix_directory(const std::string& container, std::uint64_t generation);
 std::string posix_path(const std::string& pool, const StreamRecord& record); // absolute; -DER_NOSYS for daos:// pools

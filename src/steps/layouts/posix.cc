@@ -199,11 +199,9 @@ std::string posix_directory(const std::string& container, std::uint64_t generati
     return "files/" + container + "/" + std::to_string(generation);
 }
 
-std::string posix_path(const std::string& pool, const StreamRecord& record)
+std::optional<std::string> pool_directory(const std::string& pool)
 {
-    if (pool.starts_with("daos://"))
-        throw Error(-DER_NOSYS, "the layout posix keeps files in the pool's directory, and " + pool +
-                                    " has none: use Layout=kv, array or array-aligned");
+    if (pool.starts_with("daos://")) return std::nullopt;
     std::size_t size = 0;
     stepstore_pool_path(pool.c_str(), nullptr, &size);
     std::string path(size + 1, '\0');
@@ -211,7 +209,16 @@ std::string posix_path(const std::string& pool, const StreamRecord& record)
     if (const int code = stepstore_pool_path(pool.c_str(), path.data(), &size); code != 0)
         throw Error(code, stepstore_last_message());
     path.resize(std::strlen(path.c_str()));
-    return path + "/" + record.directory;
+    return path;
+}
+
+std::string posix_path(const std::string& pool, const StreamRecord& record)
+{
+    const auto directory = pool_directory(pool);
+    if (!directory)
+        throw Error(-DER_NOSYS, "the layout posix keeps files in the pool's directory, and " + pool +
+                                    " has none: use Layout=kv, array or array-aligned");
+    return *directory + "/" + record.directory;
 }
 
 void remove_posix_files(const std::string& pool, const StreamRecord& record)

@@ -225,7 +225,7 @@ void make_directories(const std::string& path)
 bool pools_own_name(const std::string& name)
 {
     return name == format_name || name == std::string(format_name) + ".new" || name == lock_name ||
-           name == shared_name || name == meta_name || is_target_name(name);
+           name == shared_name || name == meta_name || name == files_name || is_target_name(name);
 }
 
 // Removes the pool's files below `path`, whatever is there of them, and leaves
@@ -255,6 +255,9 @@ void remove_content(const std::string& path)
         remove(target, AT_REMOVEDIR);
     }
     remove(path + "/" + shared_name, 0);
+    std::error_code error;
+    std::filesystem::remove_all(path + "/" + files_name, error);
+    if (error) throw Error(-DER_IO, "pool " + path + ": cannot remove " + files_name + ": " + error.message());
 }
 
 // Throws where a pool must not be made. Touches nothing.

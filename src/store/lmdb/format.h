@@ -30,6 +30,7 @@ inline constexpr const char* lock_name = "lock";
 inline constexpr const char* shared_name = "shared";
 inline constexpr const char* meta_name = "meta";
 inline constexpr const char* extents_name = "extents";
+inline constexpr const char* files_name = "files"; // what the pool's users keep beside its objects; goes with the pool
 
 std::string target_name(unsigned index); // "target-007"
 bool is_target_name(const std::string& name);

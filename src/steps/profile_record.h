@@ -1,0 +1,54 @@
+// The profile of all ranks of a program that wrote or read a stream, as JSON: in the stream itself (writers), and as a
+// file in the pool's directory, where there is one:
+//
+//   POOL/files/profiling.json                      the writers of the stream "main" of the container "default"
+//   POOL/files/profiling/CONTAINER/STREAM.json     those of any other
+//   POOL/files/profiling_readers...                the same of the last readers that asked for it
+#pragma once
+
+#include "comm/communicator.h"
+#include "steps/location.h"
+#include "steps/profile.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepstore::steps {
+
+enum class ProfileSide { writers, readers };
+
+// What a target of the pool has served since the pool was made, whoever asked.
+struct TargetCounts {
+    std::uint64_t updates = 0, fetches = 0, bytes_written = 0, bytes_read = 0;
+};
+
+class ProfileRecord {
+public:
+    // On rank 0, when the stream is opened: remembers what the targets have served so far.
+    ProfileRecord(const Location& location, ProfileSide side, std::string_view layout);
+
+    // {"version":2,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
+    //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],"file":..}
+    // targets: what each target served since the construction, also for others; not on a DAOS system. Writes the file
+    // too; where that fails, "file_error" says why instead of "file".
+    std::string finish(const std::vector<std::string>& ranks) const;
+
+private:
+    Location location_;
+    ProfileSide side_;
+    std::string layout_;
+    std::vector<TargetCounts> before_;
+};
+
+// Profile::json of all ranks in rank order, on rank 0. Collective.
+std::vector<std::string> gather_profiles(Communicator& communicator, const Profile& mine);
+// nullopt: the pool has no directory.
+std::optional<std::string> profile_path(const Location& location, ProfileSide side);
+// What the file holds; empty: there is none.
+std::string read_profile_file(const Location& location, ProfileSide side);
+// What could not be removed, and why; empty: nothing is left.
+std::string remove_profile_files(const Location& location);
+
+} // namespace stepstore::steps
