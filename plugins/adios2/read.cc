@@ -226,8 +226,11 @@ void ReadAdapter::show_all_at_random()
 {
     const auto count = random_->definitions().size();
     for (steps::VariableId id = 0; id < count; ++id) {
-        auto available = random_->available_steps(id);
-        if (!available.empty()) show_variable(id, available.front());
+        // Most are in the first step; only for others is every step looked at.
+        if (random_->has(id, 0))
+            show_variable(id, 0);
+        else if (const auto first = random_->available_step(id, 0))
+            show_variable(id, *first);
     }
     if (random_->steps() > 0) show_attributes(steps::this_step);
 }
@@ -287,15 +290,14 @@ steps::VariableId ReadAdapter::id_of(adios2::Variable<T>& variable)
 
 std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relative) const
 {
-    auto available = reader().available_steps(id);
+    const auto count = reader().available_count(id);
     const auto& name = reader().definitions()[id].name;
-    if (available.empty()) throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
-    if (relative == adios2::EngineCurrentStep) return available.back();
-    if (relative >= available.size())
+    if (count == 0) throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
+    const auto step = reader().available_step(id, relative == adios2::EngineCurrentStep ? count - 1 : relative);
+    if (!step)
         throw Error(-DER_NONEXIST, "stepstore: step selection " + std::to_string(relative) + " of variable '" + name +
-                                       "' " + where() + ", which has it in " + std::to_string(available.size()) +
-                                       " steps");
-    return available[relative];
+                                       "' " + where() + ", which has it in " + std::to_string(count) + " steps");
+    return *step;
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "steps/reader.h"
 
+#include "steps/availability.h"
 #include "steps/collective.h"
 #include "steps/data_reads.h"
 #include "steps/profile_record.h"
@@ -36,6 +37,7 @@ public:
     void require_step() const;
     void find_definitions();
     void keep_profile();
+    const Availability& availability_of(VariableId id); // of all steps there are now
 
     ReaderOptions options;
     std::shared_ptr<Communicator> communicator;
@@ -49,6 +51,7 @@ public:
     std::uint64_t first_missing = 0;              // random access: steps known to be whole
     std::uint64_t variables_step = no_step;
     std::vector<VariableId> present;
+    Availability availability; // random access
     bool closed = false;
 
 private:
@@ -418,17 +421,36 @@ std::optional<MinMax> Reader::minmax(VariableId variable, std::uint64_t step) co
     return minmax_of(*impl_->step_with(variable, step), variable, impl_->variable(variable));
 }
 
-std::vector<std::uint64_t> Reader::available_steps(VariableId variable) const
+const Availability& Reader::Impl::availability_of(VariableId id)
 {
-    impl_->variable(variable);
-    if (!impl_->random_access())
+    variable(id);
+    if (!random_access())
         throw Error(-DER_INVAL,
                     "available_steps needs a reader in random access: in stream mode steps come one by one");
-    std::vector<std::uint64_t> available;
-    const std::uint64_t count = steps();
-    for (std::uint64_t step = 0; step < count; ++step)
-        if (step_has(*impl_->source->load(step), variable)) available.push_back(step);
-    return available;
+    require_open();
+    first_missing = std::max(first_missing, source->count());
+    while (availability.steps() < first_missing)
+        availability.add(*source->load(availability.steps()));
+    return availability;
+}
+
+std::vector<std::uint64_t> Reader::available_steps(VariableId variable) const
+{
+    const Availability& all = impl_->availability_of(variable);
+    std::vector<std::uint64_t> steps(all.count(variable));
+    for (std::uint64_t index = 0; index < steps.size(); ++index)
+        steps[index] = *all.step(variable, index);
+    return steps;
+}
+
+std::uint64_t Reader::available_count(VariableId variable) const
+{
+    return impl_->availability_of(variable).count(variable);
+}
+
+std::optional<std::uint64_t> Reader::available_step(VariableId variable, std::uint64_t index) const
+{
+    return impl_->availability_of(variable).step(variable, index);
 }
 
 void Reader::get(VariableId variable, DimsView start, DimsView count, void* memory, Mode mode, std::uint64_t step)

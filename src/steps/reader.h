@@ -73,8 +73,11 @@ public:
     Dims block_extent(VariableId variable, std::uint64_t block, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
     std::optional<MinMax> minmax(VariableId variable, std::uint64_t step = this_step) const; // over all blocks
-    // Random access: the steps that have the variable. Looks at the metadata of every step.
+    // Random access: the steps that have the variable; how many; the index-th of them (nullopt: it has fewer). The
+    // first call looks at the metadata of every step, later ones at that of new steps.
     std::vector<std::uint64_t> available_steps(VariableId variable) const;
+    std::uint64_t available_count(VariableId variable) const;
+    std::optional<std::uint64_t> available_step(VariableId variable, std::uint64_t index) const;
 
     // The box start, count of a global, joined or local_value array into packed memory (the writer's order). Elements
     // that no block covers are left untouched. Where blocks overlap any one of them counts.
