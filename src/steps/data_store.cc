@@ -20,6 +20,46 @@ std::string data_path(const LayoutContext& context, std::uint32_t rank)
                                "`stepstore pool check` says what can be saved");
 }
 
+constexpr std::uint64_t least_part = 1 << 20; // bytes that are worth a thread
+constexpr std::uint64_t most_parts = 4;
+
+std::uint64_t bytes_of(const DataRequest& request)
+{
+    std::uint64_t bytes = 0;
+    for (const Range& range : request.ranges)
+        bytes += range.length;
+    return bytes;
+}
+
+// A large request as several of about the same size, cut where chunks of the array end, to be in flight together: a
+// copy out of the page cache is as fast as one processor is.
+void split(const DataRequest& whole, std::uint64_t chunk, std::vector<DataRequest>& parts)
+{
+    const std::uint64_t bytes = bytes_of(whole);
+    const std::uint64_t wanted = bytes / std::clamp<std::uint64_t>(bytes / least_part, 1, most_parts);
+    std::uint64_t filled = wanted; // of the last part
+    for (std::size_t i = 0; i < whole.ranges.size(); ++i) {
+        Range left = whole.ranges[i];
+        MutableBytes memory = whole.memory[i]; // one piece per range: DataReads makes them so
+        while (left.length > 0) {
+            if (filled >= wanted) {
+                parts.push_back({whole.rank, {}, {}});
+                filled = 0;
+            }
+            std::uint64_t length = left.length;
+            if (length > wanted - filled) { // up to the end of the chunk in which the part is full
+                const std::uint64_t end = (left.index + (wanted - filled) + chunk - 1) / chunk * chunk;
+                length = std::min(length, end - left.index);
+            }
+            parts.back().ranges.push_back({left.index, length});
+            parts.back().memory.push_back(memory.first(length));
+            left = {left.index + length, left.length - length};
+            memory = memory.subspan(length);
+            filled += length;
+        }
+    }
+}
+
 class ArrayDataWriter final : public DataWriter {
 public:
     ArrayDataWriter(const LayoutContext& context, std::uint32_t rank)
@@ -65,17 +105,21 @@ public:
 
     void read(std::span<DataRequest> requests) override
     {
-        if (!asynchronous_ || requests.size() == 1) {
+        const bool small = requests.size() == 1 && bytes_of(requests.front()) < 2 * least_part;
+        if (!asynchronous_ || small) {
             for (DataRequest& request : requests) {
                 const ReadResult result = array(request.rank).read(request.ranges, spans(request));
                 if (result.cells_short > 0) explain(request);
             }
             return;
         }
+        std::vector<DataRequest> parts;
+        for (const DataRequest& request : requests)
+            split(request, record_.data_chunk_size, parts);
         std::vector<Pending> pending;
-        pending.reserve(requests.size());
-        for (DataRequest& request : requests)
-            pending.push_back(array(request.rank).read(queue_, request.ranges, spans(request)));
+        pending.reserve(parts.size());
+        for (const DataRequest& part : parts)
+            pending.push_back(array(part.rank).read(queue_, part.ranges, spans(part)));
         for (Pending& one : pending)
             one.wait();
         for (DataRequest& request : requests)
