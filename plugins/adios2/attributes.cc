@@ -14,8 +14,7 @@ bool AttributeWatch::Known::same_as(const adios2::core::AttributeBase& now) cons
 // Both maps are in the order of the names: one walk through them.
 void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& changed)
 {
-    static_assert(sizeof(adios2::IO) == sizeof(const adios2::core::IO*)); // all that it holds
-    const auto& present = std::bit_cast<const adios2::core::IO*>(io_)->GetAttributes();
+    const auto& present = core_of(io_).GetAttributes();
     auto at = known_.begin();
     for (const auto& [name, attribute] : present) {
         while (at != known_.end() && at->first != name && at->first < name)

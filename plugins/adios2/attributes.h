@@ -1,33 +1,13 @@
 // Which attributes of an IO are new or changed since the last look.
 #pragma once
 
+#include "core_api.h"
 #include "steps/types.h"
-
-#include <adios2/cxx/IO.h>
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <typeinfo>
-
-// What this uses of ADIOS2's core: two exported functions. The public interface lists attributes only by printing every
-// value into a string (IO::AvailableAttributes), which takes longer than all else of a step where there are thousands.
-// As with selections (adios_types.h), the plugin is bound to the ADIOS2 release that it was built for.
-namespace adios2::core {
-
-class AttributeBase {
-public:
-    virtual ~AttributeBase();
-    bool Equals(const void* values, const std::size_t elements) const noexcept;
-};
-
-class IO {
-public:
-    const std::map<std::string, std::unique_ptr<AttributeBase>>& GetAttributes() const noexcept;
-};
-
-} // namespace adios2::core
 
 namespace stepstore::adios {
 

@@ -1,5 +1,7 @@
 #include "read.h"
 
+#include "core_api.h"
+
 #include <algorithm>
 
 namespace stepstore::adios {
@@ -184,10 +186,10 @@ template <class T>
 void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
 {
     const auto& name = shown.definition.name;
-    auto variable = io_.InquireVariable<T>(name); // that the program has not removed it
-    bool keep = shown.present && variable && identity_of(variable) == shown.identity;
-    if (keep && shown_as_array(shown.definition)) keep = keep_array(variable, shown, shape, count);
+    bool keep = shown.present && has_variable<T>(io_, name, shown.identity);
+    if (keep && shown_as_array(shown.definition)) keep = keep_array<T>(shown, shape, count);
     if (keep) return;
+    adios2::Variable<T> variable;
     io_.RemoveVariable(name);
     if (shown.definition.kind == steps::ShapeKind::local_value && shown.definition.type == steps::Type::string)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
@@ -200,24 +202,24 @@ void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing changed;
 // one look at its selection, which holds all that a program can have set, is then all that is done.
 template <class T>
-bool ReadAdapter::keep_array(adios2::Variable<T>& variable, Shown& shown, const steps::Dims& shape,
-                             const steps::Dims& count) const
+bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
 {
-    const auto selection = selection_of(variable);
+    const auto selection = adios2::core::InferSelection(*shown.identity);
     if (selection.HasBlockSelection() || selection.HasMemorySelection() || selection.GetStepStart() != 0 ||
         selection.GetStepCount() != 1 || shape.size() != shown.shape.size())
         return false;
+    const auto& name = shown.definition.name;
     if (shape != shown.shape) {
-        variable.SetShape(shape);
+        io_.InquireVariable<T>(name).SetShape(shape);
         shown.shape = shape;
     }
     // Without a start (local arrays) there is no box in the selection.
     const auto& start = selection.GetStart();
-    const adios2::Dims asked = start.empty() ? variable.Count() : adios2::Dims();
+    const adios2::Dims asked = start.empty() ? io_.InquireVariable<T>(name).Count() : adios2::Dims();
     const auto& selected = start.empty() ? asked : selection.GetCount();
     const bool whole = selected == count && start.size() == shape.size() &&
                        std::ranges::all_of(start, [](auto extent) { return extent == 0; });
-    if (!whole) variable.SetSelection({adios2::Dims(shape.size(), 0), count});
+    if (!whole) io_.InquireVariable<T>(name).SetSelection({adios2::Dims(shape.size(), 0), count});
     return true;
 }
 

@@ -35,7 +35,7 @@ private:
     struct Shown {
         steps::Variable definition;
         bool present = false; // in the current step
-        const void* identity = nullptr;
+        const adios2::core::VariableBase* identity = nullptr;
         steps::Dims shape; // as the IO has it
     };
     struct Blocks {
@@ -62,8 +62,7 @@ private:
     template <class T>
     void show(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
     template <class T>
-    bool keep_array(adios2::Variable<T>& variable, Shown& shown, const steps::Dims& shape,
-                    const steps::Dims& count) const;
+    bool keep_array(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
     void hide_all();
     void show_all_at_random();
     void show_attributes(std::uint64_t step);

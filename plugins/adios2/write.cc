@@ -1,5 +1,6 @@
 #include "write.h"
 
+#include "core_api.h"
 #include "memory_selection.h"
 
 namespace stepstore::adios {
@@ -21,7 +22,7 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
 } // namespace
 
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
-    : attributes_(io), communicator_(communicator),
+    : io_(io), attributes_(io), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order)
 {
 }
@@ -97,14 +98,13 @@ WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
 template <class T>
 const WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
 {
-    auto name = variable.Name();
-    auto& entry = entry_of(identity_of(variable));
+    const auto* identity = identity_of(variable);
+    auto& entry = entry_of(identity);
     // An address may come back for another variable, after RemoveVariable.
-    if (entry.name != name || name.empty()) {
-        auto kind = kind_of(variable.ShapeID(), name);
-        entry = {name, writer_.define(name, steps::type_of<T>(), kind), kind};
-    }
-    return entry;
+    if (!entry.name.empty() && has_variable<T>(io_, entry.name, identity)) return entry;
+    const auto name = variable.Name();
+    const auto kind = kind_of(variable.ShapeID(), name);
+    return entry = {name, writer_.define(name, steps::type_of<T>(), kind), kind};
 }
 
 template <class T>

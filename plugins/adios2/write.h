@@ -42,6 +42,7 @@ private:
     void begin_implicit_step();
     void put_attributes();
 
+    adios2::IO io_;
     AttributeWatch attributes_;
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;

@@ -1,0 +1,48 @@
+// What the plugin uses of ADIOS2's core beyond its installed headers: exported functions alone, no layouts. The public
+// interface has the same, at a price that is paid per variable or attribute in every step: it makes the text of an
+// error message on each call, and lists attributes by printing every value. As with selections (adios_types.h), the
+// plugin is bound to the ADIOS2 release that it was built for; another one lacks a symbol and is refused when the
+// plugin is loaded.
+#pragma once
+
+#include <adios2/cxx/IO.h>
+#include <adios2/cxx/Variable.h>
+
+#include <bit>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace adios2::core {
+
+class AttributeBase {
+public:
+    virtual ~AttributeBase();
+    bool Equals(const void* values, const std::size_t elements) const noexcept;
+};
+
+class IO {
+public:
+    const std::map<std::string, std::unique_ptr<AttributeBase>>& GetAttributes() const noexcept;
+    template <class T>
+    Variable<T>* InquireVariable(const std::string& name) noexcept;
+};
+
+} // namespace adios2::core
+
+namespace stepstore::adios {
+
+inline adios2::core::IO& core_of(const adios2::IO& io)
+{
+    static_assert(sizeof(adios2::IO) == sizeof(adios2::core::IO*)); // all that it holds
+    return *std::bit_cast<adios2::core::IO*>(io);
+}
+
+// Whether the IO has a variable of this name and type, and it is this one (identity_of() in adios_types.h).
+template <class T>
+bool has_variable(const adios2::IO& io, const std::string& name, const void* identity)
+{
+    return identity != nullptr && core_of(io).InquireVariable<T>(name) == identity;
+}
+
+} // namespace stepstore::adios
