@@ -37,7 +37,11 @@ void DataPuts::measure(const Block& block, Encoder& encoder)
 {
     std::byte* slot = encoder.minmax_slot(block.entry);
     if (slot == nullptr) return;
-    store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
+    const std::uint64_t number = block.bytes / size_of(block.type);
+    if (number == 1)
+        std::memcpy(slot, block.memory, block.bytes); // entry_is_single: it is both
+    else
+        store_minmax(block.type, block.memory, number, slot);
 }
 
 std::size_t DataPuts::stage(Bytes bytes)

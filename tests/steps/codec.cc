@@ -42,7 +42,7 @@ protected:
         const std::uint64_t shape[] = {100}, s[] = {start}, c[] = {count};
         std::byte* slot = encoder.minmax_slot(encoder.add_block(id, shape, s, c, count * 8));
         std::memcpy(slot, &min, 8);
-        std::memcpy(slot + 8, &max, 8);
+        if (count != 1) std::memcpy(slot + 8, &max, 8); // of a single element there is one place
     }
 };
 
@@ -93,6 +93,31 @@ TEST_F(BlobCodec, StoresOnlyWhatChanged)
     EXPECT_GT(blobs[0].size(), 15000u);                               // names and geometry
     EXPECT_EQ(blobs[1].size(), blob_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
     EXPECT_EQ(blobs[2].size(), blobs[1].size());
+}
+
+TEST_F(BlobCodec, ASingleElementIsItsOwnMinimumAndMaximum)
+{
+    const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
+    const std::uint64_t counts[] = {1, 1, 2, 1, 0};
+    for (std::uint64_t step = 0; step < 5; ++step) {
+        encoder.begin_step(0);
+        put(x, 3, counts[step], static_cast<double>(step), counts[step] == 2 ? 9 : static_cast<double>(step));
+        finish(step);
+    }
+    EXPECT_EQ(blobs[1].size(), blob_header_size + 8);  // the plan of step 0
+    EXPECT_GT(blobs[2].size(), blob_header_size + 16); // another: with two places
+    EXPECT_EQ(blobs[3].size(), blob_header_size + 8);  // the plan of step 0 again
+    Decoder decoder(generation, 1);
+    for (std::uint64_t step = 0; step < 5; ++step) {
+        const auto installed = install(decoder, step);
+        const RankStep& part = installed->ranks[0];
+        const auto minmax = part.minmax(part.first_of(decoder.dictionary().find("x")));
+        EXPECT_EQ((part.header.flags & blob_singles) != 0, counts[step] == 1);
+        ASSERT_EQ(minmax.has_value(), counts[step] > 0);
+        if (!minmax) continue;
+        EXPECT_EQ(minmax->min.as<double>(), static_cast<double>(step));
+        EXPECT_EQ(minmax->max.as<double>(), step == 2 ? 9 : static_cast<double>(step));
+    }
 }
 
 TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)

@@ -40,6 +40,7 @@ struct BlobHeader {
 inline constexpr std::uint16_t blob_statistics = 1;
 inline constexpr std::uint16_t blob_compressed = 2; // version 2: what follows the header is one zstd frame
 inline constexpr std::uint16_t blob_placed = 4;     // version 2: some blocks are placed (plan.h)
+inline constexpr std::uint16_t blob_singles = 8;    // version 2: some blocks are single elements (plan.h)
 
 // Fills in the checksums; blob: header and payload, of header.length bytes.
 void seal_blob(BlobHeader& header, MutableBytes blob);

@@ -212,7 +212,7 @@ Placement RankStep::place(std::uint32_t index) const
     const PlanEntry& planned = plan->entries[index];
     const LocalType local = mapping->types[planned.variable];
     Placement place = load_placement(sections.fixed.data() + planned.fixed_at +
-                                     minmax_size(local.type, local.kind, plan->statistics));
+                                     minmax_size(local.type, local.kind, plan->statistics, planned.flags));
     const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
     const bool fits = place.codec == Codec::none ? place.length == raw : raw / most_shrinking <= place.length;
     if (!inside || !fits) damaged(header, "gives a block a place that cannot hold it");
@@ -236,7 +236,8 @@ std::optional<MinMax> RankStep::minmax(std::uint32_t index) const
     const std::byte* at = sections.fixed.data() + plan->entries[index].fixed_at;
     MinMax result;
     std::memcpy(result.min.bytes.data(), at, size_of(t));
-    std::memcpy(result.max.bytes.data(), at + size_of(t), size_of(t));
+    const bool single = (plan->entries[index].flags & entry_is_single) != 0;
+    std::memcpy(result.max.bytes.data(), single ? at : at + size_of(t), size_of(t));
     return result;
 }
 

@@ -90,7 +90,7 @@ void Encoder::begin_step(std::uint64_t data_base)
     ++stamp_;
     data_base_ = data_base;
     data_length_ = 0;
-    placing_ = false;
+    placing_ = singles_ = false;
     entries_.clear();
     dims_.clear();
     fixed_.clear();
@@ -115,6 +115,10 @@ std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, 
     entry.dimensions = static_cast<std::uint8_t>(count.size());
     if (!shape.empty()) entry.flags |= entry_has_shape;
     if (!start.empty()) entry.flags |= entry_has_start;
+    if (std::ranges::all_of(count, [](auto extent) { return extent == 1; })) {
+        entry.flags |= entry_is_single;
+        singles_ = true;
+    }
     dims_.insert(dims_.end(), shape.begin(), shape.end());
     dims_.insert(dims_.end(), start.begin(), start.end());
     dims_.insert(dims_.end(), count.begin(), count.end());
@@ -130,7 +134,8 @@ std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec co
 {
     const PlanEntry& placed = entries_[entry];
     const Variable& variable = variables_[placed.variable].variable;
-    std::byte* to = fixed_.data() + placed.fixed_at + minmax_size(variable.type, variable.kind, statistics_);
+    std::byte* to =
+        fixed_.data() + placed.fixed_at + minmax_size(variable.type, variable.kind, statistics_, placed.flags);
     store_placement({data_length_, length, codec, checksum}, to);
     const std::uint64_t at = data_base_ + data_length_;
     data_length_ += length;
@@ -207,6 +212,7 @@ void Encoder::remember_plan(std::uint64_t step)
     place->used = stamp_;
     place->copied = false;
     place->placed = placing_;
+    place->singles = singles_;
     place->entries = entries_;
     place->dims = dims_;
 }
@@ -265,6 +271,7 @@ void Encoder::copy_plan(CachedPlan& plan)
     copy.rank = rank_;
     copy.plan_step = plan.step;
     if (plan.placed) copy.flags |= blob_placed;
+    if (plan.singles) copy.flags |= blob_singles;
     copy.plan_bytes = checked_size(kept.blob.size() - blob_header_size, "blocks", plan.step, rank_);
     seal(copy, kept.blob);
     plan.copied = true;
@@ -274,7 +281,8 @@ Bytes Encoder::finish(std::uint64_t step)
 {
     copies_.clear();
     BlobHeader header;
-    header.flags = static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0));
+    header.flags = static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |
+                                              (singles_ ? blob_singles : 0));
     header.generation = generation_;
     header.step = step;
     header.rank = rank_;

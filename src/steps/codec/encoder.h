@@ -32,7 +32,8 @@ public:
     std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
     void add_value(VariableId id, const void* value);
     void add_string(VariableId id, std::string_view value);
-    // Where the block's min and max belong, one element each; nullptr without statistics. Valid until the next add_.
+    // Where the block's min and max belong, one element each (of a block of one element: it, once); nullptr without
+    // statistics. Valid until the next add_.
     std::byte* minmax_slot(std::uint32_t entry);
     std::uint64_t data_length() const { return data_length_; } // of the blocks added (or placed) in this step
     std::size_t entries() const { return entries_.size(); }
@@ -59,7 +60,8 @@ private:
         std::uint64_t step = 0;
         std::uint64_t used = 0;
         bool copied = false;
-        bool placed = false; // some block is
+        bool placed = false;  // some block is
+        bool singles = false; // some block is a single element
         std::vector<PlanEntry> entries;
         std::vector<std::uint64_t> dims;
     };
@@ -90,6 +92,7 @@ private:
     std::uint64_t data_base_ = 0;
     std::uint64_t data_length_ = 0;
     bool placing_ = false;
+    bool singles_ = false; // entry_is_single
     std::vector<PlanEntry> entries_;
     std::vector<std::uint64_t> dims_;
     std::vector<std::byte> fixed_;

@@ -50,6 +50,13 @@ std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std:
     return at;
 }
 
+// An entry says rightly whether its block is a single element.
+void require_single(const PlanEntry& entry, const std::uint64_t* dims, const WireReader& from)
+{
+    const bool single = std::ranges::all_of(geometry_of(entry, dims).count, [](auto extent) { return extent == 1; });
+    if (single != ((entry.flags & entry_is_single) != 0)) from.fail("calls a block a single element, or does not");
+}
+
 // Reads the geometry of one array entry: new, or that of an earlier one.
 void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector<PlanEntry>& geometries)
 {
@@ -65,11 +72,12 @@ void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector
     entry.dimensions = from.fixed<std::uint8_t>();
     entry.flags = from.fixed<std::uint8_t>();
     if (entry.dimensions == 0 || entry.dimensions > max_dimensions ||
-        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed)) != 0)
+        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed | entry_is_single)) != 0)
         from.fail("holds an impossible geometry");
     entry.dims_at = static_cast<std::uint32_t>(plan.dims.size());
     for (std::uint32_t i = 0; i < entry.dims_size(); ++i)
         plan.dims.push_back(from.varint());
+    require_single(entry, plan.dims.data(), from);
     geometries.push_back(entry);
 }
 
@@ -86,15 +94,16 @@ void index_variables(Plan& plan, std::size_t variables)
 
 } // namespace
 
-std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics)
+std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
 {
-    return statistics && !is_value(kind) && has_minmax(type) ? 2 * static_cast<std::uint32_t>(size_of(type)) : 0;
+    if (!statistics || is_value(kind) || !has_minmax(type)) return 0;
+    return ((entry_flags & entry_is_single) ? 1 : 2) * static_cast<std::uint32_t>(size_of(type));
 }
 
 std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
 {
     if (is_value(kind)) return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
-    return minmax_size(type, kind, statistics) + ((entry_flags & entry_is_placed) ? placement_size : 0);
+    return minmax_size(type, kind, statistics, entry_flags) + ((entry_flags & entry_is_placed) ? placement_size : 0);
 }
 
 void store_placement(const Placement& placement, std::byte* to)
@@ -216,6 +225,7 @@ Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalT
         entry.dims_at = static_cast<std::uint32_t>(result.dims.size());
         for (std::uint32_t d = 0; d < entry.dims_size(); ++d)
             result.dims.push_back(plan.dims[planned + d] + unzigzag(from.varint()));
+        require_single(entry, result.dims.data(), from);
     }
     result.data_at = places(result.entries, result.dims.data(), types, from);
     return result;

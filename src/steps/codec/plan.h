@@ -16,6 +16,8 @@ inline constexpr std::uint8_t entry_has_shape = 1;
 inline constexpr std::uint8_t entry_has_start = 2;
 inline constexpr std::uint8_t entry_is_value = 4;
 inline constexpr std::uint8_t entry_is_placed = 8; // the step says where the block lies, and in which form
+inline constexpr std::uint8_t entry_is_single =
+    16; // one element, which is both min and max and is stored once as those
 
 // One put. 16 bytes without padding: two sequences are compared with memcmp.
 struct PlanEntry {
@@ -47,7 +49,7 @@ Placement load_placement(const std::byte* from);
 
 // The bytes that an entry takes in the fixed section.
 constexpr std::uint32_t string_place_size = 8;
-std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics);
+std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags);
 std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags);
 
 struct BlockGeometry {
