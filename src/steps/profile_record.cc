@@ -20,7 +20,8 @@ std::vector<TargetCounts> target_counts(const std::string& pool)
     const auto keep = [](const char* json, void* to) { return *static_cast<std::string*>(to) = json, 0; };
     if (const int code = stepstore_pool_describe(pool.c_str(), keep, &described); code != 0)
         throw Error(code, stepstore_last_message());
-    for (const auto& target : nlohmann::json::parse(described).at("targets"))
+    const auto pool_now = nlohmann::json::parse(described);
+    for (const auto& target : pool_now.at("targets"))
         counts.push_back(
             {target.at("updates"), target.at("fetches"), target.at("bytes_written"), target.at("bytes_read")});
     return counts;

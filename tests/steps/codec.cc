@@ -206,8 +206,8 @@ TEST_F(BlobCodec, AlternatingSequencesKeepTheirPlans)
         if (step % 2 == 0) put(b, 0, 1, 0, 0);
         finish(step);
     }
-    EXPECT_EQ(blobs[9].size(), blob_header_size + 16);
-    EXPECT_EQ(blobs[8].size(), blob_header_size + 32);
+    EXPECT_EQ(blobs[9].size(), blob_header_size + 8);
+    EXPECT_EQ(blobs[8].size(), blob_header_size + 16);
 }
 
 // A reader that starts at any step finds all definitions and the plan in few blobs.
