@@ -202,9 +202,9 @@ int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_c
         require_callback(each);
         const auto resource_ = resource<ContainerResource>(coh);
         const auto epoch = daos_handle_is_inval(th) ? store::latest : resource<TransactionResource>(th)->epoch();
-        const auto container = resource_->container();
-        for (const auto& id : container->objects(epoch))
-            if (const int rc = give(describe_object(*container, id, epoch), each, arg)) return rc;
+        store::Container& container = resource_->container();
+        for (const auto& id : container.objects(epoch))
+            if (const int rc = give(describe_object(container, id, epoch), each, arg)) return rc;
         return 0;
     });
 }
@@ -213,7 +213,7 @@ int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* ar
 {
     return call("stepstore_cont_snapshots", [&] {
         require_callback(each);
-        for (const auto& snapshot : resource<ContainerResource>(coh)->container()->snapshots())
+        for (const auto& snapshot : resource<ContainerResource>(coh)->container().snapshots())
             if (const int rc = give({{"epoch", snapshot.epoch}, {"name", snapshot.name}}, each, arg)) return rc;
         return 0;
     });

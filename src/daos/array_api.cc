@@ -125,7 +125,8 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
         ReadRequest request(*array, iod, sgl);
         return [=, array = std::move(array), request = std::move(request)] {
             const auto result = array->run(epoch, [&](store::Container& in) {
-                return in.array_read(array->oid(), array->attributes(), request.ranges, request.memory, epoch);
+                return in.array_read(array->oid(), array->attributes(), request.ranges.all(), request.memory.all(),
+                                     epoch);
             });
             iod->arr_nr_short_read = result.cells_short;
             iod->arr_nr_read = request.cells - result.cells_short;
@@ -142,7 +143,7 @@ int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
         WriteRequest request(*array, iod, sgl);
         return [=, array = std::move(array), request = std::move(request)] {
             array->run(store::latest, [&](store::Container& in) {
-                in.array_write(array->oid(), array->attributes(), request.ranges, request.memory);
+                in.array_write(array->oid(), array->attributes(), request.ranges.all(), request.memory.all());
             });
         };
     });
@@ -155,7 +156,7 @@ int daos_array_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
         array->require_writable(th);
         return [=, ranges = request_ranges(iod)] {
             array->run(store::latest,
-                       [&](store::Container& in) { in.array_punch(array->oid(), array->attributes(), ranges); });
+                       [&](store::Container& in) { in.array_punch(array->oid(), array->attributes(), ranges.all()); });
         };
     });
 }

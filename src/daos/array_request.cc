@@ -3,6 +3,13 @@
 namespace stepstore::daos {
 namespace {
 
+std::uint32_t pieces_of(const d_sg_list_t* sgl)
+{
+    require(sgl, "sgl");
+    if (sgl->sg_nr > 0) require(sgl->sg_iovs, "sgl->sg_iovs");
+    return sgl->sg_nr;
+}
+
 std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
 {
     std::uint64_t result = 0;
@@ -12,30 +19,27 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
 
 } // namespace
 
-std::vector<store::Range> request_ranges(const daos_array_iod_t* iod)
+Listed<store::Range> request_ranges(const daos_array_iod_t* iod)
 {
     require(iod, "iod");
     if (iod->arr_nr > 0) require(iod->arr_rgs, "iod->arr_rgs");
-    std::vector<store::Range> ranges(iod->arr_nr);
-    for (std::size_t i = 0; i < ranges.size(); ++i)
+    Listed<store::Range> ranges(iod->arr_nr);
+    for (std::size_t i = 0; i < iod->arr_nr; ++i)
         ranges[i] = {iod->arr_rgs[i].rg_idx, iod->arr_rgs[i].rg_len};
     return ranges;
 }
 
 template <class Memory>
 ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl)
-    : ranges(request_ranges(iod))
+    : ranges(request_ranges(iod)), memory(pieces_of(sgl))
 {
-    require(sgl, "sgl");
-    if (sgl->sg_nr > 0) require(sgl->sg_iovs, "sgl->sg_iovs");
-    for (const auto& range : ranges)
+    for (const auto& range : ranges.all())
         cells = sum(cells, range.length, "cells");
     std::uint64_t bytes = 0;
-    memory.reserve(sgl->sg_nr);
     for (std::uint32_t i = 0; i < sgl->sg_nr; ++i) {
         const d_iov_t& piece = sgl->sg_iovs[i];
         if (piece.iov_len > 0) require(piece.iov_buf, "a piece of memory in sgl");
-        memory.emplace_back(static_cast<std::byte*>(piece.iov_buf), piece.iov_len);
+        memory[i] = Memory(static_cast<std::byte*>(piece.iov_buf), piece.iov_len);
         bytes = sum(bytes, piece.iov_len, "bytes");
     }
     std::uint64_t wanted = 0;

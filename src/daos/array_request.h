@@ -3,20 +3,38 @@
 
 #include "daos/resources.h"
 
+#include <span>
 #include <vector>
 
 namespace stepstore::daos {
 
+// What a request lists: mostly one thing, which then takes no allocation.
+template <class T>
+class Listed {
+public:
+    explicit Listed(std::size_t size) : size_(size)
+    {
+        if (size > 1) many_.resize(size);
+    }
+    T& operator[](std::size_t index) { return size_ > 1 ? many_[index] : one_; }
+    std::span<const T> all() const { return {size_ > 1 ? many_.data() : &one_, size_}; }
+
+private:
+    std::size_t size_;
+    T one_{};
+    std::vector<T> many_;
+};
+
 // DER_INVAL: NULL where there should be ranges.
-std::vector<store::Range> request_ranges(const daos_array_iod_t* iod);
+Listed<store::Range> request_ranges(const daos_array_iod_t* iod);
 
 // Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, or ranges and memory of different size.
 template <class Memory>
 struct ArrayRequest {
     ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl);
 
-    std::vector<store::Range> ranges;
-    std::vector<Memory> memory;
+    Listed<store::Range> ranges;
+    Listed<Memory> memory;
     std::uint64_t cells = 0;
 };
 

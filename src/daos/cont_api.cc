@@ -128,7 +128,7 @@ int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos
         require(coh, "coh");
         return [=, pool = resource<PoolResource>(poh), name = container_name(cont), access = container_access(flags)] {
             auto opened = std::make_shared<ContainerResource>(pool, name, access);
-            if (info) fill_info(opened->container()->query(), *info, open_handles(opened->uuid()) + 1);
+            if (info) fill_info(opened->container().query(), *info, open_handles(opened->uuid()) + 1);
             *coh = insert_handle(std::move(opened));
         };
     });
@@ -152,11 +152,11 @@ int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont
 {
     return call("daos_cont_query", ev, [=] {
         return [=, resource = resource<ContainerResource>(coh)] {
-            const auto container = resource->container();
-            const auto described = container->query();
+            store::Container& container = resource->container();
+            const auto described = container.query();
             if (info) fill_info(described, *info, open_handles(resource->uuid()));
             if (!cont_prop) return;
-            auto properties = Properties::decode(container->properties());
+            auto properties = Properties::decode(container.properties());
             properties.set_label(described.label);
             properties.fill(*cont_prop);
         };
@@ -186,7 +186,7 @@ int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid,
         require(oid, "oid");
         if (num_oids == 0) invalid("the number of object ids is 0");
         return [=, resource = writable(coh, "allocate object ids")] {
-            *oid = resource->container()->allocate_oids(num_oids);
+            *oid = resource->container().allocate_oids(num_oids);
         };
     });
 }
@@ -206,7 +206,7 @@ int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name
                         "object tables of snapshots (DAOS_SNAP_OPT_OIT) are not kept: use DAOS_SNAP_OPT_CR");
         if (opts != DAOS_SNAP_OPT_CR) invalid("snapshot options " + std::to_string(opts) + ": give DAOS_SNAP_OPT_CR");
         return [=, resource = writable(coh, "create a snapshot"), name = snapshot_name(name)] {
-            *epoch = resource->container()->create_snapshot(name);
+            *epoch = resource->container().create_snapshot(name);
         };
     });
 }
@@ -218,7 +218,7 @@ int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char**
         require(nr, "nr");
         require(anchor, "anchor");
         return [=, resource = resource<ContainerResource>(coh)] {
-            const auto snapshots = resource->container()->snapshots();
+            const auto snapshots = resource->container().snapshots();
             const auto room = epochs && *nr > 0 ? static_cast<std::size_t>(*nr) : 0;
             for (std::size_t i = 0; i < std::min(room, snapshots.size()); ++i) {
                 epochs[i] = snapshots[i].epoch;
@@ -236,9 +236,8 @@ int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event
     return call("daos_cont_destroy_snap", ev, [=] {
         if (epr.epr_lo != epr.epr_hi || epr.epr_lo == 0)
             invalid("one snapshot is destroyed at a time: give its epoch as both ends of the range");
-        return [=, resource = writable(coh, "destroy a snapshot")] {
-            resource->container()->destroy_snapshot(epr.epr_lo);
-        };
+        return
+            [=, resource = writable(coh, "destroy a snapshot")] { resource->container().destroy_snapshot(epr.epr_lo); };
     });
 }
 
@@ -247,7 +246,7 @@ int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, 
     return call("daos_tx_open_snap", ev, [=] {
         require(th, "th");
         return [=, resource = resource<ContainerResource>(coh)] {
-            if (!resource->container()->has_snapshot(epoch))
+            if (!resource->container().has_snapshot(epoch))
                 throw Error(-DER_NONEXIST, resource->name() + " has no snapshot at epoch " + std::to_string(epoch));
             *th = insert_handle(std::make_shared<TransactionResource>(resource, epoch));
         };

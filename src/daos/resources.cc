@@ -80,9 +80,9 @@ ContainerResource::~ContainerResource()
     if (generation_ != fork_generation()) abandon(container_);
 }
 
-std::shared_ptr<store::Container> ContainerResource::container()
+store::Container& ContainerResource::container()
 {
-    if (generation_.load(std::memory_order_acquire) == fork_generation()) return container_;
+    if (generation_.load(std::memory_order_acquire) == fork_generation()) return *container_;
     auto reopened = pool_->pool()->open_container(uuid_text(uuid_));
     const std::lock_guard lock(reopen_mutex());
     if (generation_ != fork_generation()) {
@@ -90,7 +90,7 @@ std::shared_ptr<store::Container> ContainerResource::container()
         container_ = std::move(reopened);
         generation_.store(fork_generation(), std::memory_order_release);
     }
-    return container_;
+    return *container_;
 }
 
 std::string ContainerResource::name() const

@@ -44,7 +44,8 @@ public:
     ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid, store::Access access);
     ~ContainerResource() override;
 
-    std::shared_ptr<store::Container> container();
+    // As PoolResource::pool(). Stays for as long as this does.
+    store::Container& container();
     PoolResource& pool() const { return *pool_; }
     const store::Uuid& uuid() const { return uuid_; }
     store::Access access() const { return access_; }
@@ -74,11 +75,11 @@ public:
     template <class Body>
     auto run(store::Epoch epoch, Body body) const
     {
-        const auto container = container_->container();
+        store::Container& container = container_->container();
         try {
-            return body(*container);
+            return body(container);
         } catch (const Error& error) {
-            if (error.code() == -DER_NONEXIST) require_ground(*container, epoch);
+            if (error.code() == -DER_NONEXIST) require_ground(container, epoch);
             throw;
         }
     }

@@ -35,19 +35,34 @@ struct ArrayPosition {
 template <class Memory>
 struct Piece {
     std::uint64_t chunk = 0, begin = 0, end = 0;
+    unsigned group = 0; // of targets
     std::span<const Memory> memory;
     std::uint64_t length() const { return end - begin; }
 };
 
-// A request taken apart: the pieces of each group of targets, in the order of the request.
+// A request taken apart. One piece of memory for one place in one chunk takes no allocation.
 template <class Memory>
-struct Request {
+class Request {
+public:
     Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
             std::span<const Memory> memory);
-    std::vector<std::vector<Piece<Memory>>> groups; // by group; some are empty
-    std::vector<Memory> slices;                     // what the pieces' spans refer to
+    Request(const Request&) = delete;
+    Request& operator=(const Request&) = delete;
+
+    // The pieces of each group of targets that has some, in the order of the request.
+    void for_each_group(FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const;
+
     std::uint64_t bytes = 0;
     std::uint64_t highest = 0; // the greatest end of a range, in bytes
+
+private:
+    void take_apart(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
+                    std::span<const Memory> memory);
+
+    Piece<Memory> only_;                    // where there is one piece, of one memory
+    std::vector<Piece<Memory>> several_;    // else
+    std::vector<Memory> slices_;            // what the memory of several_ refers to
+    std::span<const Piece<Memory>> pieces_; // either of them, in the order of their groups
 };
 
 unsigned group_of_chunk(const ObjectAccess& object, std::uint64_t chunk);

@@ -13,7 +13,7 @@ using ReadPiece = Piece<MutableBytes>;
 
 class GroupRead {
 public:
-    GroupRead(const ObjectAccess& object, const std::vector<ReadPiece>& pieces, unsigned target, Epoch epoch)
+    GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch)
         : object_(object), pieces_(pieces), target_(target), epoch_(epoch)
     {
     }
@@ -70,7 +70,7 @@ private:
             const std::uint64_t start = parsed.end - record.length;
             if (start >= piece.end) break;
             if (record.type == RecordType::marker) continue;
-            memory.zero(filled - piece.begin, std::max(start, filled) - filled);
+            if (start > filled) memory.zero(filled - piece.begin, start - filled);
             take(piece, parsed, record, reads);
             filled = std::min(parsed.end, piece.end);
             if (filled == piece.end) return;
@@ -158,7 +158,7 @@ private:
     }
 
     const ObjectAccess& object_;
-    const std::vector<ReadPiece>& pieces_;
+    std::span<const ReadPiece> pieces_;
     unsigned target_;
     Epoch epoch_;
     std::vector<std::string> named_; // the extents to be read, for messages
@@ -185,21 +185,20 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                                  std::span<const MutableBytes> memory, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid);
+    const ObjectAccess object(*pool_, id_, oid, *seen_);
     const ArrayShape shape(object, attributes);
     const Request<MutableBytes> request(object, shape, ranges, memory);
     ReadResult result;
     std::uint64_t known_end = 0;
-    for (unsigned group = 0; group < request.groups.size(); ++group) {
-        if (request.groups[group].empty()) continue;
+    request.for_each_group([&](unsigned group, std::span<const ReadPiece> pieces) {
         from_copies(object.placement.group(group), [&](unsigned index) {
-            GroupRead read(object, request.groups[group], index, epoch);
+            GroupRead read(object, pieces, index, epoch);
             read.run(pool_->access == Access::read_write);
             result.bytes += read.bytes;
             known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);
             return 0;
         });
-    }
+    });
     if (known_end >= request.highest && request.bytes != 0) return result; // no range reaches beyond the end
     const std::uint64_t size = std::max(known_end, size_in_bytes(object, shape, epoch)) / shape.cell;
     for (const Range& range : ranges) {
@@ -211,7 +210,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
 
 std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid);
+    const ObjectAccess object(*pool_, id_, oid, *seen_);
     const ArrayShape shape(object, attributes);
     return size_in_bytes(object, shape, epoch) / shape.cell;
 }

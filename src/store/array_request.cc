@@ -55,29 +55,44 @@ KeyBuffer extent_key(const ObjectAccess& object, Space space, std::uint64_t chun
 template <class Memory>
 Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
                          std::span<const Memory> memory)
-    : groups(object.placement.groups())
 {
     std::uint64_t given = 0;
     for (const Memory& one : memory)
         given += one.size();
+    std::uint64_t pieces = 0;
+    std::uint64_t first = 0; // byte of the last range that is not empty
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
         if (__builtin_add_overflow(bytes, bounds.end - bounds.begin, &bytes)) bytes = UINT64_MAX;
-        if (range.length != 0) highest = std::max(highest, bounds.end);
+        if (range.length == 0) continue;
+        highest = std::max(highest, bounds.end);
+        first = bounds.begin;
+        pieces += (bounds.end - 1) / shape.chunk - bounds.begin / shape.chunk + 1;
     }
     if (bytes != given) {
         fail(DER_IO_INVAL, named(object) + ": the ranges have " + std::to_string(bytes) + " bytes and the memory has " +
                                std::to_string(given) + ": both must be the same");
     }
-    // First the slices of memory, counted out by index, then the spans: the vector may move while it grows.
-    struct Part {
-        unsigned group;
-        std::size_t first, count;
-    };
-    std::vector<Part> parts;
+    if (pieces == 1 && memory.size() == 1) {
+        const std::uint64_t chunk = first / shape.chunk;
+        const std::uint64_t begin = first % shape.chunk;
+        only_ = {chunk, begin, begin + bytes, group_of_chunk(object, chunk), memory};
+        pieces_ = {&only_, 1};
+        return;
+    }
+    several_.reserve(pieces);
+    slices_.reserve(pieces + memory.size()); // at most: each end of a piece cuts one, and spans into it must stay
+    take_apart(object, shape, ranges, memory);
+    std::ranges::stable_sort(several_, {}, &Piece<Memory>::group);
+    pieces_ = several_;
+}
+
+template <class Memory>
+void Request<Memory>::take_apart(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
+                                 std::span<const Memory> memory)
+{
     std::size_t at = 0;     // in `memory`
     std::uint64_t used = 0; // of memory[at]
-    std::vector<Piece<Memory>> pieces;
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
         for (std::uint64_t from = bounds.begin; from < bounds.end;) {
@@ -85,29 +100,36 @@ Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, st
             piece.chunk = from / shape.chunk;
             piece.begin = from % shape.chunk;
             piece.end = std::min(shape.chunk, piece.begin + (bounds.end - from));
+            piece.group = group_of_chunk(object, piece.chunk);
             from += piece.length();
-            const std::size_t first = slices.size();
+            const std::size_t first = slices_.size();
             for (std::uint64_t rest = piece.length(); rest != 0;) {
                 while (used == memory[at].size()) {
                     ++at;
                     used = 0;
                 }
                 const auto take = std::min<std::uint64_t>(rest, memory[at].size() - used);
-                slices.push_back(memory[at].subspan(used, take));
+                slices_.push_back(memory[at].subspan(used, take));
                 used += take;
                 rest -= take;
             }
-            parts.push_back({group_of_chunk(object, piece.chunk), first, slices.size() - first});
-            pieces.push_back(piece);
+            piece.memory = std::span<const Memory>(slices_).subspan(first);
+            several_.push_back(piece);
         }
-    }
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        pieces[i].memory = std::span<const Memory>(slices).subspan(parts[i].first, parts[i].count);
-        groups[parts[i].group].push_back(pieces[i]);
     }
 }
 
-template struct Request<Bytes>;
-template struct Request<MutableBytes>;
+template <class Memory>
+void Request<Memory>::for_each_group(FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const
+{
+    for (auto first = pieces_.begin(); first != pieces_.end();) {
+        const auto end = std::find_if(first, pieces_.end(), [&](const auto& one) { return one.group != first->group; });
+        each(first->group, {first, end});
+        first = end;
+    }
+}
+
+template class Request<Bytes>;
+template class Request<MutableBytes>;
 
 } // namespace stepstore::store

@@ -22,7 +22,7 @@ struct Prepared {
 
 class GroupWrite {
 public:
-    GroupWrite(const ObjectAccess& object, const std::vector<Piece<Bytes>>& pieces, const ReplicaSet& set)
+    GroupWrite(const ObjectAccess& object, std::span<const Piece<Bytes>> pieces, const ReplicaSet& set)
         : object_(object), set_(set)
     {
         std::vector<Bytes> bulk;
@@ -129,16 +129,13 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
                             std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");
-    const ObjectAccess object(*pool_, id_, oid);
+    const ObjectAccess object(*pool_, id_, oid, *seen_);
     const ArrayShape shape(object, attributes);
     const Request<Bytes> request(object, shape, ranges, memory);
-    bool any = false;
-    for (unsigned group = 0; group < request.groups.size(); ++group) {
-        if (request.groups[group].empty()) continue;
-        any = true;
-        GroupWrite(object, request.groups[group], object.placement.group(group)).commit();
-    }
-    if (any) return;
+    request.for_each_group([&](unsigned group, std::span<const Piece<Bytes>> pieces) {
+        GroupWrite(object, pieces, object.placement.group(group)).commit();
+    });
+    if (request.bytes != 0) return;
     const unsigned first =
         object.placement.group(0).targets[0]; // nothing to write: the container must be there all the same
     object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
@@ -147,7 +144,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
-    const ObjectAccess object(*pool_, id_, oid);
+    const ObjectAccess object(*pool_, id_, oid, *seen_);
     const ArrayShape shape(object, attributes);
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
@@ -167,7 +164,7 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
-    const ObjectAccess object(*pool_, id_, oid);
+    const ObjectAccess object(*pool_, id_, oid, *seen_);
     const ArrayShape shape(object, attributes);
     const ByteRange bounds(object, shape, {0, cells});
     const ArrayPosition from = position_of(shape, bounds.end);

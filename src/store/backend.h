@@ -52,6 +52,10 @@ public:
 
     virtual bool get(Bytes key, Bytes& value) = 0;
 
+    // Two read transactions on a target, of any process, that have the same version see the same content. 0: this one
+    // cannot tell, as a write transaction never can.
+    virtual std::uint64_t version() const { return 0; }
+
     // One position per transaction. seek: the smallest key not less than `key`; seek_last: the largest key
     // less than `key`. next and previous move from the current position. All return false, and leave `entry`
     // alone, when there is no such entry. After an erase of the current entry next() gives the one after it.

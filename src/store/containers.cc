@@ -273,7 +273,8 @@ void finish_destructions(PoolCore& core)
     }
 }
 
-Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id) : pool_(std::move(pool)), id_(id)
+Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id)
+    : pool_(std::move(pool)), id_(id), seen_(std::make_unique<SeenVersions>(pool_->core->backend().targets()))
 {
     pool_->core->container_opened(id_);
 }

@@ -9,9 +9,9 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
     put_sealed(target, container_key(container).view(), body);
 }
 
-ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid)
+ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, SeenVersions& seen)
     : path(pool.core->path()), backend(pool.core->backend()), container(static_cast<std::uint32_t>(container)),
-      oid(oid), placement(container, oid, backend.targets())
+      oid(oid), placement(container, oid, backend.targets()), seen_(seen)
 {
 }
 
@@ -31,7 +31,10 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
 
 void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const
 {
-    state(transaction, target);
+    if (const std::uint64_t version = transaction.version(); !seen_.holds(target, version)) {
+        state(transaction, target);
+        seen_.note(target, version);
+    }
     if (epoch == latest) return;
     Bytes value;
     if (!transaction.get(snapshot_key(container, epoch).view(), value)) {

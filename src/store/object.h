@@ -14,6 +14,7 @@
 #include "store/pool_core.h"
 #include "store/record.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,21 @@ struct ContainerState {
     Epoch newest_snapshot = 0;
 };
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
+
+// By target, the version at which an open container was last found to exist. A read of the same version need not look
+// again: that is a second search in the index, and most reads meet a target that nobody wrote to since the last one.
+class SeenVersions {
+public:
+    explicit SeenVersions(unsigned targets) : by_target_(targets) {}
+    bool holds(unsigned target, std::uint64_t version) const
+    {
+        return version != 0 && by_target_[target].load(std::memory_order_relaxed) == version;
+    }
+    void note(unsigned target, std::uint64_t version) { by_target_[target].store(version, std::memory_order_relaxed); }
+
+private:
+    std::vector<std::atomic<std::uint64_t>> by_target_;
+};
 
 // An appended extent that is given back unless a committed transaction refers to it.
 class Appended {
@@ -52,14 +68,14 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents);
 
 class ObjectAccess {
 public:
-    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid);
+    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, SeenVersions& seen);
 
     Target& target(unsigned index) const { return backend.target(index); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
 
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
-    // As state(), and DER_NONEXIST when `epoch` is neither `latest` nor a snapshot.
+    // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a snapshot.
     void require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const;
     // Runs `body` with a write transaction on each target of the set; the first one commits last. What `body` adds to
     // released[copy] is given back after that copy's commit, and appended[copy] is kept from then on.
@@ -74,6 +90,9 @@ public:
     const std::uint32_t container;
     const ObjectId oid;
     const Placement placement;
+
+private:
+    SeenVersions& seen_;
 };
 
 // Does a snapshot s with birth <= s < death exist?

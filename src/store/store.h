@@ -22,6 +22,7 @@ namespace stepstore::store {
 
 class Container;
 class PoolImpl;
+class SeenVersions;
 
 struct PoolOptions {
     std::string backend = "lmdb";
@@ -194,6 +195,7 @@ public:
 private:
     std::shared_ptr<PoolImpl> pool_;
     std::uint64_t id_;
+    std::unique_ptr<SeenVersions> seen_;
 };
 
 } // namespace stepstore::store

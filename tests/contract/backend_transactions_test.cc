@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 namespace stepstore::store {
@@ -182,6 +183,39 @@ TEST_P(Transactions, SeeTheirOwnUpdates)
         transaction.put(as_bytes("key"), as_bytes("newest"));
     });
     EXPECT_EQ(get(target(), "key"), "newest");
+}
+
+TEST_P(Transactions, TellByTheirVersionWhetherAnythingChanged)
+{
+    const auto version = [&] {
+        std::uint64_t seen = 0;
+        target().read([&](ReadTransaction& transaction) { seen = transaction.version(); });
+        return seen;
+    };
+    const auto put = [](WriteTransaction& transaction) {
+        EXPECT_EQ(transaction.version(), 0U) << "what it sees is nobody else's yet";
+        transaction.put(as_bytes("key"), as_bytes("value"));
+    };
+    target().write(put);
+    const std::uint64_t before = version();
+    EXPECT_EQ(version(), before);
+    try {
+        target().write([&](WriteTransaction& transaction) {
+            put(transaction);
+            throw std::runtime_error("no");
+        });
+    } catch (const std::runtime_error&) {
+    }
+    EXPECT_EQ(version(), before) << "nothing was committed";
+    std::uint64_t during = before;
+    target().read([&](ReadTransaction& transaction) {
+        std::thread([&] { target().write(put); }).join();
+        during = transaction.version();
+    });
+    EXPECT_EQ(during, before) << "a transaction stays with what it began with";
+    if (before != 0) {
+        EXPECT_NE(version(), before);
+    }
 }
 
 TEST_P(Transactions, LeaveNothingWhenTheBodyThrows)

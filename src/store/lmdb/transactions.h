@@ -54,9 +54,10 @@ private:
 class LmdbRead final : public ReadTransaction {
 public:
     LmdbRead(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where)
-        : lookup_(transaction, database, cursor, where, true)
+        : transaction_(transaction), lookup_(transaction, database, cursor, where, true)
     {
     }
+    std::uint64_t version() const override { return mdb_txn_id(transaction_); }
     bool get(Bytes key, Bytes& value) override { return lookup_.get(key, value); }
     bool seek(Bytes key, Entry& entry) override { return lookup_.seek(key, entry); }
     bool seek_last(Bytes key, Entry& entry) override { return lookup_.seek_last(key, entry); }
@@ -64,6 +65,7 @@ public:
     bool previous(Entry& entry) override { return lookup_.previous(entry); }
 
 private:
+    MDB_txn* transaction_;
     Lookup lookup_;
 };
 
