@@ -28,7 +28,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <deque>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -73,6 +72,7 @@ public:
     LmdbBackend(std::string path, std::shared_ptr<PoolState> state, Access access)
         : path_(std::move(path)), access_(access), state_(std::move(state)), generation_(state_->generation())
     {
+        targets_.reserve(state_->format().targets + 1);
         for (unsigned index = 0; index <= state_->format().targets; ++index)
             targets_.emplace_back(*this, index);
     }
@@ -123,7 +123,7 @@ private:
     std::mutex reopening_; // guards state_ in a child, where nobody had it before
     std::shared_ptr<PoolState> state_;
     std::atomic<std::uint64_t> generation_;
-    std::deque<LmdbTarget> targets_; // the pool's metadata last
+    std::vector<LmdbTarget> targets_; // the pool's metadata last
 };
 
 void LmdbTarget::read(FunctionRef<void(ReadTransaction&)> body)

@@ -62,6 +62,7 @@ private:
     struct Reader {
         MDB_txn* transaction = nullptr;
         MDB_cursor* cursor = nullptr;
+        std::size_t place = 0; // in readers_, where it goes back to
     };
     struct Waiting;
     class MapUse;
@@ -100,8 +101,10 @@ private:
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};
     std::atomic<std::size_t> map_size_{0};
-    std::atomic<std::uint64_t> verified_page_{0}; // the file is known to reach to the end of this page
+    std::atomic<std::uint64_t> verified_page_{0};    // the file is known to reach to the end of this page
+    std::atomic<std::uint64_t> verified_version_{0}; // and to hold every page of this transaction
 
+    static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;
     std::array<std::atomic<Reader*>, pooled_readers> readers_{};
 

@@ -173,7 +173,7 @@ PoolState::PoolState(const std::string& path, const Format& format, Permissions 
       lock_(std::move(lock)), shared_(path + "/" + shared_name, format.targets, format.durability == Durability::power)
 {
     for (unsigned index = 0; index <= format.targets; ++index)
-        parts_.emplace_back(*this, index);
+        parts_.push_back(std::make_unique<Part>(*this, index));
     if (lock_) close_in_children(lock_.get());
 }
 
@@ -194,7 +194,7 @@ std::string PoolState::directory_of(unsigned index) const
 
 Environment& PoolState::environment(unsigned index)
 {
-    Part& part = parts_[index];
+    Part& part = *parts_[index];
     Environment* there = part.environment.load(std::memory_order_acquire);
     if (there != nullptr) [[likely]]
         return *there;

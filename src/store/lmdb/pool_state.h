@@ -7,8 +7,8 @@
 #include "store/lmdb/format.h"
 #include "store/lmdb/shared_state.h"
 
-#include <deque>
 #include <memory>
+#include <vector>
 
 namespace stepstore::store::lmdb {
 
@@ -44,7 +44,7 @@ public:
     // index == format().targets: the pool's metadata. Opened by the first who
     // needs it.
     Environment& environment(unsigned index);
-    ExtentStore& extents(unsigned index) { return parts_[index].extents; }
+    ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     std::string directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
@@ -63,7 +63,7 @@ private:
     const std::uint64_t generation_;
     Descriptor lock_; // shared lock on the pool's lock file
     SharedState shared_;
-    std::deque<Part> parts_; // the pool's metadata last
+    std::vector<std::unique_ptr<Part>> parts_; // the pool's metadata last
 };
 
 // The lock file of a pool: a shared lock by those who have it open, an

@@ -1,0 +1,46 @@
+// What the transactions of an environment hold while they run. Only the files environment*.cc include it.
+#pragma once
+
+#include "store/lmdb/environment.h"
+
+#include <utility>
+
+namespace stepstore::store::lmdb {
+
+// A use of the map by one transaction, shared with all others.
+class Environment::MapUse {
+public:
+    explicit MapUse(Environment& env) : env_(env)
+    {
+        if (env.growers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            env.step_back();
+        env.map_guard_.lock_shared();
+    }
+    ~MapUse() { env_.map_guard_.unlock_shared(); }
+    MapUse(const MapUse&) = delete;
+    MapUse& operator=(const MapUse&) = delete;
+
+private:
+    Environment& env_;
+};
+
+// A write transaction, aborted when it goes without having been committed.
+class Environment::Transaction {
+public:
+    Transaction(MDB_env* env, MDB_txn* parent) : result_(mdb_txn_begin(env, parent, 0, &transaction_)) {}
+    ~Transaction()
+    {
+        if (transaction_ != nullptr) mdb_txn_abort(transaction_);
+    }
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+    int result() const { return result_; } // of beginning
+    MDB_txn* get() const { return transaction_; }
+    int commit() { return mdb_txn_commit(std::exchange(transaction_, nullptr)); }
+
+private:
+    MDB_txn* transaction_ = nullptr;
+    int result_;
+};
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,182 @@
+// Writing to an index: alone, or together with others who wait for the disk.
+#include "store/lmdb/environment_use.h"
+#include "store/lmdb/errors.h"
+#include "store/lmdb/files.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <optional>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+namespace stepstore::store::lmdb {
+
+void Environment::write(FunctionRef<void(WriteTransaction&)> body)
+{
+    if (durability_ == Durability::power)
+        write_grouped(body);
+    else
+        write_alone(body);
+}
+
+void Environment::write_alone(FunctionRef<void(WriteTransaction&)> body)
+{
+    std::size_t seen = 0;
+    std::size_t wanted = 0;
+    while (!try_write(body, seen, wanted))
+        grow(seen, wanted);
+}
+
+// False: the map was full; nothing is left of the attempt.
+bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted)
+{
+    std::optional<MapUse> use(std::in_place, *this);
+    std::optional<Transaction> transaction(std::in_place, env_, nullptr);
+    while (transaction->result() == MDB_MAP_RESIZED) {
+        transaction.reset();
+        use.reset();
+        adopt_map();
+        use.emplace(*this);
+        transaction.emplace(env_, nullptr);
+    }
+    if (transaction->result() != 0) fail(transaction->result(), where_, "cannot begin to write");
+    map_seen = map_size_.load();
+    LmdbWrite writer(transaction->get(), database_, where_);
+    try {
+        body(writer);
+    } catch (...) {
+        writer.close_cursor();
+        wanted = writer.wanted();
+        if (writer.map_full()) return false;
+        throw;
+    }
+    writer.close_cursor();
+    wanted = writer.wanted();
+    if (writer.map_full()) return false;
+    try {
+        commit(*transaction);
+    } catch (const MapFull&) {
+        return false;
+    }
+    return true;
+}
+
+void Environment::commit(Transaction& transaction)
+{
+    const int result = transaction.commit();
+    if (result == 0) return settle_length();
+    if (result == MDB_MAP_FULL) throw MapFull{0};
+    if (result == EIO) fail(reason_of_short_write(), where_, "cannot commit");
+    fail(result, where_, "cannot commit");
+}
+
+// LMDB reports a write that the system cut short as EIO. The system cuts writes short where space ends.
+int Environment::reason_of_short_write() const
+{
+    struct statvfs space {};
+    if (fstatvfs(fd_, &space) == 0 && space.f_bavail * space.f_frsize < first_map) return ENOSPC;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        size_of(fd_, where_) + first_map > limit.rlim_cur)
+        return EFBIG;
+    return EIO;
+}
+
+// Makes the file as long as its last page says (see verify_length). Never cuts:
+// another process may have gone on.
+void Environment::settle_length()
+{
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    std::uint64_t known = verified_page_.load(std::memory_order_relaxed);
+    if (info.me_last_pgno <= known) [[likely]]
+        return;
+    const std::uint64_t needed = (info.me_last_pgno + 1) * page_size_;
+    if (size_of(fd_, where_) < needed && fallocate(fd_, 0, static_cast<off_t>(needed - 1), 1) != 0) return;
+    while (known < info.me_last_pgno && !verified_page_.compare_exchange_weak(known, info.me_last_pgno)) {
+    }
+}
+
+// ---- writing together
+
+struct Environment::Waiting {
+    FunctionRef<void(WriteTransaction&)> body;
+    std::exception_ptr error = nullptr;
+    bool done = false;
+};
+
+void Environment::write_grouped(FunctionRef<void(WriteTransaction&)> body)
+{
+    Waiting mine{body};
+    std::unique_lock lock(queue_guard_);
+    queue_.push_back(&mine);
+    queue_changed_.wait(lock, [&] { return mine.done || !leading_; });
+    if (!mine.done) {
+        leading_ = true;
+        std::vector<Waiting*> group;
+        group.swap(queue_);
+        lock.unlock();
+        run(group);
+        lock.lock();
+        leading_ = false;
+        for (Waiting* each : group)
+            each->done = true;
+        queue_changed_.notify_all();
+    }
+    if (mine.error) std::rethrow_exception(mine.error);
+}
+
+// Every body of the group has its result afterwards. Throws nothing.
+void Environment::run(std::vector<Waiting*>& group)
+{
+    if (group.size() > 1) {
+        try {
+            std::size_t seen = 0;
+            std::size_t wanted = 0;
+            while (!try_together(group, seen, wanted))
+                grow(seen, wanted);
+            return;
+        } catch (...) { // nothing of it is stored: each gets its own result below
+        }
+    }
+    for (Waiting* each : group) {
+        each->error = nullptr;
+        try {
+            write_alone(each->body);
+        } catch (...) {
+            each->error = std::current_exception();
+        }
+    }
+}
+
+bool Environment::try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted)
+{
+    const MapUse use(*this);
+    Transaction common(env_, nullptr);
+    if (common.result() != 0) fail(common.result(), where_, "cannot begin to write");
+    map_seen = map_size_.load();
+    for (Waiting* each : group) {
+        each->error = nullptr;
+        Transaction nested(env_, common.get());
+        if (nested.result() != 0) fail(nested.result(), where_, "cannot begin to write");
+        LmdbWrite writer(nested.get(), database_, where_);
+        try {
+            each->body(writer);
+        } catch (...) {
+            each->error = std::current_exception();
+        }
+        writer.close_cursor();
+        wanted = writer.wanted();
+        if (writer.map_full()) return false;
+        if (each->error) continue;
+        if (const int result = nested.commit(); result != 0) fail(result, where_, "cannot commit");
+    }
+    try {
+        commit(common);
+    } catch (const MapFull&) {
+        return false;
+    }
+    return true;
+}
+
+} // namespace stepstore::store::lmdb
