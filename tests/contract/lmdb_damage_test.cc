@@ -93,16 +93,18 @@ TEST_F(LmdbDamage, AnyFlippedByteOfTheFormatFileIsFound)
     EXPECT_EQ(get(lmdb().open(path(), Access::read_write)->meta(), "key"), "value");
 }
 
-TEST_F(LmdbDamage, ANewerFormatIsNamedAsSuch)
+TEST_F(LmdbDamage, ANewerOrOlderFormatIsNamedAsSuch)
 {
-    std::string text = "stepstore pool\nversion 7\nshape round\n";
-    char sum[17];
-    std::snprintf(sum, sizeof sum, "%016llx", static_cast<unsigned long long>(checksum(as_bytes(text))));
-    replace("stepstore.pool", text + "checksum " + sum + "\n");
-    std::string message;
-    EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_only); }, &message), -DER_DF_INCOMPT);
-    EXPECT_NE(message.find("version 7"), std::string::npos) << message;
-    EXPECT_NE(message.find("version 1"), std::string::npos) << message;
+    for (const std::string version : {"7", "1"}) {
+        const std::string text = "stepstore pool\nversion " + version + "\nshape round\n";
+        char sum[17];
+        std::snprintf(sum, sizeof sum, "%016llx", static_cast<unsigned long long>(checksum(as_bytes(text))));
+        replace("stepstore.pool", text + "checksum " + sum + "\n");
+        std::string message;
+        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_only); }, &message), -DER_DF_INCOMPT);
+        EXPECT_NE(message.find("version " + version), std::string::npos) << message;
+        EXPECT_NE(message.find("version 2"), std::string::npos) << message;
+    }
 }
 
 TEST_F(LmdbDamage, AnIndexCutOffAnywhereGivesAnErrorAndLeavesTheOtherTargets)

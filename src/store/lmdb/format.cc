@@ -115,8 +115,13 @@ Format read_format(const std::string& pool)
     if (!version || *version == 0) damaged(path, "it states no version");
     if (*version > format_version) {
         throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
-                                         ", this library reads up to version " + std::to_string(format_version) +
+                                         ", this library reads version " + std::to_string(format_version) +
                                          ": use a newer Stepstore");
+    }
+    if (*version < format_version) {
+        throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
+                                         ", this library reads version " + std::to_string(format_version) +
+                                         ": copy its content with the Stepstore that made it");
     }
     const auto targets = number_of(body, "targets");
     if (!targets || *targets == 0 || *targets > max_targets) damaged(path, "it states no number of targets");

@@ -3,7 +3,7 @@
 //   stepstore.pool      this format file; there is a pool where there is this
 //   file. Text, one word and value a line:
 //                           stepstore pool
-//                           version 1
+//                           version 2
 //                           targets 8
 //                           durability process
 //                           checksum 0123456789abcdef        (XXH3-64 of all
@@ -23,7 +23,7 @@
 
 namespace stepstore::store::lmdb {
 
-inline constexpr unsigned format_version = 1;
+inline constexpr unsigned format_version = 2; // 2: the counters of a target are several
 inline constexpr unsigned max_targets = 1000;
 inline constexpr const char* format_name = "stepstore.pool";
 inline constexpr const char* lock_name = "lock";
@@ -42,7 +42,7 @@ struct Format {
 
 // Puts the file in place in one step: it is there whole or not at all.
 void write_format(const std::string& pool, const Format& format);
-// DER_NONEXIST: no pool there. DER_DF_INCOMPT: made by a newer version.
+// DER_NONEXIST: no pool there. DER_DF_INCOMPT: made by another version.
 // DER_DF_INVAL: damaged.
 Format read_format(const std::string& pool);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-constexpr char magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '1'};
+constexpr char magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '2'};
+constexpr unsigned stripes = 16;               // of the counters of a target
 constexpr Epoch ceiling_step = 10'000'000'000; // ns
 
 using Word = std::atomic<std::uint64_t>;
@@ -50,6 +52,8 @@ struct SharedState::Header {
     Word boot;
 };
 
+// What the processes on some of the machine's processors counted on one target: readers, of which any number may be at
+// work, write to no line that others write to at the same time.
 struct alignas(64) SharedState::CounterLine {
     Word updates;
     Word fetches;
@@ -57,9 +61,14 @@ struct alignas(64) SharedState::CounterLine {
     Word bytes_read;
 };
 
+std::size_t SharedState::length_for(unsigned targets)
+{
+    return sizeof(Header) + (targets + 1) * stripes * sizeof(CounterLine);
+}
+
 void SharedState::create(const std::string& path, unsigned targets)
 {
-    const std::size_t length = sizeof(Header) + (targets + 1) * sizeof(CounterLine);
+    const std::size_t length = length_for(targets);
     std::vector<std::byte> bytes(length);
     Header first{};
     std::memcpy(first.magic, magic, sizeof magic);
@@ -72,7 +81,7 @@ void SharedState::create(const std::string& path, unsigned targets)
 }
 
 SharedState::SharedState(const std::string& path, unsigned targets, bool durable)
-    : path_(path), targets_(targets), durable_(durable), length_(sizeof(Header) + (targets + 1) * sizeof(CounterLine))
+    : path_(path), targets_(targets), durable_(durable), length_(length_for(targets))
 {
     Descriptor fd = open_file(path, O_RDWR);
     writable_ = static_cast<bool>(fd);
@@ -147,7 +156,8 @@ Epoch SharedState::next_epoch()
 void SharedState::count(unsigned target, const Counters& added)
 {
     if (!writable_) return;
-    CounterLine& line = lines_[target];
+    const int processor = sched_getcpu(); // negative where the system does not tell
+    CounterLine& line = lines_[target * stripes + (processor < 0 ? 0 : static_cast<unsigned>(processor) % stripes)];
     if (added.updates != 0) line.updates.fetch_add(added.updates, std::memory_order_relaxed);
     if (added.fetches != 0) line.fetches.fetch_add(added.fetches, std::memory_order_relaxed);
     if (added.bytes_written != 0) line.bytes_written.fetch_add(added.bytes_written, std::memory_order_relaxed);
@@ -156,9 +166,15 @@ void SharedState::count(unsigned target, const Counters& added)
 
 Counters SharedState::counters(unsigned target) const
 {
-    const CounterLine& line = lines_[target];
-    return {line.updates.load(std::memory_order_relaxed), line.fetches.load(std::memory_order_relaxed),
-            line.bytes_written.load(std::memory_order_relaxed), line.bytes_read.load(std::memory_order_relaxed)};
+    Counters sum;
+    for (unsigned stripe = 0; stripe < stripes; ++stripe) {
+        const CounterLine& line = lines_[target * stripes + stripe];
+        sum.updates += line.updates.load(std::memory_order_relaxed);
+        sum.fetches += line.fetches.load(std::memory_order_relaxed);
+        sum.bytes_written += line.bytes_written.load(std::memory_order_relaxed);
+        sum.bytes_read += line.bytes_read.load(std::memory_order_relaxed);
+    }
+    return sum;
 }
 
 } // namespace stepstore::store::lmdb

@@ -36,6 +36,7 @@ public:
 private:
     struct Header;
     struct CounterLine;
+    static std::size_t length_for(unsigned targets); // bytes
     void start_clock();
     void raise_ceiling(Epoch epoch);
 
@@ -45,7 +46,7 @@ private:
     bool writable_ = false;
     std::size_t length_ = 0;
     Header* header_ = nullptr;
-    CounterLine* lines_ = nullptr; // one a target, the pool's metadata last
+    CounterLine* lines_ = nullptr; // some a target, the pool's metadata last
 };
 
 } // namespace stepstore::store::lmdb
