@@ -9,6 +9,7 @@ struct Options {
     RoundLength length;
     std::string directory; // empty: a temporary one
     std::string only;      // part of the names of the cases to run
+    unsigned skew = 0;     // Case::skew
     bool json = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Case {
     std::size_t size = 0; // bytes of a value or of a write
     unsigned processes = 1;
     bool power = false; // durability=power: every update is on the disk when it returns
+    unsigned skew = 0;  // where in a cache line the caller's memory begins, bytes
 };
 
 inline bool reads(const Case& one)
@@ -41,13 +43,21 @@ public:
     virtual void run(std::uint64_t place) = 0; // one operation
 
 protected:
-    explicit Subject(const Case& one) : case_(one), buffer_(one.size)
+    // The memory of all subjects begins at the same place in a cache line: copies from and to it differ by a factor of
+    // two with that, and an allocator's choice would decide the comparison.
+    explicit Subject(const Case& one) : case_(one), memory_(one.size + 2 * cache_line)
     {
+        const auto over = reinterpret_cast<std::uintptr_t>(memory_.data()) % cache_line;
+        buffer_ = std::span(memory_).subspan(cache_line - over + one.skew, one.size);
         for (std::size_t at = 0; at < buffer_.size(); ++at)
             buffer_[at] = static_cast<char>(at * 131 + at / 977);
     }
     const Case case_;
-    std::vector<char> buffer_;
+    std::span<char> buffer_;
+
+private:
+    static constexpr std::size_t cache_line = 64;
+    std::vector<char> memory_;
 };
 
 // Makes what the processes share, once, before they open it.
