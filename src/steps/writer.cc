@@ -113,7 +113,8 @@ std::uint64_t Writer::Impl::begin_step()
 
 std::string Writer::Impl::name_of_put(const Variable& variable) const
 {
-    return "variable '" + variable.name + "' in step " + std::to_string(steps) + ": ";
+    return "variable '" + variable.name + "' in step " + std::to_string(steps) + ", rank " +
+           std::to_string(communicator->rank()) + ": ";
 }
 
 // The number of elements.
@@ -167,8 +168,12 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
     if (mode == Mode::deferred) return puts.defer(block);
     try {
         puts.put_now(block, *encoder, *data, profile);
+    } catch (const Error& error) {
+        // The block's memory is not ours any more, so the step cannot be completed.
+        lost = std::make_exception_ptr(Error(error.code(), name_of_put(variable) + error.what()));
+        std::rethrow_exception(lost);
     } catch (...) {
-        lost = std::current_exception(); // the block's memory is not ours any more, so the step cannot be completed
+        lost = std::current_exception();
         throw;
     }
 }
@@ -200,7 +205,13 @@ void Writer::Impl::put_value(VariableId id, const void* value, std::string_view 
 
 void Writer::Impl::perform_puts(bool spans)
 {
-    puts.perform(spans, *encoder, *data, profile);
+    try {
+        puts.perform(spans, *encoder, *data, profile);
+    } catch (const Error& error) {
+        throw Error(error.code(), "the data of step " + std::to_string(steps) + ", rank " +
+                                      std::to_string(communicator->rank()) + " of " + opened.location.text() +
+                                      " is not stored: " + error.what());
+    }
 }
 
 // For layouts in which the other ranks wait for this one's blob.

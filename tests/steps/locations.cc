@@ -197,6 +197,9 @@ TEST_F(Locations, ANewerStreamIsRefusedAndNotReplaced)
     }
     EXPECT_NE(message_of([&] { value_in(pool); }, -DER_DF_INCOMPT).find("newer Stepstore"), std::string::npos);
     message_of([&] { write_one_step(pool, 2); }, -DER_DF_INCOMPT);
+    run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+        message_of([&] { Reader reader(pool, {}, communicator); }, -DER_DF_INCOMPT);
+    });
     write_one_step(pool + "/default/other", 3);
     EXPECT_EQ(value_in(pool + "/default/other"), 3u);
 }
