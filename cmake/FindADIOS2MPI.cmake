@@ -1,4 +1,4 @@
-# An ADIOS2 that was built with MPI, as the target ADIOS2::cxx_mpi: STEPSTORE_ADIOS2_MPI_PREFIX, or what scripts/adios2-mpi.sh built
+# An ADIOS2 that was built with MPI, as the targets ADIOS2::cxx_mpi, ADIOS2::c_mpi and, where it has Fortran, ADIOS2::fortran_mpi: STEPSTORE_ADIOS2_MPI_PREFIX, or what scripts/adios2-mpi.sh built
 # into the user's cache. Used by tests and examples only; the plugin needs no MPI build.
 set(STEPSTORE_ADIOS2_MPI_PREFIX "" CACHE PATH "Where an ADIOS2 with MPI is installed (default: the one in the cache of scripts/adios2-mpi.sh)")
 set(ADIOS2MPI_PREFIX ${STEPSTORE_ADIOS2_MPI_PREFIX})
@@ -30,3 +30,17 @@ if(ADIOS2MPI_FOUND AND NOT TARGET ADIOS2::cxx_mpi)
   target_compile_definitions(ADIOS2::cxx_mpi INTERFACE ADIOS2_USE_MPI=1 OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
   target_link_libraries(ADIOS2::cxx_mpi INTERFACE ${_libraries} MPI::MPI_C)
 endif()
+foreach(_language c fortran)
+  if(NOT ADIOS2MPI_FOUND OR TARGET ADIOS2::${_language}_mpi)
+    continue()
+  endif()
+  foreach(_part ${_language}_mpi ${_language})
+    find_library(ADIOS2MPI_${_part}_LIBRARY adios2_${_part} PATHS ${ADIOS2MPI_PREFIX} PATH_SUFFIXES lib lib64 NO_DEFAULT_PATH)
+    mark_as_advanced(ADIOS2MPI_${_part}_LIBRARY)
+  endforeach()
+  if(ADIOS2MPI_${_language}_mpi_LIBRARY AND ADIOS2MPI_${_language}_LIBRARY)
+    add_library(ADIOS2::${_language}_mpi INTERFACE IMPORTED)
+    target_include_directories(ADIOS2::${_language}_mpi SYSTEM INTERFACE ${ADIOS2MPI_PREFIX}/include $<$<COMPILE_LANGUAGE:Fortran>:${ADIOS2MPI_PREFIX}/include/adios2/fortran>)
+    target_link_libraries(ADIOS2::${_language}_mpi INTERFACE ${ADIOS2MPI_${_language}_mpi_LIBRARY} ${ADIOS2MPI_${_language}_LIBRARY})
+  endif()
+endforeach()

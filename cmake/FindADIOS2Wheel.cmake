@@ -1,4 +1,4 @@
-# ADIOS2's public C++ interface for the plugin, as the target ADIOS2::plugin_api, from the first of
+# ADIOS2's public C++ interface for the plugin, as the target ADIOS2::plugin_api, and its C interface, as ADIOS2::c, from the first of
 #   ADIOS2_DIR / CMAKE_PREFIX_PATH (an installation's CMake package), or
 #   the adios2 wheel of the Python interpreter in STEPSTORE_ADIOS2_PYTHON (default: python3 on the PATH).
 # The plugin interface has no C++ ABI of MPI's in it, so a plugin built against either loads in both.
@@ -31,4 +31,12 @@ if(ADIOS2Wheel_FOUND AND NOT TARGET ADIOS2::plugin_api)
   add_library(ADIOS2::plugin_api INTERFACE IMPORTED)
   target_include_directories(ADIOS2::plugin_api SYSTEM INTERFACE ${ADIOS2Wheel_INCLUDE_DIR})
   target_link_libraries(ADIOS2::plugin_api INTERFACE ${ADIOS2Wheel_CXX_LIBRARY} ${ADIOS2Wheel_CORE_LIBRARY})
+endif()
+get_filename_component(_folder "${ADIOS2Wheel_CXX_LIBRARY}" DIRECTORY)
+find_library(ADIOS2Wheel_C_LIBRARY adios2_c PATHS "${_folder}" NO_DEFAULT_PATH)
+mark_as_advanced(ADIOS2Wheel_C_LIBRARY)
+if(ADIOS2Wheel_FOUND AND ADIOS2Wheel_C_LIBRARY AND NOT TARGET ADIOS2::c)
+  add_library(ADIOS2::c INTERFACE IMPORTED)
+  target_include_directories(ADIOS2::c SYSTEM INTERFACE ${ADIOS2Wheel_INCLUDE_DIR})
+  target_link_libraries(ADIOS2::c INTERFACE ${ADIOS2Wheel_C_LIBRARY})
 endif()

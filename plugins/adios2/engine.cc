@@ -78,11 +78,11 @@ public:
     }                                                                                                                  \
     void DoGetSync(adios2::Variable<T> variable, T* values) override                                                   \
     {                                                                                                                  \
-        reader().get(variable, values, selection_of(variable), steps::Mode::sync);                                     \
+        reader().get(variable, values, steps::Mode::sync);                                                             \
     }                                                                                                                  \
     void DoGetDeferred(adios2::Variable<T> variable, T* values) override                                               \
     {                                                                                                                  \
-        reader().get(variable, values, selection_of(variable), steps::Mode::deferred);                                 \
+        reader().get(variable, values, steps::Mode::deferred);                                                         \
     }                                                                                                                  \
     void DoGetSync(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection) override         \
     {                                                                                                                  \

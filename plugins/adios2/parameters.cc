@@ -59,19 +59,22 @@ double seconds(const std::string& name, const std::string& value)
     return result;
 }
 
-// ADIOS2's Fortran interface is in this process, so arrays may be in column-major order; ADIOS2 does not say which.
-bool fortran_is_loaded()
+// A library of this name is in the process.
+bool is_loaded(std::string_view name)
 {
-    bool found = false;
+    struct Search {
+        std::string_view name;
+        bool found;
+    } search{name, false};
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* to) {
-            if (info->dlpi_name != nullptr &&
-                std::string_view(info->dlpi_name).find("libadios2_fortran") != std::string_view::npos)
-                *static_cast<bool*>(to) = true;
+            auto& of = *static_cast<Search*>(to);
+            of.found |=
+                info->dlpi_name != nullptr && std::string_view(info->dlpi_name).find(of.name) != std::string_view::npos;
             return 0;
         },
-        &found);
-    return found;
+        &search);
+    return search.found;
 }
 
 // The parameters of the adapter itself; everything else belongs to the engine of steps.
@@ -164,12 +167,14 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given)
             -DER_INVAL,
             "stepstore: the parameter Location is missing: set it to where the stream lives, such as Location=out/gs "
             "(ADIOS2 does not tell a plugin the name that was given to Open)");
-    if (!order_given && fortran_is_loaded())
+    // Arrays may be in column-major order; ADIOS2 does not say which.
+    if (!order_given && is_loaded("libadios2_fortran"))
         throw Error(-DER_INVAL, "stepstore: this process has ADIOS2's Fortran interface, and ADIOS2 does not tell a "
                                 "plugin in which order the "
                                 "arrays are: set the parameter ArrayOrder=column for arrays of Fortran, ArrayOrder=row "
                                 "for those of C and C++");
     parameters.writer.order = parameters.order;
+    parameters.python = is_loaded("adios2_bindings");
     return parameters;
 }
 

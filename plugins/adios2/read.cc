@@ -167,11 +167,17 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
     if (shown.definition.name.empty()) shown.definition = reader().definitions()[id];
     steps::Dims shape;
     steps::Dims count;
-    if (shown.definition.kind == steps::ShapeKind::local_array) {
-        count = in_program_order(reader().block_extent(id, 0, step));
-    } else if (shown_as_array(shown.definition)) {
-        shape = in_program_order(reader().shape(id, step));
-        count = shape;
+    try {
+        if (shown.definition.kind == steps::ShapeKind::local_array) {
+            count = in_program_order(largest_extent(id, step));
+        } else if (shown_as_array(shown.definition)) {
+            shape = in_program_order(reader().shape(id, step));
+            count = shape;
+        }
+    } catch (const Error&) {
+        // Ranks that contradict each other: using this variable says so again; the step's others are good.
+        count = {1};
+        if (shown.definition.kind != steps::ShapeKind::local_array) shape = count;
     }
     auto before = shown.identity;
     with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { show<T>(shown, shape, count); });
@@ -303,8 +309,23 @@ std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relat
 }
 
 template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, steps::Mode mode)
+{
+    get(variable, values, selection_of(variable), variable.Count(), mode);
+}
+
+template <class T>
 void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
                       steps::Mode mode)
+{
+    const auto shape = variable.Shape();
+    get(variable, values, selection, shape.empty() ? variable.Count() : shape, mode);
+}
+
+// told: the size of the selection, unless it is a box, as ADIOS2 says it to the program.
+template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+                      const adios2::Dims& told, steps::Mode mode)
 {
     const auto id = id_of(variable);
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
@@ -323,9 +344,14 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
             access_ == Access::stream ? steps::this_step : absolute_step(id, selection.GetStepStart() + i);
         const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
         if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
+            if (parameters_.python && selection.GetStepCount() > 1)
+                throw Error(-DER_NOTSUPPORTED,
+                            "stepstore: several steps of the single value '" + definition.name +
+                                "': ADIOS2's Python interface has room for one; read one step at a time");
             get_value(id, to++, block, step);
             continue;
         }
+        check_room(id, selection, told, step);
         if constexpr (!std::is_same_v<T, std::string>) to += get_array(id, definition, to, selection, mode, step);
     }
 }
@@ -356,7 +382,8 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
         count = in_program_order(selection.GetCount());
     }
     if (parameters_.short_circuit_reads) return steps::elements(selection.GetCount());
-    const bool by_block = kind == steps::ShapeKind::local_array || selection.HasBlockSelection();
+    // A box of a global array is one of the whole array, as in BP5, also where a block is selected.
+    const bool by_block = kind == steps::ShapeKind::local_array || (selection.HasBlockSelection() && !box);
     const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
     if (!box) {
         count = by_block ? extent_of(id, block, step) : from.shape(id, step);
@@ -383,79 +410,12 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
     return number;
 }
 
-steps::Dims ReadAdapter::extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const
-{
-    const auto blocks = reader().blocks(id, step);
-    if (block >= blocks.size())
-        throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
-                                    " has no block " + std::to_string(block) + ": it has " +
-                                    std::to_string(blocks.size()));
-    return blocks[block].count;
-}
-
 // Into the program's arrays what was got for memory selections.
 void ReadAdapter::scatter_all()
 {
     for (const auto& one : scatters_)
         one.memory.unpack(one.packed.data(), one.values, one.element_size);
     scatters_.clear();
-}
-
-adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
-{
-    const auto id = reader().find(name);
-    if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
-    const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
-    auto [at, is_new] = blocks_.try_emplace({*id, step});
-    auto& kept = at->second;
-    const auto& definition = reader().definitions()[*id];
-    const bool local_value = definition.kind == steps::ShapeKind::local_value;
-    if (is_new) {
-        kept.shape = in_program_order(reader().shape(*id, step));
-        kept.blocks = reader().blocks(*id, step);
-        for (auto& block : kept.blocks) {
-            block.start = in_program_order(std::move(block.start));
-            block.count = in_program_order(std::move(block.count));
-            if (definition.type == steps::Type::string)
-                kept.strings.push_back(reader().get_string(*id, block.index, step));
-        }
-        for (const auto& text : kept.strings)
-            kept.texts.push_back(text.c_str());
-    }
-    const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();
-    auto info = std::make_unique<adios2::MinVarInfo>(static_cast<int>(dimensions), nullptr);
-    info->Step = asked_step;
-    info->WasLocalValue = local_value;
-    info->IsValue = definition.kind == steps::ShapeKind::global_value;
-    info->IsReverseDims = dimensions > 1 && reversed();
-    // ADIOS2's convention for local values: numbers in the place of pointers.
-    auto number = [](std::uint64_t value) { return reinterpret_cast<const std::size_t*>(value); };
-    if (local_value) {
-        info->Dims = 1;
-        info->Shape = number(kept.blocks.size());
-    } else if (!kept.shape.empty()) {
-        info->Shape = kept.shape.data();
-    }
-    info->BlocksInfo.reserve(kept.blocks.size());
-    for (std::size_t i = 0; i < kept.blocks.size(); ++i) {
-        auto& block = kept.blocks[i];
-        adios2::MinBlockInfo one{};
-        one.WriterID = static_cast<int>(block.writer_rank);
-        one.BlockID = block.index;
-        one.Start = local_value ? number(block.writer_rank) : block.start.empty() ? nullptr : block.start.data();
-        one.Count = local_value ? number(1) : block.count.empty() ? nullptr : block.count.data();
-        if (block.minmax) {
-            static_assert(sizeof one.MinMax.MinUnion >= sizeof block.minmax->min.bytes);
-            std::memcpy(&one.MinMax.MinUnion, block.minmax->min.bytes.data(), sizeof block.minmax->min.bytes);
-            std::memcpy(&one.MinMax.MaxUnion, block.minmax->max.bytes.data(), sizeof block.minmax->max.bytes);
-        }
-        if (definition.type == steps::Type::string)
-            one.BufferP = &kept.texts[i];
-        else
-            one.BufferP = block.value.bytes.data();
-        info->BlocksInfo.push_back(one);
-    }
-    return info.release();
 }
 
 #define instantiate(T)                                                                                                 \

@@ -24,6 +24,9 @@ public:
     void perform_gets();
     void close();
 
+    // What is selected in the variable, or by a Selection.
+    template <class T>
+    void get(adios2::Variable<T>& variable, T* values, steps::Mode mode);
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection, steps::Mode mode);
 
@@ -78,6 +81,12 @@ private:
                             const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step);
 
     steps::Dims extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
+    steps::Dims largest_extent(steps::VariableId id, std::uint64_t step) const;
+    template <class T>
+    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+             const adios2::Dims& told, steps::Mode mode);
+    void check_room(steps::VariableId id, const adios2::core::Selection& selection, const adios2::Dims& told,
+                    std::uint64_t step) const;
     void scatter_all();
 
     adios2::IO io_;

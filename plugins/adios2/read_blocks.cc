@@ -1,0 +1,130 @@
+// What a reader says of single blocks: BlocksInfo(), and how large a selection is.
+#include "read.h"
+
+#include <algorithm>
+
+namespace stepstore::adios {
+
+steps::Dims ReadAdapter::extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const
+{
+    const auto blocks = reader().blocks(id, step);
+    if (block >= blocks.size())
+        throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
+                                    " has no block " + std::to_string(block) + ": it has " +
+                                    std::to_string(blocks.size()));
+    return blocks[block].count;
+}
+
+// In each dimension the most that any block has.
+steps::Dims ReadAdapter::largest_extent(steps::VariableId id, std::uint64_t step) const
+{
+    steps::Dims largest;
+    for (const auto& block : reader().blocks(id, step)) {
+        largest.resize(std::max(largest.size(), block.count.size()));
+        for (std::size_t i = 0; i < block.count.size(); ++i)
+            largest[i] = std::max(largest[i], block.count[i]);
+    }
+    return largest;
+}
+
+// Programs make room for what ADIOS2 says is selected: a vector in Get, the arrays of Python. ADIOS2 asks no plugin for
+// the size of a block, or for the shape of the step that is read at random: it says what was selected before, or the
+// whole shape. That is refused where it is too little, and in Python, where the result would have another shape,
+// always.
+void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection& selection, const adios2::Dims& told,
+                             std::uint64_t step) const
+{
+    if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox || selection.HasMemorySelection()) return;
+    const auto& definition = reader().definitions()[id];
+    const bool by_block = definition.kind == steps::ShapeKind::local_array || selection.HasBlockSelection();
+    if (!by_block && access_ == Access::stream) return;
+    steps::Dims start;
+    steps::Dims count;
+    if (definition.kind == steps::ShapeKind::local_value && by_block) {
+        start = {selection.GetBlockID()};
+        count = {1};
+    } else if (by_block) {
+        count = in_program_order(extent_of(id, selection.GetBlockID(), step));
+        if (definition.kind == steps::ShapeKind::local_array)
+            start.assign(count.size(), 0);
+        else
+            start = in_program_order(reader().blocks(id, step).at(selection.GetBlockID()).start);
+    } else {
+        count = in_program_order(reader().shape(id, step));
+        start.assign(count.size(), 0);
+    }
+    if (parameters_.python ? count == told : steps::elements(count) <= steps::elements(told)) return;
+    const bool in_block = definition.kind == steps::ShapeKind::local_array;
+    const std::string block = "block " + std::to_string(selection.GetBlockID());
+    throw Error(-DER_INVAL,
+                "stepstore: " + (by_block ? block + " of " : std::string()) + "variable '" + definition.name + "' " +
+                    where() + " has the size " + steps::to_text(count) + ", but ADIOS2 says " + steps::to_text(told) +
+                    " to the program and asks no plugin: select the box with start " + steps::to_text(start) +
+                    " and count " + steps::to_text(count) + (in_block ? " in " + block : std::string()) +
+                    (by_block && !in_block ? " instead of the block" : ""));
+}
+
+adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
+{
+    const auto id = reader().find(name);
+    if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
+    const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
+    auto [at, is_new] = blocks_.try_emplace({*id, step});
+    auto& kept = at->second;
+    const auto& definition = reader().definitions()[*id];
+    if (parameters_.python && access_ == Access::random && reader().available_steps(*id).size() > 1)
+        throw Error(
+            -DER_NOTSUPPORTED,
+            "stepstore: the blocks of variable '" + name + "' " + where() +
+                ", read at random: ADIOS2's Python interface asks a plugin for the first step only; read step by "
+                "step (mode \"r\") to see those of each");
+    const bool local_value = definition.kind == steps::ShapeKind::local_value;
+    if (is_new) {
+        kept.shape = in_program_order(reader().shape(*id, step));
+        kept.blocks = reader().blocks(*id, step);
+        for (auto& block : kept.blocks) {
+            block.start = in_program_order(std::move(block.start));
+            block.count = in_program_order(std::move(block.count));
+            if (definition.type == steps::Type::string)
+                kept.strings.push_back(reader().get_string(*id, block.index, step));
+        }
+        for (const auto& text : kept.strings)
+            kept.texts.push_back(text.c_str());
+    }
+    const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();
+    auto info = std::make_unique<adios2::MinVarInfo>(static_cast<int>(dimensions), nullptr);
+    info->Step = asked_step;
+    info->WasLocalValue = local_value;
+    info->IsValue = definition.kind == steps::ShapeKind::global_value;
+    info->IsReverseDims = dimensions > 1 && reversed();
+    // ADIOS2's convention for local values: numbers in the place of pointers.
+    auto number = [](std::uint64_t value) { return reinterpret_cast<const std::size_t*>(value); };
+    if (local_value) {
+        info->Dims = 1;
+        info->Shape = number(kept.blocks.size());
+    } else if (!kept.shape.empty()) {
+        info->Shape = kept.shape.data();
+    }
+    info->BlocksInfo.reserve(kept.blocks.size());
+    for (std::size_t i = 0; i < kept.blocks.size(); ++i) {
+        auto& block = kept.blocks[i];
+        adios2::MinBlockInfo one{};
+        one.WriterID = static_cast<int>(block.writer_rank);
+        one.BlockID = block.index;
+        one.Start = local_value ? number(block.writer_rank) : block.start.empty() ? nullptr : block.start.data();
+        one.Count = local_value ? number(1) : block.count.empty() ? nullptr : block.count.data();
+        if (block.minmax) {
+            static_assert(sizeof one.MinMax.MinUnion >= sizeof block.minmax->min.bytes);
+            std::memcpy(&one.MinMax.MinUnion, block.minmax->min.bytes.data(), sizeof block.minmax->min.bytes);
+            std::memcpy(&one.MinMax.MaxUnion, block.minmax->max.bytes.data(), sizeof block.minmax->max.bytes);
+        }
+        if (definition.type == steps::Type::string)
+            one.BufferP = &kept.texts[i];
+        else
+            one.BufferP = block.value.bytes.data();
+        info->BlocksInfo.push_back(one);
+    }
+    return info.release();
+}
+
+} // namespace stepstore::adios

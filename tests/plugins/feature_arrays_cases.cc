@@ -1,0 +1,379 @@
+// Variables of every type and shape kind, compared with BP5.
+#include "features.h"
+
+#include <limits>
+
+namespace {
+
+using namespace plugin_test;
+
+template <class T>
+T value_of(std::size_t rank, std::size_t i, std::size_t step)
+{
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+        using Part = typename T::value_type;
+        return {static_cast<Part>(rank * 100 + i) + Part(0.5), -static_cast<Part>(step + 1)};
+    } else {
+        if (i == 0) return std::numeric_limits<T>::lowest();
+        if (i == 1) return std::numeric_limits<T>::max();
+        return static_cast<T>(static_cast<T>(rank * 7 + i * 3) + static_cast<T>(step));
+    }
+}
+
+template <class T>
+std::vector<T> values_of(std::size_t rank, std::size_t step, std::size_t count)
+{
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i)
+        values[i] = value_of<T>(rank, i, step);
+    return values;
+}
+
+#define FOR_TYPES(X)                                                                                                   \
+    X(char)                                                                                                            \
+    X(std::int8_t)                                                                                                     \
+    X(std::int16_t)                                                                                                    \
+    X(std::int32_t)                                                                                                    \
+    X(std::int64_t)                                                                                                    \
+    X(std::uint8_t)                                                                                                    \
+    X(std::uint16_t)                                                                                                   \
+    X(std::uint32_t)                                                                                                   \
+    X(std::uint64_t)                                                                                                   \
+    X(float)                                                                                                           \
+    X(double)                                                                                                          \
+    X(long double)                                                                                                     \
+    X(std::complex<float>)                                                                                             \
+    X(std::complex<double>)
+
+// Arrays of every type, values of every type but char (BP5 gives values of char back as int8_t), strings.
+class Types final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+#define define_one(T)                                                                                                  \
+    io.DefineVariable<T>(#T, {writers.ranks * 5}, {writers.rank * 5}, {5});                                            \
+    if (!std::is_same_v<T, char>) io.DefineVariable<T>(#T "/value");
+        FOR_TYPES(define_one)
+#undef define_one
+        io.DefineVariable<std::string>("text");
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+#define put_one(T)                                                                                                     \
+    engine.Put(io.InquireVariable<T>(#T), values_of<T>(writers.rank, step, 5).data(), adios2::Mode::Sync);             \
+    if (!std::is_same_v<T, char>) engine.Put(io.InquireVariable<T>(#T "/value"), value_of<T>(0, step, step));
+        FOR_TYPES(put_one)
+#undef put_one
+        engine.Put(io.InquireVariable<std::string>("text"), "text \n of step " + std::to_string(step));
+    }
+    void look(View& view) override
+    {
+#define look_one(T) look_as<T>(view, #T);
+        FOR_TYPES(look_one)
+#undef look_one
+        auto text = view.variable<std::string>("text");
+        std::string value;
+        view.engine.Get(text, value, adios2::Mode::Sync);
+        view.seen.note("text " + value);
+    }
+
+private:
+    template <class T>
+    void look_as(View& view, const std::string& name)
+    {
+        view.seen.note(view.io.VariableType(name));
+        auto array = view.variable<T>(name);
+        const auto got = view.get(name, array, view.writers * 5);
+        for (std::size_t r = 0; r < view.writers; ++r)
+            for (std::size_t i = 0; i < 5; ++i)
+                EXPECT(got[r * 5 + i] == value_of<T>(r, i, view.step));
+        if (std::is_same_v<T, char>) return;
+        auto one = view.variable<T>(name + "/value");
+        EXPECT(view.get(name + "/value", one, 1)[0] == value_of<T>(0, view.step, view.step));
+    }
+};
+FEATURE(feature_types, Types)
+
+// A value of each rank, shown as an array.
+class LocalValues final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers&) override
+    {
+        io.DefineVariable<std::int32_t>("id", {adios2::LocalValueDim});
+        io.DefineVariable<double>("load", {adios2::LocalValueDim});
+        io.DefineVariable<std::complex<float>>("phase", {adios2::LocalValueDim});
+    }
+    void put(adios2::IO&, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        const auto number = static_cast<int>(writers.rank * 10 + step);
+        engine.Put("id", number);
+        engine.Put("load", 0.5 * number);
+        engine.Put("phase", std::complex<float>(static_cast<float>(number), -1.5F));
+    }
+    void look(View& view) override
+    {
+        look_as<std::int32_t>(view, "id");
+        look_as<double>(view, "load");
+        look_as<std::complex<float>>(view, "phase");
+    }
+
+private:
+    template <class T>
+    void look_as(View& view, const std::string& name)
+    {
+        auto variable = view.variable<T>(name);
+        view.seen.note(name + " shape", variable.Shape());
+        view.get(name, variable, view.writers);
+        variable.SetSelection({{view.writers - 1}, {1}});
+        view.get(name + " of the last rank", variable, 1, adios2::Mode::Deferred);
+    }
+};
+FEATURE(feature_local_values, LocalValues)
+
+// Two blocks of each rank, of lengths that differ by rank and step; the second is empty on rank 0 of step 0.
+class LocalArrays final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers&) override { io.DefineVariable<double>("particles", {}, {}, {1, 3}); }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        auto particles = io.InquireVariable<double>("particles");
+        for (std::size_t block = 0; block < 2; ++block) {
+            const auto count = rows(writers.rank, block, step);
+            particles.SetSelection({{}, {count, 3}});
+            engine.Put(particles, cells(writers.rank, block, step).data(), adios2::Mode::Sync);
+        }
+    }
+    void look(View& view) override
+    {
+        const auto blocks = view.engine.BlocksInfo(view.variable<double>("particles"), view.step);
+        EXPECT_EQ(blocks.size(), 2 * view.writers);
+        for (std::size_t block = 0; block < blocks.size(); ++block) {
+            auto particles = view.variable<double>("particles");
+            view.seen.note("count", blocks[block].Count);
+            particles.SetBlockSelection(block);
+            const auto count = rows(block / 2, block % 2, view.step);
+            EXPECT(view.get("block", particles, count * 3) == cells(block / 2, block % 2, view.step));
+            if (count < 2) continue;
+            particles.SetSelection({{1, 1}, {count - 1, 2}});
+            view.get("box in the block", particles, (count - 1) * 2, adios2::Mode::Deferred);
+        }
+    }
+
+private:
+    static std::size_t rows(std::size_t rank, std::size_t block, std::size_t step)
+    {
+        return block == 0 ? 2 + rank : (rank + step) % 4;
+    }
+    static std::vector<double> cells(std::size_t rank, std::size_t block, std::size_t step)
+    {
+        std::vector<double> cells(rows(rank, block, step) * 3);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            cells[i] = static_cast<double>(1000 * step + 100 * rank + 50 * block + i);
+        return cells;
+    }
+};
+FEATURE(feature_local_arrays, LocalArrays)
+
+// Rows of all ranks one below the other, their number known to the reader only.
+class JoinedArrays final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+        io.DefineVariable<float>("joined", {adios2::JoinedDim, 4}, {}, {writers.rank + 1, 4});
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        auto joined = io.InquireVariable<float>("joined");
+        const auto rows = (writers.rank + step) % 3 + 1;
+        std::vector<float> cells(rows * 4);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            cells[i] = static_cast<float>(1000 * step + 100 * writers.rank + i);
+        joined.SetSelection({{}, {rows, 4}});
+        engine.Put(joined, cells.data(), adios2::Mode::Sync);
+    }
+    void look(View& view) override
+    {
+        auto joined = view.variable<float>("joined");
+        std::size_t rows = 0;
+        for (std::size_t rank = 0; rank < view.writers; ++rank)
+            rows += (rank + view.step) % 3 + 1;
+        if (!view.random) EXPECT((joined.Shape() == Dims{rows, 4}));
+        joined.SetSelection({{0, 0}, {rows, 4}});
+        EXPECT_EQ(view.get("all", joined, rows * 4)[0], static_cast<float>(1000 * view.step));
+        joined.SetSelection({{rows - 1, 1}, {1, 2}});
+        view.get("of the last row", joined, 2, adios2::Mode::Deferred);
+    }
+};
+FEATURE(feature_joined_arrays, JoinedArrays)
+
+// A matrix of 4 rows a rank, in three blocks each: two halves of two rows, and the other two.
+class Blocks : public Feature {
+public:
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+        io.DefineVariable<double>("grid", {4 * writers.ranks, width(0)}, {0, 0}, {1, 1});
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        auto grid = io.InquireVariable<double>("grid");
+        const auto row = 4 * writers.rank;
+        const auto half = width(step) / 2;
+        grid.SetShape({4 * writers.ranks, width(step)});
+        put_block(grid, engine, step, {row, 0}, {2, half});
+        put_block(grid, engine, step, {row, half}, {2, width(step) - half});
+        put_block(grid, engine, step, {row + 2, 0}, {2, width(step)});
+    }
+    void look(View& view) override
+    {
+        auto grid = view.variable<double>("grid");
+        const Dims shape = {4 * view.writers, width(view.step)};
+        if (!view.random) view.seen.note("shape", grid.Shape());
+        select(view, grid, {0, 0}, shape, "all");
+    }
+
+protected:
+    virtual std::size_t width(std::size_t) const { return 7; }
+    static double cell(std::size_t row, std::size_t column, std::size_t step)
+    {
+        return static_cast<double>(1000000 * step + 1000 * row + column);
+    }
+    static std::vector<double> box(std::size_t step, const Dims& start, const Dims& count)
+    {
+        std::vector<double> cells;
+        for (std::size_t row = 0; row < count[0]; ++row)
+            for (std::size_t column = 0; column < count[1]; ++column)
+                cells.push_back(cell(start[0] + row, start[1] + column, step));
+        return cells;
+    }
+    static void put_block(adios2::Variable<double>& grid, adios2::Engine& engine, std::size_t step, const Dims& start,
+                          const Dims& count)
+    {
+        grid.SetSelection({start, count});
+        engine.Put(grid, box(step, start, count).data(), adios2::Mode::Sync);
+    }
+    static void select(View& view, adios2::Variable<double>& grid, const Dims& start, const Dims& count,
+                       const std::string& what)
+    {
+        grid.SetSelection({start, count});
+        EXPECT(view.get(what, grid, count[0] * count[1]) == box(view.step, start, count));
+    }
+};
+FEATURE(feature_several_blocks, Blocks)
+
+class ChangingShapes final : public Blocks {
+    std::size_t width(std::size_t step) const override { return 6 + 3 * step; }
+};
+FEATURE(feature_changing_shapes, ChangingShapes)
+
+// Boxes across the blocks of all ranks, a single cell, a row, a column; each reader its own part too.
+class BoxSelections final : public Blocks {
+    void look(View& view) override
+    {
+        auto grid = view.variable<double>("grid");
+        const auto rows = 4 * view.writers;
+        select(view, grid, {1, 1}, {rows - 2, 5}, "inner box");
+        select(view, grid, {rows - 1, 6}, {1, 1}, "last cell");
+        select(view, grid, {rows / 2, 0}, {1, 7}, "row");
+        select(view, grid, {0, 3}, {rows, 1}, "column");
+        select(view, grid, {static_cast<std::size_t>(run.rank) % rows, 2}, {1, 3}, "this reader's");
+    }
+};
+FEATURE(feature_box_selections, BoxSelections)
+
+// Single blocks, and boxes that count from a block's own corner.
+class BlockSelections final : public Blocks {
+    void look(View& view) override
+    {
+        for (std::size_t block = 0; block < 3 * view.writers; ++block) {
+            auto grid = view.variable<double>("grid");
+            grid.SetBlockSelection(block);
+            const auto columns = std::vector<std::size_t>{3, 4, 7}[block % 3];
+            view.get("block", grid, 2 * columns);
+            auto again = view.variable<double>("grid");
+            again.SetBlockSelection(block);
+            view.get("block, deferred", again, 2 * columns, adios2::Mode::Deferred);
+        }
+    }
+};
+FEATURE(feature_block_selections, BlockSelections)
+
+// Get with a Selection: nothing is set in the variable.
+class SelectionObjects final : public Blocks {
+    void look(View& view) override
+    {
+        const auto steps = [&](adios2::Selection selection) {
+            return view.random ? selection.WithSteps(view.step, 1) : selection;
+        };
+        auto grid = view.io.InquireVariable<double>("grid");
+        std::vector<double> all(4 * view.writers * 7);
+        view.engine.Get(grid, all.data(), steps(adios2::Selection::All()), adios2::Mode::Sync);
+        view.seen.note("All", all);
+        EXPECT(all == box(view.step, {0, 0}, {4 * view.writers, 7}));
+        std::vector<double> part(6);
+        view.engine.Get(grid, part.data(), steps(adios2::Selection::BoundingBox({1, 2}, {2, 3})), adios2::Mode::Sync);
+        view.seen.note("BoundingBox", part);
+        EXPECT(part == box(view.step, {1, 2}, {2, 3}));
+        std::vector<double> one(14);
+        view.engine.Get(grid, one.data(), steps(adios2::Selection::Block(3 * view.writers - 1)),
+                        adios2::Mode::Deferred);
+        std::vector<double> in_block(2);
+        view.engine.Get(grid, in_block.data(), steps(adios2::Selection::BoundingBox({1, 1}, {1, 2}).WithBlock(2)),
+                        adios2::Mode::Deferred);
+        view.engine.PerformGets();
+        view.seen.note("Block", one);
+        view.seen.note("box WithBlock", in_block);
+    }
+};
+FEATURE(feature_selection_objects, SelectionObjects)
+
+// Extremes of each block and where it lies, for numbers, single values and values of each rank.
+class BlocksInfo final : public Blocks {
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+        Blocks::define(io, writers);
+        io.DefineVariable<std::int64_t>("value");
+        io.DefineVariable<float>("of_rank", {adios2::LocalValueDim});
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        Blocks::put(io, engine, step, writers);
+        engine.Put("value", static_cast<std::int64_t>(step) - 5);
+        engine.Put("of_rank", static_cast<float>(writers.rank) - 1.5F);
+    }
+    void look(View& view) override
+    {
+        note<double>(view, "grid");
+        note<std::int64_t>(view, "value");
+        note<float>(view, "of_rank");
+    }
+    template <class T>
+    static void note(View& view, const std::string& name)
+    {
+        const auto blocks = view.engine.BlocksInfo(view.io.InquireVariable<T>(name), view.step);
+        EXPECT(!blocks.empty());
+        for (const auto& block : blocks) {
+            view.seen.note(name + " start", block.Start);
+            view.seen.note(name + " count", block.Count);
+            view.seen.note(name + " writer, block",
+                           std::vector<std::size_t>{std::size_t(block.WriterID), block.BlockID});
+            if (block.IsValue)
+                view.seen.note(name + " value", std::vector<T>{block.Value});
+            else
+                view.seen.note(name + " min, max", std::vector<T>{block.Min, block.Max});
+        }
+    }
+};
+FEATURE(feature_blocks_info, BlocksInfo)
+
+// Fewer and more ranks than wrote.
+CASE(feature_reader_counts)
+{
+    EXPECT_EQ(run.ranks, 8);
+    Comparison how;
+    how.writers = 4;
+    how.readers = {1, 2, 3, 8};
+    compare_with_bp5([]() -> std::unique_ptr<Feature> { return std::make_unique<BoxSelections>(); }, how);
+    compare_with_bp5([]() -> std::unique_ptr<Feature> { return std::make_unique<LocalArrays>(); }, how);
+}
+
+} // namespace
