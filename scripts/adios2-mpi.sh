@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds ADIOS2 with MPI from its PyPI source distribution, once, into the user's cache:
+# Builds ADIOS2 with MPI and Fortran from its PyPI source distribution, once, into the user's cache:
 # the wheel on PyPI is serial. Prints the prefix. A second run finds it and does nothing.
 #
 # Environment: STEPSTORE_CACHE (default ~/.cache/stepstore), ADIOS2_MPI_PREFIX, JOBS, PYTHON.
@@ -30,13 +30,13 @@ quiet_step "download the ADIOS2 source distribution" "$log/adios2-download.log" 
     "adios2==$ADIOS2_VERSION" -d "$work/sdist"
 tar -xzf "$work"/sdist/adios2-*.tar.gz -C "$work/src" --strip-components=1
 off=()
-for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ ZFP BZip2 Blosc2 CURL OpenSSL Fortran \
+for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ ZFP BZip2 Blosc2 CURL OpenSSL \
     MGARD PNG DAOS DataSpaces UCX Sodium SysVShMem Profiling Derived_Variable Kokkos CUDA Catalyst XRootD AWSSDK MHS; do
     off+=("-DADIOS2_USE_$feature=OFF")
 done
 quiet_step "configure ADIOS2" "$log/adios2-configure.log" \
     cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON "${off[@]}" \
+    -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON -DADIOS2_USE_Fortran=ON "${off[@]}" \
     -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_INSTALL_RPATH='$ORIGIN;$ORIGIN/../lib'
 quiet_step "build ADIOS2" "$log/adios2-build.log" cmake --build "$work/build" --parallel "$JOBS"

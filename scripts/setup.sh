@@ -8,7 +8,7 @@ cd "$STEPSTORE_ROOT"
 log=$STEPSTORE_BUILD/log
 
 # ---- packages of the distribution
-packages=(g++ make cmake ninja-build ccache pkg-config git python3-venv
+packages=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv
     liblmdb-dev libxxhash-dev libzstd-dev libblosc-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin)
 # A Python that brings its own headers (pyenv, conda) needs no package for them.
 "${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)

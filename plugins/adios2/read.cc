@@ -386,7 +386,7 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
     const bool by_block = kind == steps::ShapeKind::local_array || (selection.HasBlockSelection() && !box);
     const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
     if (!box) {
-        count = by_block ? extent_of(id, block, step) : from.shape(id, step);
+        count = by_block ? in_program_order(block_of(id, block, step).count) : from.shape(id, step);
         start.assign(count.size(), 0);
     }
     const auto number = steps::elements(count);

@@ -80,7 +80,8 @@ private:
     std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, void* values,
                             const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step);
 
-    steps::Dims extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
+    Blocks& blocks_of(steps::VariableId id, std::uint64_t step) const;
+    const steps::Block& block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
     steps::Dims largest_extent(steps::VariableId id, std::uint64_t step) const;
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,

@@ -5,14 +5,33 @@
 
 namespace stepstore::adios {
 
-steps::Dims ReadAdapter::extent_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const
+// The blocks of a variable in a step, in the program's order of dimensions; kept, so that a program that goes through
+// them one by one does not look at all of them each time.
+ReadAdapter::Blocks& ReadAdapter::blocks_of(steps::VariableId id, std::uint64_t step) const
 {
-    const auto blocks = reader().blocks(id, step);
+    const auto found = blocks_.find({id, step});
+    if (found != blocks_.end()) return found->second;
+    Blocks fresh{in_program_order(reader().shape(id, step)), reader().blocks(id, step), {}, {}};
+    const bool strings = reader().definitions()[id].type == steps::Type::string;
+    for (auto& block : fresh.blocks) {
+        block.start = in_program_order(std::move(block.start));
+        block.count = in_program_order(std::move(block.count));
+        if (strings) fresh.strings.push_back(reader().get_string(id, block.index, step));
+    }
+    auto& kept = blocks_[{id, step}] = std::move(fresh);
+    for (const auto& text : kept.strings)
+        kept.texts.push_back(text.c_str());
+    return kept;
+}
+
+const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const
+{
+    const auto& blocks = blocks_of(id, step).blocks;
     if (block >= blocks.size())
         throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
                                     " has no block " + std::to_string(block) + ": it has " +
                                     std::to_string(blocks.size()));
-    return blocks[block].count;
+    return blocks[block];
 }
 
 // In each dimension the most that any block has.
@@ -35,7 +54,7 @@ void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection
                              std::uint64_t step) const
 {
     if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox || selection.HasMemorySelection()) return;
-    const auto& definition = reader().definitions()[id];
+    const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
     const bool by_block = definition.kind == steps::ShapeKind::local_array || selection.HasBlockSelection();
     if (!by_block && access_ == Access::stream) return;
     steps::Dims start;
@@ -44,11 +63,10 @@ void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection
         start = {selection.GetBlockID()};
         count = {1};
     } else if (by_block) {
-        count = in_program_order(extent_of(id, selection.GetBlockID(), step));
-        if (definition.kind == steps::ShapeKind::local_array)
-            start.assign(count.size(), 0);
-        else
-            start = in_program_order(reader().blocks(id, step).at(selection.GetBlockID()).start);
+        const auto& block = block_of(id, selection.GetBlockID(), step);
+        count = block.count;
+        start = block.start;
+        start.resize(count.size(), 0);
     } else {
         count = in_program_order(reader().shape(id, step));
         start.assign(count.size(), 0);
@@ -69,9 +87,7 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
     const auto id = reader().find(name);
     if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
     const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
-    auto [at, is_new] = blocks_.try_emplace({*id, step});
-    auto& kept = at->second;
-    const auto& definition = reader().definitions()[*id];
+    const auto definition = reader().definitions()[*id]; // a copy: looking for a step may make more known
     if (parameters_.python && access_ == Access::random && reader().available_steps(*id).size() > 1)
         throw Error(
             -DER_NOTSUPPORTED,
@@ -79,18 +95,7 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
                 ", read at random: ADIOS2's Python interface asks a plugin for the first step only; read step by "
                 "step (mode \"r\") to see those of each");
     const bool local_value = definition.kind == steps::ShapeKind::local_value;
-    if (is_new) {
-        kept.shape = in_program_order(reader().shape(*id, step));
-        kept.blocks = reader().blocks(*id, step);
-        for (auto& block : kept.blocks) {
-            block.start = in_program_order(std::move(block.start));
-            block.count = in_program_order(std::move(block.count));
-            if (definition.type == steps::Type::string)
-                kept.strings.push_back(reader().get_string(*id, block.index, step));
-        }
-        for (const auto& text : kept.strings)
-            kept.texts.push_back(text.c_str());
-    }
+    auto& kept = blocks_of(*id, step);
     const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();
     auto info = std::make_unique<adios2::MinVarInfo>(static_cast<int>(dimensions), nullptr);
     info->Step = asked_step;
