@@ -2,6 +2,7 @@
 // object each.
 #include "common.h"
 
+#include "base/text.h"
 #include "stepstore/admin.h"
 
 #include <exception>
@@ -98,25 +99,11 @@ private:
 std::vector<std::string> container_objects(const std::string& pool, const std::string& container,
                                            std::optional<std::uint64_t> epoch)
 {
-    std::vector<std::string> found;
-    unlocked([&] {
+    return collected([&](stepstore_json_cb each, void* arg) {
         OpenContainer opened(pool, container);
         if (epoch) opened.at(*epoch);
-        throw_on_failure(stepstore_cont_objects(opened.container(), opened.snapshot(), collect, &found));
+        return stepstore_cont_objects(opened.container(), opened.snapshot(), each, arg);
     });
-    return found;
-}
-
-std::string uuid_text(const unsigned char* uuid)
-{
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    for (int i = 0; i < 16; ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += digits[uuid[i] >> 4];
-        text += digits[uuid[i] & 15];
-    }
-    return text;
 }
 
 nb::dict container_query(const std::string& pool, const std::string& container)

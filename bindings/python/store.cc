@@ -1,6 +1,7 @@
 // Pools, containers, key-value and array objects for Python, one to one with the C++ client.
 #include "common.h"
 
+#include "base/text.h"
 namespace stepstore::python {
 
 namespace {
@@ -54,7 +55,7 @@ void bind_object_id(nb::module_& module)
             nb::arg("hi"), nb::arg("lo"))
         .def_ro("hi", &ObjectId::hi)
         .def_ro("lo", &ObjectId::lo)
-        .def("__str__", [](const ObjectId& id) { return std::to_string(id.hi) + "." + std::to_string(id.lo); })
+        .def("__str__", [](const ObjectId& id) { return object_id_text(id.hi, id.lo); })
         .def(
             "__repr__",
             [](const ObjectId& id) { return "ObjectId(" + std::to_string(id.hi) + ", " + std::to_string(id.lo) + ")"; })

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "client/state.h"
 #include "stepstore/admin.h"
 
@@ -23,18 +24,6 @@ std::shared_ptr<const Library> unowned(const Library& library)
 {
     throw Error(-DER_NOSYS, std::string(what) + " pool " + location +
                                 ": pools of a DAOS system are made and destroyed by its administrator: " + command);
-}
-
-std::string uuid_text(const unsigned char* uuid)
-{
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    for (int i = 0; i < 16; ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += digits[uuid[i] >> 4];
-        text += digits[uuid[i] & 15];
-    }
-    return text;
 }
 
 } // namespace

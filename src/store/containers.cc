@@ -6,6 +6,7 @@
 // Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes, so no
 // process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1 leaves 2 and 3 to
 // the next open for writing, destruction or repair.
+#include "base/text.h"
 #include "store/failure.h"
 #include "store/object.h"
 #include "store/pool_core.h"
@@ -46,8 +47,7 @@ void require_label(const std::string& pool, std::string_view label)
                           c == '_' || c == ':' || c == '-';
         if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
     }
-    Uuid uuid;
-    if (parse_uuid(label, uuid)) fail(DER_INVAL, where + " reads as a uuid: take another one");
+    if (parse_uuid(label)) fail(DER_INVAL, where + " reads as a uuid: take another one");
 }
 
 std::uint64_t number_at(ReadTransaction& meta, const KeyBuffer& key, const std::string& path)
@@ -127,8 +127,8 @@ ContainerRecord read_container(ReadTransaction& meta, const std::string& path, s
 std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std::string_view name)
 {
     if (name.empty() || name.size() > longest_label) return 0;
-    Uuid uuid;
-    return number_at(meta, parse_uuid(name, uuid) ? by_uuid(uuid) : by_label(name), path);
+    const auto uuid = parse_uuid(name);
+    return number_at(meta, uuid ? by_uuid(*uuid) : by_label(name), path);
 }
 
 ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, Bytes properties)

@@ -15,8 +15,7 @@ namespace stepstore::store {
 
 // How things are named in messages and in the findings of check.
 std::string text(const Uuid& uuid);    // 8-4-4-4-12 hexadecimal digits
-std::string text(const ObjectId& oid); // HI.LO, hexadecimal
+std::string text(const ObjectId& oid); // HI.LO
 std::string quoted(Bytes key);         // printable characters as they are, others as \xHH, long keys cut
-bool parse_uuid(std::string_view text, Uuid& uuid);
 
 } // namespace stepstore::store

@@ -12,8 +12,7 @@ from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Container, ObjectId, Pool
 
 # As `ls` prints them, and as the store's messages do.
-_OBJECT = re.compile(r"(?:(\d{1,20})\.(\d{1,20})|([0-9a-f]{16})\.([0-9a-f]{16}))(?:/(.*))?", re.DOTALL)
-_HEXADECIMAL = re.compile(r"[0-9a-f]{16}\.[0-9a-f]{16}(?:/.*)?", re.DOTALL)
+_OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
 _DAOS = "daos://"
 _ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
 
@@ -49,8 +48,7 @@ class Address:
         match = _OBJECT.fullmatch(self.rest)
         if not match:
             return None
-        base = 16 if _HEXADECIMAL.fullmatch(self.rest) else 10
-        hi, lo = (int(part, base) for part in self.rest.split("/", 1)[0].split("."))
+        hi, lo = int(match[1]), int(match[2])
         if max(hi, lo) >= 1 << 64:
             usage_error(f"{self.text!r}: an object id is two numbers below 2^64 with a dot between them")
         return ObjectId(hi, lo)
@@ -58,7 +56,7 @@ class Address:
     @property
     def key(self) -> bytes | None:
         match = _OBJECT.fullmatch(self.rest)
-        return unescape(match[5]) if match and match[5] else None
+        return unescape(match[3]) if match and match[3] else None
 
     @property
     def stream(self) -> str:
