@@ -1,5 +1,7 @@
 #include "client/pending.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace stepstore {
@@ -15,6 +17,16 @@ struct Array::State {
 
     const Library& library() const { return container->library(); }
     std::string name() const { return object_name(id, *container); }
+    std::string tried(const char* what, const ArrayCall& call) const; // for messages
+
+    int write(ArrayCall& call, daos_event_t* event) const;
+    int read(ArrayCall& call, daos_event_t* event) const;
+    // Fills the counts of a read, which a DAOS system does for arrays of type array_bytes only.
+    void count(ArrayCall& call, std::uint64_t size) const;
+    // An asynchronous call; `start` begins it with an event.
+    template <class Memory, class Start>
+    static Pending launch(const std::shared_ptr<EventQueue::State>& queue, const std::shared_ptr<State>& array,
+                          const char* what, std::span<const Range> ranges, std::span<const Memory> memory, Start start);
 
     std::shared_ptr<Container::State> container;
     ObjectId id;
@@ -22,35 +34,30 @@ struct Array::State {
     daos_handle_t handle{};
 };
 
+ArrayCall::ArrayCall(std::span<const Range> cells)
+{
+    ranges.reserve(cells.size());
+    for (const Range& range : cells)
+        if (range.length > 0) ranges.push_back({range.index, range.length});
+    iod.arr_nr = ranges.size();
+    iod.arr_rgs = ranges.data();
+    iod.arr_nr_short_read = iod.arr_nr_read = not_told;
+}
+
+template <class Memory>
+ArrayCall::ArrayCall(std::span<const Range> cells, std::span<const Memory> memory) : ArrayCall(cells)
+{
+    pieces.reserve(memory.size());
+    for (const Memory& piece : memory)
+        if (!piece.empty()) d_iov_set(&pieces.emplace_back(), const_cast<std::byte*>(piece.data()), piece.size());
+    sgl.sg_nr = static_cast<std::uint32_t>(pieces.size());
+    sgl.sg_iovs = pieces.data();
+    if (ranges.empty() != pieces.empty())
+        throw Error(-DER_INVAL, ranges.empty() ? "memory was given for an array's cells, and no cells"
+                                               : "cells of an array were given, and no memory for them");
+}
+
 namespace {
-
-// A request of the C API. It points into the ranges and pieces of its caller.
-struct Request {
-    template <class Memory>
-    static void describe(std::span<const Range> ranges, std::span<const Memory> memory, std::vector<daos_range_t>& to,
-                         std::vector<d_iov_t>& pieces)
-    {
-        to.reserve(ranges.size());
-        for (const Range& range : ranges)
-            to.push_back({range.index, range.length});
-        pieces.reserve(memory.size());
-        for (const Memory& piece : memory) {
-            d_iov_t& described = pieces.emplace_back();
-            d_iov_set(&described, const_cast<std::byte*>(piece.data()), piece.size());
-        }
-    }
-
-    Request(std::span<daos_range_t> ranges, std::span<d_iov_t> pieces)
-    {
-        iod.arr_nr = ranges.size();
-        iod.arr_rgs = ranges.data();
-        sgl.sg_nr = static_cast<std::uint32_t>(pieces.size());
-        sgl.sg_iovs = pieces.data();
-    }
-
-    daos_array_iod_t iod{};
-    d_sg_list_t sgl{};
-};
 
 std::string cells(std::span<const daos_range_t> ranges)
 {
@@ -69,6 +76,41 @@ std::uint64_t cells_of(std::size_t bytes, const ArrayAttributes& attributes)
 }
 
 } // namespace
+
+std::string Array::State::tried(const char* what, const ArrayCall& call) const
+{
+    return what + (" " + cells(call.ranges)) + " of " + name();
+}
+
+int Array::State::write(ArrayCall& call, daos_event_t* event) const
+{
+    if (call.is_empty()) return 0;
+    return library().array_write(handle, container->transaction, &call.iod, &call.sgl, event);
+}
+
+int Array::State::read(ArrayCall& call, daos_event_t* event) const
+{
+    if (call.is_empty()) {
+        count(call, 0);
+        return 0;
+    }
+    if (!library().is_ours()) // which leaves memory as it is where nothing is stored
+        for (const d_iov_t& piece : call.pieces)
+            std::memset(piece.iov_buf, 0, piece.iov_len);
+    return library().array_read(handle, container->transaction, &call.iod, &call.sgl, event);
+}
+
+void Array::State::count(ArrayCall& call, std::uint64_t size) const
+{
+    daos_size_t wanted = 0;
+    daos_size_t there = 0;
+    for (const daos_range_t& range : call.ranges) {
+        wanted += range.rg_len;
+        if (range.rg_idx < size) there += std::min(range.rg_len, size - range.rg_idx);
+    }
+    call.iod.arr_nr_read = there;
+    call.iod.arr_nr_short_read = wanted - there;
+}
 
 Array::Array() = default;
 Array::~Array() = default;
@@ -139,25 +181,16 @@ ReadResult Array::read(std::uint64_t index, MutableBytes memory) const
 
 void Array::write(std::span<const Range> ranges, std::span<const Bytes> memory)
 {
-    std::vector<daos_range_t> cell_ranges;
-    std::vector<d_iov_t> pieces;
-    Request::describe(ranges, memory, cell_ranges, pieces);
-    Request request(cell_ranges, pieces);
-    const int rc = state_->library().array_write(state_->handle, state_->container->transaction, &request.iod,
-                                                 &request.sgl, nullptr);
-    check(state_->library(), rc, [&] { return "write " + cells(cell_ranges) + " to " + state_->name(); });
+    ArrayCall call(ranges, memory);
+    check(state_->library(), state_->write(call, nullptr), [&] { return state_->tried("write", call); });
 }
 
 ReadResult Array::read(std::span<const Range> ranges, std::span<const MutableBytes> memory) const
 {
-    std::vector<daos_range_t> cell_ranges;
-    std::vector<d_iov_t> pieces;
-    Request::describe(ranges, memory, cell_ranges, pieces);
-    Request request(cell_ranges, pieces);
-    const int rc = state_->library().array_read(state_->handle, state_->container->transaction, &request.iod,
-                                                &request.sgl, nullptr);
-    check(state_->library(), rc, [&] { return "read " + cells(cell_ranges) + " of " + state_->name(); });
-    return {request.iod.arr_nr_short_read, request.iod.arr_nr_read * state_->attributes.cell_size};
+    ArrayCall call(ranges, memory);
+    check(state_->library(), state_->read(call, nullptr), [&] { return state_->tried("read", call); });
+    if (call.iod.arr_nr_read == ArrayCall::not_told) state_->count(call, size());
+    return {call.iod.arr_nr_short_read, call.iod.arr_nr_read * state_->attributes.cell_size};
 }
 
 std::uint64_t Array::size() const
@@ -176,12 +209,10 @@ void Array::set_size(std::uint64_t size)
 
 void Array::punch(std::span<const Range> ranges)
 {
-    std::vector<daos_range_t> cell_ranges;
-    std::vector<d_iov_t> none;
-    Request::describe(ranges, std::span<const Bytes>(), cell_ranges, none);
-    Request request(cell_ranges, none);
-    const int rc = state_->library().array_punch(state_->handle, state_->container->transaction, &request.iod, nullptr);
-    check(state_->library(), rc, [&] { return "punch " + cells(cell_ranges) + " out of " + state_->name(); });
+    ArrayCall call(ranges);
+    if (call.is_empty()) return;
+    const int rc = state_->library().array_punch(state_->handle, state_->container->transaction, &call.iod, nullptr);
+    check(state_->library(), rc, [&] { return state_->tried("punch", call); });
 }
 
 void Array::destroy()
@@ -190,34 +221,31 @@ void Array::destroy()
     check(state_->library(), rc, [&] { return "destroy " + state_->name(); });
 }
 
-Pending Array::write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory)
+template <class Memory, class Start>
+Pending Array::State::launch(const std::shared_ptr<EventQueue::State>& queue, const std::shared_ptr<State>& array,
+                             const char* what, std::span<const Range> ranges, std::span<const Memory> memory,
+                             Start start)
 {
     Pending pending;
-    pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
+    pending.state_ = std::make_unique<Pending::State>(queue, array);
     Pending::State& call = *pending.state_;
-    Request::describe(ranges, memory, call.ranges, call.pieces);
-    const Request request(call.ranges, call.pieces);
-    call.iod = request.iod;
-    call.sgl = request.sgl;
-    call.tried = [&call, array = state_.get()] { return "write " + cells(call.ranges) + " to " + array->name(); };
-    call.launched(state_->library().array_write(state_->handle, state_->container->transaction, &call.iod, &call.sgl,
-                                                &call.event));
+    call.array.emplace(ranges, memory);
+    if (call.array->is_empty()) return pending; // nothing to wait for
+    call.tried = [&call, what, of = array.get()] { return of->tried(what, *call.array); };
+    call.launched(start(*call.array, &call.event));
     return pending;
+}
+
+Pending Array::write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory)
+{
+    return State::launch(queue.state_, state_, "write", ranges, memory,
+                         [this](ArrayCall& call, daos_event_t* event) { return state_->write(call, event); });
 }
 
 Pending Array::read(EventQueue& queue, std::span<const Range> ranges, std::span<const MutableBytes> memory) const
 {
-    Pending pending;
-    pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
-    Pending::State& call = *pending.state_;
-    Request::describe(ranges, memory, call.ranges, call.pieces);
-    const Request request(call.ranges, call.pieces);
-    call.iod = request.iod;
-    call.sgl = request.sgl;
-    call.tried = [&call, array = state_.get()] { return "read " + cells(call.ranges) + " of " + array->name(); };
-    call.launched(state_->library().array_read(state_->handle, state_->container->transaction, &call.iod, &call.sgl,
-                                               &call.event));
-    return pending;
+    return State::launch(queue.state_, state_, "read", ranges, memory,
+                         [this](ArrayCall& call, daos_event_t* event) { return state_->read(call, event); });
 }
 
 } // namespace stepstore

@@ -1,7 +1,7 @@
+#include "base/text.h"
 #include "client/state.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace stepstore {
@@ -37,10 +37,7 @@ std::string Container::State::name() const
 
 std::string object_name(const ObjectId& id, const Container::State& container)
 {
-    char text[64];
-    std::snprintf(text, sizeof text, "object %016llx.%016llx of ", static_cast<unsigned long long>(id.hi),
-                  static_cast<unsigned long long>(id.lo));
-    return text + container.name();
+    return "object " + object_id_text(id.hi, id.lo) + " of " + container.name();
 }
 
 unsigned open_mode(const Container::State& container, Access access)
@@ -88,6 +85,9 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
 
 std::uint64_t Container::create_snapshot(const std::string& name)
 {
+    if (!name.empty() && !state_->library().is_ours())
+        throw Error(-DER_NOSYS, "create snapshot " + quoted(name) + " of " + state_->name() +
+                                    ": snapshots of a DAOS system have no names: leave it out, and keep the epoch");
     std::string copy = name; // the call takes memory that it may write
     daos_epoch_t epoch = 0;
     const int rc =
@@ -129,6 +129,12 @@ void Container::destroy_snapshot(std::uint64_t epoch)
 
 Container Container::at_snapshot(std::uint64_t epoch) const
 {
+    // libdaos opens any epoch, and only a snapshot's is sure to be whole.
+    const auto known = snapshots();
+    if (std::ranges::find(known, epoch, &SnapshotEntry::epoch) == known.end())
+        throw Error(-DER_NONEXIST, "open " + state_->name() + " as it was at epoch " + std::to_string(epoch) +
+                                       ": it has no snapshot at this epoch; `stepstore snapshot list` shows those "
+                                       "there are");
     Container container;
     container.state_ = std::make_shared<State>(state_->is_snapshot() ? state_->latest : state_, epoch);
     return container;

@@ -34,7 +34,9 @@ void fail(const Library& library, int code, const std::string& tried)
 
 std::string quoted(std::string_view text)
 {
-    return "'" + std::string(text) + "'";
+    constexpr std::size_t shown = 256; // of a long key the rest is no help
+    if (text.size() <= shown) return "'" + std::string(text) + "'";
+    return "'" + std::string(text.substr(0, shown)) + "'... (" + std::to_string(text.size()) + " bytes)";
 }
 
 } // namespace stepstore

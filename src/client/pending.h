@@ -4,10 +4,31 @@
 #include "client/state.h"
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace stepstore {
+
+// A request of the C API on an array. Empty ranges and pieces are left out: a DAOS system's library hangs on them.
+struct ArrayCall {
+    // In the counts of a read that the library has not filled.
+    static constexpr daos_size_t not_told = UINT64_MAX;
+
+    explicit ArrayCall(std::span<const Range> cells);
+    // -DER_INVAL: memory for no cells, or the other way round. Memory: Bytes or MutableBytes.
+    template <class Memory>
+    ArrayCall(std::span<const Range> cells, std::span<const Memory> memory);
+    ArrayCall(const ArrayCall&) = delete;
+    ArrayCall& operator=(const ArrayCall&) = delete;
+    bool is_empty() const { return ranges.empty(); }
+
+    std::vector<daos_range_t> ranges;
+    std::vector<d_iov_t> pieces;
+    daos_array_iod_t iod{};
+    d_sg_list_t sgl{};
+};
 
 struct Pending::State {
     State(std::shared_ptr<EventQueue::State> queue, std::shared_ptr<const void> object);
@@ -30,10 +51,7 @@ struct Pending::State {
 
     // What the call refers to:
     std::string key;
-    std::vector<daos_range_t> ranges;
-    std::vector<d_iov_t> pieces;
-    daos_array_iod_t iod{};
-    d_sg_list_t sgl{};
+    std::optional<ArrayCall> array;
 
 private:
     bool test(std::int64_t timeout);

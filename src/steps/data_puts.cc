@@ -155,6 +155,7 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
     memory_.clear();
     std::uint64_t bytes = 0;
     for (const Waiting& one : due) {
+        if (one.block.bytes == 0) continue;
         const std::byte* memory = one.source == Source::staged ? staging_.data() + one.staged_at : one.block.memory;
         if (!ranges_.empty() && ranges_.back().index + ranges_.back().length == one.block.at)
             ranges_.back().length += one.block.bytes;
@@ -166,6 +167,7 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
             memory_.emplace_back(memory, one.block.bytes);
         bytes += one.block.bytes;
     }
+    if (ranges_.empty()) return;
     data.write(ranges_, memory_);
     profile.data_bytes += bytes;
     ++profile.data_requests;

@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stepstore::steps {
@@ -9,6 +10,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint64_t read_over = 4 << 10;
+constexpr std::size_t most_ranges = 16384; // a DAOS system refuses calls of more short ones
 
 } // namespace
 
@@ -81,62 +83,82 @@ void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>
         std::memcpy(copy.to, raw.data() + copy.from, copy.length);
 }
 
+// Joins segments that overlap, as those of two gets of one block do: DAOS refuses overlapping ranges in one call, and
+// nothing needs to be read twice. The bytes go straight to the first get that wants all of them, if there is one.
+void DataReads::join(std::uint32_t rank, std::vector<Segment>& segments, std::vector<Fetch>& into)
+{
+    if (!std::ranges::is_sorted(segments, {}, &Segment::begin)) std::ranges::sort(segments, {}, &Segment::begin);
+    for (std::size_t first = 0; first < segments.size();) {
+        Fetch fetch{rank, segments[first].begin, segments[first].length, nullptr, {}, nullptr};
+        std::size_t next = first + 1;
+        for (; next < segments.size() && segments[next].begin < fetch.begin + fetch.length; ++next)
+            fetch.length = std::max(fetch.length, segments[next].begin + segments[next].length - fetch.begin);
+        fetch.wanted = {segments.data() + first, next - first};
+        const auto direct = std::ranges::find_if(
+            fetch.wanted, [&](const Segment& one) { return one.direct != nullptr && one.length == fetch.length; });
+        if (direct != fetch.wanted.end()) fetch.memory = direct->direct;
+        into.push_back(fetch);
+        first = next;
+    }
+}
+
+std::vector<DataRequest> DataReads::requests_for(std::span<const Fetch> fetches)
+{
+    std::vector<DataRequest> requests;
+    const auto fits_into = [](const DataRequest& request, const Fetch& fetch) {
+        const Range& last = request.ranges.back();
+        return request.rank == fetch.rank && request.ranges.size() < most_ranges &&
+               fetch.begin - last.index >= last.length; // blocks overlap only where the metadata is damaged
+    };
+    for (const Fetch& fetch : fetches) {
+        if (requests.empty() || !fits_into(requests.back(), fetch)) requests.push_back({fetch.rank, {}, {}});
+        requests.back().ranges.push_back({fetch.begin, fetch.length});
+        requests.back().memory.emplace_back(fetch.memory, fetch.length);
+    }
+    return requests;
+}
+
+void DataReads::deliver(const Fetch& fetch, std::span<const Copy> copies)
+{
+    for (const Segment& segment : fetch.wanted) {
+        const std::byte* from = fetch.memory + (segment.begin - fetch.begin);
+        if (segment.direct == fetch.memory) continue;
+        if (segment.direct != nullptr) std::memmove(segment.direct, from, segment.length);
+        for (const Copy& copy : copies.subspan(segment.first_copy, segment.copies))
+            std::memmove(copy.to, from + copy.from, copy.length); // a program may give memory twice
+    }
+}
+
 void DataReads::run(DataReader& reader)
 {
-    const auto segments = std::move(segments_);
+    auto segments = std::move(segments_);
     const auto copies = std::move(copies_);
     const auto compressed = std::move(compressed_);
     clear();
-    std::uint64_t staged = 0;
-    for (const auto& [rank, list] : segments)
-        for (const Segment& segment : list)
-            if (segment.direct == nullptr) staged += segment.length;
+    std::vector<Fetch> fetches;
+    for (auto& [rank, list] : segments)
+        join(rank, list, fetches);
     for (const auto& [place, block] : compressed)
-        staged += block.stored.stored_bytes;
+        fetches.push_back({place.first, place.second, block.stored.stored_bytes, nullptr, {}, &block});
+    if (!compressed.empty()) std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.rank, f.begin); });
+    std::uint64_t staged = 0;
+    bytes_ = 0;
+    for (const Fetch& fetch : fetches) {
+        bytes_ += fetch.length;
+        if (fetch.memory == nullptr) staged += fetch.length;
+    }
     const auto staging = std::make_unique_for_overwrite<std::byte[]>(staged);
     std::byte* free = staging.get();
-    const auto stage = [&](std::uint64_t length) { return std::exchange(free, free + length); };
-
-    std::map<std::uint32_t, DataRequest> by_rank;
-    bytes_ = 0;
-    const auto ask = [&](std::uint32_t rank, std::uint64_t begin, std::uint64_t length, std::byte* memory) {
-        DataRequest& request = by_rank[rank];
-        request.ranges.push_back({begin, length});
-        request.memory.emplace_back(memory, length);
-        bytes_ += length;
-    };
-    std::vector<std::pair<const Segment*, const std::byte*>> to_copy;
-    for (const auto& [rank, list] : segments)
-        for (const Segment& segment : list) {
-            std::byte* memory = segment.direct;
-            if (memory == nullptr) {
-                memory = stage(segment.length);
-                to_copy.emplace_back(&segment, memory);
-            }
-            ask(rank, segment.begin, segment.length, memory);
-        }
-    std::vector<std::pair<const Packed*, const std::byte*>> to_unpack;
-    for (const auto& [place, block] : compressed) {
-        std::byte* memory = stage(block.stored.stored_bytes);
-        to_unpack.emplace_back(&block, memory);
-        ask(place.first, block.stored.at, block.stored.stored_bytes, memory);
-    }
-
-    std::vector<DataRequest> requests;
-    for (auto& [rank, request] : by_rank) {
-        request.rank = rank;
-        requests.push_back(std::move(request));
-    }
+    for (Fetch& fetch : fetches)
+        if (fetch.memory == nullptr) fetch.memory = std::exchange(free, free + fetch.length);
+    std::vector<DataRequest> requests = requests_for(fetches);
     requests_ = requests.size();
     if (!requests.empty()) reader.read(requests);
-    for (const auto& [segment, memory] : to_copy)
-        for (std::size_t i = 0; i < segment->copies; ++i) {
-            const Copy& copy = copies[segment->first_copy + i];
-            std::memcpy(copy.to, memory + copy.from, copy.length);
-        }
     std::vector<std::byte> raw;
-    for (const auto& [block, memory] : to_unpack)
-        unpack(*block, {memory, block->stored.stored_bytes}, raw);
+    for (const Fetch& fetch : fetches) {
+        deliver(fetch, copies);
+        if (fetch.packed != nullptr) unpack(*fetch.packed, {fetch.memory, fetch.length}, raw);
+    }
 }
 
 void DataReads::clear()

@@ -1,4 +1,5 @@
 // Collects the reads of several gets, so that they go to the store together: one vector read per data object.
+// What several of them want is read once.
 //
 // Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a further
 // range costs more than they do. A run that lies in one piece in the block and in the program's memory is read straight
@@ -60,6 +61,17 @@ private:
         std::vector<Copy> copies; // from its raw bytes
     };
     static void unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw);
+    struct Fetch { // of one rank: what is read in one piece for the segments that want a part of it
+        std::uint32_t rank;
+        std::uint64_t begin;
+        std::uint64_t length;
+        std::byte* memory; // nullptr: staging memory that is still to be given
+        std::span<const Segment> wanted;
+        const Packed* packed; // or this block
+    };
+    static void join(std::uint32_t rank, std::vector<Segment>& segments, std::vector<Fetch>& into);
+    static std::vector<DataRequest> requests_for(std::span<const Fetch> fetches);
+    static void deliver(const Fetch& fetch, std::span<const Copy> copies);
     void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
 
     Order order_;

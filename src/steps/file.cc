@@ -24,6 +24,7 @@ namespace {
     case EPERM:
     case EROFS: code = -DER_NO_PERM; break;
     case ENOSPC:
+    case EFBIG: // a limit on the size of files
     case EDQUOT: code = -DER_NOSPACE; break;
     case ENOMEM: code = -DER_NOMEM; break;
     default: break;

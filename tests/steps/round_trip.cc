@@ -6,16 +6,29 @@
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
 namespace stepstore::steps::testing {
 namespace {
 
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 
+// With STEPSTORE_TEST_DAOS_POOL, the label of a pool of a DAOS system, the streams go there instead.
+std::string new_location(Layout layout, const std::string& local)
+{
+    const char* pool = std::getenv("STEPSTORE_TEST_DAOS_POOL");
+    if (!pool || layout == Layout::posix) return local; // posix needs a pool's directory
+    static int count = 0;
+    return "daos://" + std::string(pool) + "/round-trip-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+}
+
 class RoundTrip : public ::testing::TestWithParam<Layout> {
 protected:
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = new_location(GetParam(), directory / "pool");
 
     void write(const Model& model, std::uint64_t steps, bool close = true)
     {

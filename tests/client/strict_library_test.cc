@@ -1,0 +1,146 @@
+// The client on a libdaos that does no more than DAOS 2.6 does. Ours is kinder in some places, so here it is made as
+// strict: reads leave memory alone where nothing is stored, only arrays of bytes tell how much was read, an empty range
+// never returns, snapshots have no names, and any epoch opens.
+#include "client/client_fixture.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace stepstore::testing {
+namespace {
+
+std::atomic<int> empty_ranges{0}; // requests at which a DAOS system hangs or crashes
+
+void note_request(const daos_array_iod_t* iod, const d_sg_list_t* sgl)
+{
+    if (iod->arr_nr == 0 || (sgl && sgl->sg_nr == 0)) ++empty_ranges;
+    for (daos_size_t i = 0; i < iod->arr_nr; ++i)
+        if (iod->arr_rgs[i].rg_len == 0) ++empty_ranges;
+}
+
+int strict_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* event)
+{
+    note_request(iod, sgl);
+    return Library::ours().array_write(oh, th, iod, sgl, event);
+}
+
+int strict_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, daos_event_t* event)
+{
+    note_request(iod, nullptr);
+    return Library::ours().array_punch(oh, th, iod, event);
+}
+
+// Of one range and one piece, cells of one byte.
+int strict_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* event)
+{
+    note_request(iod, sgl);
+    const daos_array_iod_t before = *iod;
+    auto* memory = static_cast<std::byte*>(sgl->sg_iovs[0].iov_buf);
+    const std::vector<std::byte> kept(memory, memory + sgl->sg_iovs[0].iov_len);
+    if (const int rc = Library::ours().array_read(oh, th, iod, sgl, nullptr)) return rc;
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        if (memory[i] == std::byte{0}) memory[i] = kept[i]; // nothing is stored there: the tests store no zeroes
+    iod->arr_nr_read = before.arr_nr_read;
+    iod->arr_nr_short_read = before.arr_nr_short_read;
+    // Completes the event, with an operation that changes nothing.
+    static daos_size_t size;
+    return event ? Library::ours().array_get_size(oh, th, &size, event) : 0;
+}
+
+int strict_snapshot(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_event_t* event)
+{
+    if (name) return -DER_NOSYS;
+    return Library::ours().cont_create_snap(coh, epoch, nullptr, event);
+}
+
+Library strict_library()
+{
+    Library library = Library::ours();
+    library.name = "strict";
+    library.last_message = nullptr;
+    library.array_read = strict_read;
+    library.array_write = strict_write;
+    library.array_punch = strict_punch;
+    library.cont_create_snap = strict_snapshot;
+    return library;
+}
+
+class StrictLibraryTest : public ClientTest {
+protected:
+    StrictLibraryTest()
+        : strict_pool(Pool::connect(strict_library(), location)), strict(strict_pool.open_container("container"))
+    {
+        empty_ranges = 0;
+    }
+    ~StrictLibraryTest() override { EXPECT_EQ(empty_ranges, 0); }
+
+    ObjectId id(ObjectType type) const { return strict.object_id(1, 0, type, "S2"); }
+
+    Pool strict_pool;
+    Container strict;
+};
+
+TEST_F(StrictLibraryTest, WhatIsNotStoredReadsAsZero)
+{
+    Array array = strict.create_array(id(ObjectType::array), {.cell_size = 1, .chunk_size = 16});
+    array.write(4, bytes("abcd"));
+    array.set_size(30);
+    std::vector<std::byte> read(40, std::byte{0xee});
+    const ReadResult result = array.read(0, read);
+    EXPECT_EQ(result.cells_short, 10U);
+    EXPECT_EQ(result.bytes, 30U);
+    EXPECT_EQ(text(read), std::string(4, '\0') + "abcd" + std::string(32, '\0'));
+
+    std::vector<std::byte> later(40, std::byte{0xee});
+    EventQueue queue = strict_pool.event_queue();
+    const Range range{0, later.size()};
+    const MutableBytes memory(later);
+    array.read(queue, {&range, 1}, {&memory, 1}).wait();
+    EXPECT_EQ(later, read);
+}
+
+TEST_F(StrictLibraryTest, EmptyRangesNeverReachTheLibrary)
+{
+    Array array = strict.open_array(id(ObjectType::array_bytes), {.cell_size = 1, .chunk_size = 16});
+    EventQueue queue = strict_pool.event_queue();
+    const auto one = bytes("x");
+    const std::vector<Range> ranges{{5, 0}, {7, 1}, {100, 0}};
+    const std::vector<Bytes> memory{{}, one, {}};
+    array.write(ranges, memory);
+    array.write(queue, ranges, memory).wait();
+    EXPECT_EQ(array.size(), 8U);
+
+    array.write(3, {});
+    array.write(queue, {}, {}).wait();
+    const Range nothing{3, 0};
+    array.write({&nothing, 1}, {});
+    array.punch({&nothing, 1});
+    array.punch({});
+    const ReadResult result = array.read(3, {});
+    EXPECT_EQ(result.cells_short, 0U);
+    EXPECT_EQ(result.bytes, 0U);
+    Pending pending = array.read(queue, {&nothing, 1}, {});
+    EXPECT_TRUE(pending.ready());
+    pending.wait();
+    EXPECT_EQ(array.size(), 8U);
+
+    const Bytes memory_alone(one);
+    EXPECT_ERROR(-DER_INVAL, array.write({}, {&memory_alone, 1}));
+    const Range cells{0, 1};
+    EXPECT_ERROR(-DER_INVAL, array.read(queue, {&cells, 1}, {}));
+}
+
+TEST_F(StrictLibraryTest, SnapshotsHaveEpochsOnly)
+{
+    const auto error = error_of([&] { strict.create_snapshot("named"); });
+    EXPECT_EQ(error.code(), -DER_NOSYS);
+    EXPECT_NE(std::string(error.what()).find("named"), std::string::npos) << error.what();
+    const std::uint64_t epoch = strict.create_snapshot();
+    strict.at_snapshot(epoch);
+    for (const std::uint64_t other : {epoch + 1, epoch - 1, std::uint64_t{12345}})
+        EXPECT_ERROR(-DER_NONEXIST, strict.at_snapshot(other));
+}
+
+} // namespace
+} // namespace stepstore::testing

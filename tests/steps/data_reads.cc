@@ -1,0 +1,159 @@
+// What gathered gets ask of the store: each byte once, in requests that a DAOS system takes.
+#include "steps/data_reads.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace stepstore::steps {
+namespace {
+
+constexpr std::uint64_t rows = 40, columns = 3000;
+
+// The data of each rank is `data`. Refuses what daos_array_read of a DAOS system refuses, or hangs on.
+class StrictReader final : public DataReader {
+public:
+    explicit StrictReader(std::vector<std::byte> data) : data_(std::move(data)) {}
+
+    void read(std::span<DataRequest> requests) override
+    {
+        std::vector<std::vector<Range>> of_rank(2);
+        for (const DataRequest& request : requests) {
+            ASSERT_EQ(request.ranges.size(), request.memory.size());
+            ASSERT_FALSE(request.ranges.empty());
+            ASSERT_LE(request.ranges.size(), 16384U);
+            for (std::size_t i = 0; i < request.ranges.size(); ++i) {
+                const Range& range = request.ranges[i];
+                ASSERT_GT(range.length, 0U);
+                ASSERT_EQ(range.length, request.memory[i].size());
+                ASSERT_LE(range.index + range.length, data_.size());
+                std::memcpy(request.memory[i].data(), data_.data() + range.index, range.length);
+                of_rank[request.rank].push_back(range);
+                bytes += range.length;
+            }
+        }
+        for (auto& ranges : of_rank) {
+            std::ranges::sort(ranges, {}, &Range::index);
+            for (std::size_t i = 1; i < ranges.size(); ++i)
+                ASSERT_GE(ranges[i].index, ranges[i - 1].index + ranges[i - 1].length) << "overlap";
+        }
+    }
+    std::uint64_t size(std::uint32_t) override { return data_.size(); }
+
+    std::uint64_t bytes = 0;
+
+private:
+    std::vector<std::byte> data_;
+};
+
+class DataReadsTest : public ::testing::Test {
+protected:
+    // One block of rows x columns, whose elements are their own numbers.
+    DataReadsTest() : cells(rows * columns)
+    {
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            cells[i] = static_cast<std::uint32_t>(i);
+        const auto* first = reinterpret_cast<const std::byte*>(cells.data());
+        reader.emplace(std::vector(first, first + cells.size() * sizeof cells[0]));
+    }
+
+    struct Get {
+        Dims start, count;
+        std::vector<std::uint32_t> memory;
+    };
+    void add(Get& get, std::uint32_t rank = 0)
+    {
+        get.memory.assign(get.count[0] * get.count[1], UINT32_MAX);
+        reads.add(rank, 0, {origin, shape}, {get.start, get.count}, reinterpret_cast<std::byte*>(get.memory.data()),
+                  sizeof cells[0]);
+    }
+    void expect(const Get& get) const
+    {
+        for (std::uint64_t row = 0; row < get.count[0]; ++row)
+            for (std::uint64_t column = 0; column < get.count[1]; ++column)
+                ASSERT_EQ(get.memory[row * get.count[1] + column],
+                          (get.start[0] + row) * columns + get.start[1] + column)
+                    << row << "," << column;
+    }
+    void run_and_expect(std::span<const Get> gets)
+    {
+        reads.run(*reader);
+        for (const Get& get : gets)
+            expect(get);
+        EXPECT_EQ(reads.bytes(), reader->bytes);
+    }
+
+    const Dims origin{0, 0}, shape{rows, columns};
+    std::vector<std::uint32_t> cells;
+    std::optional<StrictReader> reader;
+    DataReads reads{Order::row_major};
+};
+
+TEST_F(DataReadsTest, TheSameBlockTwiceIsReadOnce)
+{
+    std::vector<Get> gets{{{0, 0}, {rows, columns}, {}}, {{0, 0}, {rows, columns}, {}}};
+    for (Get& get : gets)
+        add(get);
+    run_and_expect(gets);
+    EXPECT_EQ(reader->bytes, cells.size() * sizeof cells[0]);
+    EXPECT_EQ(reads.requests(), 1U);
+}
+
+TEST_F(DataReadsTest, APartOfABlockThatIsReadAnyway)
+{
+    std::vector<Get> gets{
+        {{5, 7}, {3, 2}, {}}, {{10, 0}, {2, columns}, {}}, {{0, 0}, {rows, columns}, {}}, {{5, 0}, {1, columns}, {}}};
+    for (Get& get : gets)
+        add(get);
+    run_and_expect(gets);
+    EXPECT_EQ(reader->bytes, cells.size() * sizeof cells[0]);
+}
+
+TEST_F(DataReadsTest, BoxesThatShareSomeOfTheirBytes)
+{
+    std::vector<Get> gets{{{3, 0}, {5, columns}, {}}, {{6, 100}, {4, columns - 100}, {}}, {{9, 0}, {1, 200}, {}}};
+    for (Get& get : gets)
+        add(get);
+    run_and_expect(gets);
+}
+
+TEST_F(DataReadsTest, AnyBoxesOfSeveralRanks)
+{
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<Get> gets(1 + random() % 6);
+        for (Get& get : gets) {
+            get.start = {random() % rows, random() % columns};
+            get.count = {random() % (rows - get.start[0] + 1), random() % (columns - get.start[1] + 1)};
+            if (random() % 2 == 0) get.start[1] = 0, get.count[1] = columns; // whole rows are read directly
+            add(get, static_cast<std::uint32_t>(random() % 2));
+        }
+        reader->bytes = 0;
+        run_and_expect(gets);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST_F(DataReadsTest, ManyShortRangesAreSeveralRequests)
+{
+    constexpr std::uint64_t stride = 1032, many = 40000; // elements: too far apart to be read over
+    std::vector<std::byte> data(many * stride * sizeof(std::uint32_t));
+    for (std::uint64_t i = 0; i < many; ++i) {
+        const auto number = static_cast<std::uint32_t>(i);
+        std::memcpy(data.data() + i * stride * sizeof number, &number, sizeof number);
+    }
+    StrictReader wide(std::move(data));
+    std::vector<std::uint32_t> column(many);
+    const Dims start{0, 0}, count{many, 1}, all{many, stride};
+    reads.add(1, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()), sizeof column[0]);
+    reads.run(wide);
+    EXPECT_EQ(reads.requests(), 3U);
+    for (std::uint64_t i = 0; i < many; ++i)
+        ASSERT_EQ(column[i], i);
+}
+
+} // namespace
+} // namespace stepstore::steps
