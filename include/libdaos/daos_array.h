@@ -63,7 +63,8 @@ int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev);
 int daos_array_local2global(daos_handle_t oh, d_iov_t* glob);
 int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh);
 
-/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes; -DER_INVAL otherwise. */
+/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, and no two ranges
+ * overlap; -DER_INVAL otherwise. */
 int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
 int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
 /* Makes holes of the ranges. */

@@ -1,5 +1,5 @@
 /*
- * Key-value objects: zero-terminated keys of 1 byte to 64 KiB, values of 0 bytes and more. Object type
+ * Key-value objects: zero-terminated keys of 1 byte to 1 MiB, values of 0 bytes and more. Object type
  * DAOS_OT_KV_HASHED, DAOS_OT_KV_UINT64 or DAOS_OT_KV_LEXICAL.
  *
  * A put is atomic: readers see the old value or the new one. `th` is DAOS_TX_NONE or, for reading, a snapshot

@@ -168,7 +168,7 @@ enum { DAOS_REC_ANY = 0 };
 /* One key of a listing. */
 typedef struct {
     daos_size_t kd_key_len; /* bytes */
-    uint32_t kd_val_type;   /* 0: not told */
+    uint32_t kd_val_type;   /* of what is listed; 2: a dkey, as the keys of a key-value object are */
 } daos_key_desc_t;
 
 /* ---- calls */

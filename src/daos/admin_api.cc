@@ -1,6 +1,7 @@
 // stepstore_: what libdaos leaves to the administrator's tools.
 #include "daos/api.h"
 
+#include "base/text.h"
 #include "daos/call.h"
 #include "daos/location.h"
 #include "daos/object_class.h"
@@ -13,6 +14,7 @@
 using namespace stepstore::daos;
 namespace store = stepstore::store;
 using stepstore::Error;
+using stepstore::uuid_text;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -49,7 +51,7 @@ Json list_entry(const std::string& path)
         const auto info = store::Pool::open(path, store::Access::read_only)->query();
         return {{"path", info.path},
                 {"label", info.label},
-                {"uuid", uuid_text(info.uuid)},
+                {"uuid", uuid_text(info.uuid.data())},
                 {"durability", text_of(info.durability)},
                 {"containers", info.containers}};
     } catch (const Error& error) { // one pool that cannot be opened does not hide the others
@@ -69,7 +71,7 @@ Json describe_pool(const store::PoolInfo& info)
                            {"bytes_read", target.counters.bytes_read}});
     return {{"path", info.path},
             {"label", info.label},
-            {"uuid", uuid_text(info.uuid)},
+            {"uuid", uuid_text(info.uuid.data())},
             {"backend", info.backend},
             {"format", info.format_version},
             {"durability", text_of(info.durability)},

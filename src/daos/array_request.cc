@@ -1,5 +1,8 @@
 #include "daos/array_request.h"
 
+#include <algorithm>
+#include <span>
+
 namespace stepstore::daos {
 namespace {
 
@@ -17,6 +20,24 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
     return result;
 }
 
+// Ranges in ascending order, as most are, cost one comparison each. An end beyond 2^64 is the store's to refuse.
+void require_disjoint(std::span<const store::Range> ranges)
+{
+    const auto overlap = [](const store::Range& a, const store::Range& b) { return b.index - a.index < a.length; };
+    const auto descend = [&](const store::Range& a, const store::Range& b) {
+        return b.index < a.index || overlap(a, b);
+    };
+    if (std::ranges::adjacent_find(ranges, descend) == ranges.end()) return;
+    std::vector<store::Range> sorted(ranges.begin(), ranges.end());
+    std::erase_if(sorted, [](const store::Range& range) { return range.length == 0; });
+    std::ranges::sort(sorted, {}, &store::Range::index);
+    const auto found = std::ranges::adjacent_find(sorted, overlap);
+    if (found == sorted.end()) return;
+    invalid("two ranges of one call overlap: cells from " + std::to_string(found->index) + ", " +
+            std::to_string(found->length) + " of them, and cells from " + std::to_string((found + 1)->index) +
+            "; merge them, or use two calls");
+}
+
 } // namespace
 
 Listed<store::Range> request_ranges(const daos_array_iod_t* iod)
@@ -26,6 +47,7 @@ Listed<store::Range> request_ranges(const daos_array_iod_t* iod)
     Listed<store::Range> ranges(iod->arr_nr);
     for (std::size_t i = 0; i < iod->arr_nr; ++i)
         ranges[i] = {iod->arr_rgs[i].rg_idx, iod->arr_rgs[i].rg_len};
+    require_disjoint(ranges.all());
     return ranges;
 }
 

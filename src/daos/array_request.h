@@ -25,7 +25,7 @@ private:
     std::vector<T> many_;
 };
 
-// DER_INVAL: NULL where there should be ranges.
+// DER_INVAL: NULL where there should be ranges, or two that overlap.
 Listed<store::Range> request_ranges(const daos_array_iod_t* iod);
 
 // Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, or ranges and memory of different size.

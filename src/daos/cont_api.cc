@@ -1,6 +1,7 @@
 // daos_cont_, and the transactions that read a snapshot.
 #include "daos/api.h"
 
+#include "base/text.h"
 #include "daos/call.h"
 #include "daos/global_handle.h"
 #include "daos/properties.h"
@@ -13,6 +14,8 @@
 using namespace stepstore::daos;
 namespace store = stepstore::store;
 using stepstore::Error;
+using stepstore::parse_uuid;
+using stepstore::uuid_text;
 
 namespace {
 
@@ -111,11 +114,7 @@ int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_
     return call("daos_cont_create_with_label", ev, [=] {
         auto pool = resource<PoolResource>(poh);
         pool->require_writable("create a container");
-        require(label, "label");
         auto properties = Properties::from(cont_prop);
-        if (!daos_label_is_valid(label))
-            invalid(std::string("'") + label +
-                    "' is no label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that form no UUID");
         properties.set_label(label);
         return [=] { create(*pool, properties, uuid); };
     });
@@ -151,13 +150,14 @@ int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event
 int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev)
 {
     return call("daos_cont_query", ev, [=] {
+        Properties::require_query(cont_prop);
         return [=, resource = resource<ContainerResource>(coh)] {
             store::Container& container = resource->container();
             const auto described = container.query();
             if (info) fill_info(described, *info, open_handles(resource->uuid()));
             if (!cont_prop) return;
             auto properties = Properties::decode(container.properties());
-            properties.set_label(described.label);
+            properties.restore_label(described.label);
             properties.fill(*cont_prop);
         };
     });
@@ -176,7 +176,8 @@ int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh)
         const auto handle = get_global(glob, Kind::container);
         if (handle.pool != pool->uuid())
             invalid("the global handle is of a container in pool " + handle.path + ", not in " + pool->name());
-        *coh = insert_handle(std::make_shared<ContainerResource>(pool, uuid_text(handle.container), handle.access));
+        *coh =
+            insert_handle(std::make_shared<ContainerResource>(pool, uuid_text(handle.container.data()), handle.access));
     });
 }
 
@@ -185,9 +186,9 @@ int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid,
     return call("daos_cont_alloc_oids", ev, [=] {
         require(oid, "oid");
         if (num_oids == 0) invalid("the number of object ids is 0");
-        return [=, resource = writable(coh, "allocate object ids")] {
-            *oid = resource->container().allocate_oids(num_oids);
-        };
+        // Also through a handle that was opened for reading: the ids are no content of the container.
+        return
+            [=, resource = resource<ContainerResource>(coh)] { *oid = resource->container().allocate_oids(num_oids); };
     });
 }
 
@@ -245,11 +246,12 @@ int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, 
 {
     return call("daos_tx_open_snap", ev, [=] {
         require(th, "th");
-        return [=, resource = resource<ContainerResource>(coh)] {
-            if (!resource->container().has_snapshot(epoch))
-                throw Error(-DER_NONEXIST, resource->name() + " has no snapshot at epoch " + std::to_string(epoch));
-            *th = insert_handle(std::make_shared<TransactionResource>(resource, epoch));
-        };
+        if (epoch == 0 || epoch == DAOS_EPOCH_MAX)
+            invalid("epoch " + std::to_string(epoch) +
+                    " is none of a snapshot: give one that daos_cont_create_snap "
+                    "returned");
+        // Any epoch, as in libdaos; reading at one that is no snapshot is -DER_EP_OLD.
+        *th = insert_handle(std::make_shared<TransactionResource>(resource<ContainerResource>(coh), epoch));
     });
 }
 
@@ -262,6 +264,7 @@ int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch)
 {
     return call("daos_tx_hdl2epoch", [&] {
         require(epoch, "epoch");
+        if (daos_handle_is_inval(th)) invalid("DAOS_TX_NONE has no epoch");
         *epoch = resource<TransactionResource>(th)->epoch();
     });
 }

@@ -19,7 +19,8 @@ struct Callback {
 };
 
 struct EventState {
-    static constexpr std::uint64_t magic_value = 0x5374657045766e74; // "StepEvnt"
+    static constexpr std::uint64_t magic_value = 0x5374657045766e74;    // "StepEvnt"
+    static constexpr std::uint64_t magic_finished = 0x53746570446f6e65; // "StepDone"
 
     // What needs the heap, made when there is an error message or a callback.
     struct Extra {
@@ -71,6 +72,12 @@ EventState* event_state(daos_event_t* event)
     auto* state = std::launder(reinterpret_cast<EventState*>(&event->ev_private));
     if (state->magic != EventState::magic_value) invalid("the event is not initialised: call daos_event_init first");
     return state;
+}
+
+bool is_finished(daos_event_t* event)
+{
+    require(event, "the event");
+    return std::launder(reinterpret_cast<EventState*>(&event->ev_private))->magic == EventState::magic_finished;
 }
 
 daos_event_t* event_of(EventState* state)
@@ -301,7 +308,7 @@ EventState* EventQueue::next_child(EventState* parent, EventState* child)
 void EventQueue::finish(EventState* event)
 {
     const auto forget = [](EventState* of) {
-        of->magic = 0;
+        of->magic = EventState::magic_finished;
         delete std::exchange(of->extra, nullptr);
     };
     const std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@ namespace {
 
 // In da_buf: target (4 bytes, little-endian), length (1), key (96).
 constexpr std::size_t key_at = 5;
+constexpr std::uint32_t type_dkey = 2; // kd_val_type, as libdaos gives it
 static_assert(key_at + std::tuple_size_v<decltype(store::ListPosition::key)> <= DAOS_ANCHOR_BUF_MAX);
 
 store::ListPosition load(const daos_anchor_t& anchor)
@@ -56,9 +57,10 @@ public:
     void finish()
     {
         if (used_ > 0) close_until(at_ + 1);
+        list_.sg_nr_out = at_;
+        if (at_ == 0) return; // without a key libdaos leaves the lengths as they are
         for (std::uint32_t at = at_; at < list_.sg_nr; ++at)
             list_.sg_iovs[at].iov_len = 0;
-        list_.sg_nr_out = at_;
     }
 
 private:
@@ -110,7 +112,7 @@ void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, 
             too_long = key.size();
             return false;
         }
-        kds[count++] = {.kd_key_len = key.size(), .kd_val_type = 0};
+        kds[count++] = {.kd_key_len = key.size(), .kd_val_type = type_dkey};
         return true;
     };
     object.run(epoch, [&](store::Container& in) { in.kv_list(object.oid(), position, take, epoch); });

@@ -5,6 +5,7 @@
 #include "daos/global_handle.h"
 #include "daos/key_listing.h"
 #include "daos/resources.h"
+#include "store/failure.h"
 
 #include <cstring>
 
@@ -32,33 +33,30 @@ Bytes key_bytes(const char* key)
     return as_bytes(key);
 }
 
-// Only the conditions that make sense for the call may be set.
-void require_flags(std::uint64_t flags, std::uint64_t allowed)
-{
-    if ((flags & ~allowed) != 0)
-        invalid("flags " + std::to_string(flags) + " have a condition that is none of this call");
-}
-
+// As in libdaos, flags that say nothing to a call are passed over, and of two conditions on one put the update counts.
+// A key has one value, so a condition on the akey is one on the key.
 store::Condition put_condition(std::uint64_t flags)
 {
-    require_flags(flags, DAOS_COND_KEY_INSERT | DAOS_COND_KEY_UPDATE);
-    if (flags == (DAOS_COND_KEY_INSERT | DAOS_COND_KEY_UPDATE)) invalid("a key cannot both be there and not be there");
-    return flags == 0                      ? store::Condition::none
-           : flags == DAOS_COND_KEY_INSERT ? store::Condition::must_not_exist
-                                           : store::Condition::must_exist;
+    if ((flags & (DAOS_COND_KEY_UPDATE | DAOS_COND_AKEY_UPDATE)) != 0) return store::Condition::must_exist;
+    if ((flags & (DAOS_COND_KEY_INSERT | DAOS_COND_AKEY_INSERT)) != 0) return store::Condition::must_not_exist;
+    return store::Condition::none;
 }
 
-void get(KeyValueResource& object, store::Epoch epoch, std::uint64_t flags, const char* key, daos_size_t* size,
-         void* buf)
+Error no_key(const KeyValueResource& object, const char* key)
+{
+    return {-DER_NONEXIST, object.name() + " has no key " + store::quoted(as_bytes(key))};
+}
+
+void get(KeyValueResource& object, store::Epoch epoch, bool must_exist, const char* key, daos_size_t* size, void* buf)
 {
     const std::size_t room = buf ? *size : 0; // DAOS_REC_ANY is 0
     const auto stored = object.run(epoch, [&](store::Container& in) {
         return in.kv_get(object.oid(), as_bytes(key), {static_cast<std::byte*>(buf), room}, epoch);
     });
+    if (!stored && must_exist) throw no_key(object, key); // and *size stays as it is
     *size = stored.value_or(0);
-    if (!stored && flags != 0) throw Error(-DER_NONEXIST, object.name() + " has no key '" + key + "'");
     if (room > 0 && *size > room)
-        throw Error(-DER_REC2BIG, "the value of '" + std::string(key) + "' has " + std::to_string(*size) +
+        throw Error(-DER_REC2BIG, "the value of " + store::quoted(as_bytes(key)) + " has " + std::to_string(*size) +
                                       " bytes, and there is room for " + std::to_string(room));
 }
 
@@ -110,9 +108,10 @@ int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
         auto object = resource<KeyValueResource>(oh);
         key_bytes(key);
         require(size, "size");
-        require_flags(flags, DAOS_COND_KEY_GET);
         const auto epoch = object->read_epoch(th);
-        return [=, object = std::move(object)] { get(*object, epoch, flags, key, size, buf); };
+        return [=, object = std::move(object)] {
+            get(*object, epoch, (flags & (DAOS_COND_KEY_GET | DAOS_COND_AKEY_FETCH)) != 0, key, size, buf);
+        };
     });
 }
 
@@ -122,11 +121,10 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
         const Bytes name = key_bytes(key);
-        require_flags(flags, DAOS_COND_KEY_REMOVE);
         return [=, object = std::move(object)] {
             const bool removed =
                 object->run(store::latest, [&](store::Container& in) { return in.kv_remove(object->oid(), name); });
-            if (!removed && flags != 0) throw Error(-DER_NONEXIST, object->name() + " has no key '" + key + "'");
+            if (!removed && (flags & DAOS_COND_KEY_REMOVE) != 0) throw no_key(*object, key);
         };
     });
 }

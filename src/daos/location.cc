@@ -2,8 +2,8 @@
 
 #include "daos/api.h"
 
+#include "base/text.h"
 #include "daos/failure.h"
-#include "daos/resources.h"
 #include "store/store.h"
 
 #include <cstdlib>
@@ -20,8 +20,10 @@ std::string_view without_scheme(std::string_view pool)
     constexpr std::string_view local = "local:";
     if (pool.starts_with(local)) return pool.substr(local.size());
     if (pool.find("://") != std::string_view::npos)
-        invalid("'" + std::string(pool) +
-                "' is no pool of this machine: this library opens paths, labels and local:...");
+        invalid(
+            "'" + std::string(pool) +
+            "' is no pool of this machine, and this call serves no others: give a path, a label or local:..., and for "
+            "pools of a DAOS system use its own tools (daos, dmg)");
     return pool;
 }
 

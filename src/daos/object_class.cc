@@ -11,23 +11,21 @@
 namespace stepstore::daos {
 namespace {
 
-// A redundancy: the first part of its classes' names and which numbers of groups libdaos names.
+// A redundancy, and the first part of its classes' names.
 struct Family {
     daos_obj_redun redundancy;
     std::string_view prefix;
-    bool only_one_group;
+    bool is_erasure_coded() const { return prefix.starts_with("EC"); }
 };
 
 // The order of daos_oclass_names_list().
 constexpr std::array families = {
-    Family{OR_RP_1, "S", false},           Family{OR_RP_2, "RP_2G", false},       Family{OR_RP_3, "RP_3G", false},
-    Family{OR_RP_4, "RP_4G", false},       Family{OR_RP_5, "RP_5G", false},       Family{OR_RP_6, "RP_6G", false},
-    Family{OR_RP_12, "RP_12G", true},      Family{OR_RP_16, "RP_16G", true},      Family{OR_RP_24, "RP_24G", true},
-    Family{OR_RP_32, "RP_32G", true},      Family{OR_RP_48, "RP_48G", true},      Family{OR_RP_64, "RP_64G", true},
-    Family{OR_RP_128, "RP_128G", true},    Family{OR_RS_2P1, "EC_2P1G", false},   Family{OR_RS_2P2, "EC_2P2G", false},
-    Family{OR_RS_4P1, "EC_4P1G", false},   Family{OR_RS_4P2, "EC_4P2G", false},   Family{OR_RS_4P3, "EC_4P3G", false},
-    Family{OR_RS_8P1, "EC_8P1G", false},   Family{OR_RS_8P2, "EC_8P2G", false},   Family{OR_RS_8P3, "EC_8P3G", false},
-    Family{OR_RS_16P1, "EC_16P1G", false}, Family{OR_RS_16P2, "EC_16P2G", false}, Family{OR_RS_16P3, "EC_16P3G", false},
+    Family{OR_RP_1, "S"},           Family{OR_RP_2, "RP_2G"},       Family{OR_RP_3, "RP_3G"},
+    Family{OR_RP_4, "RP_4G"},       Family{OR_RP_5, "RP_5G"},       Family{OR_RP_6, "RP_6G"},
+    Family{OR_RS_2P1, "EC_2P1G"},   Family{OR_RS_2P2, "EC_2P2G"},   Family{OR_RS_4P1, "EC_4P1G"},
+    Family{OR_RS_4P2, "EC_4P2G"},   Family{OR_RS_4P3, "EC_4P3G"},   Family{OR_RS_8P1, "EC_8P1G"},
+    Family{OR_RS_8P2, "EC_8P2G"},   Family{OR_RS_8P3, "EC_8P3G"},   Family{OR_RS_16P1, "EC_16P1G"},
+    Family{OR_RS_16P2, "EC_16P2G"}, Family{OR_RS_16P3, "EC_16P3G"},
 };
 
 constexpr std::array<std::uint32_t, 8> named_groups = {1, 2, 4, 6, 8, 12, 16, 32};
@@ -67,11 +65,10 @@ void for_each_named_class(Each each)
 {
     for (const Family& family : families) {
         for (const std::uint32_t groups : named_groups) {
+            if (groups == 6 && family.is_erasure_coded()) continue;
             each(make_class(family.redundancy, groups), std::string(family.prefix) + groups_text(groups));
-            if (family.only_one_group) break;
         }
-        if (!family.only_one_group)
-            each(make_class(family.redundancy, MAX_NUM_GROUPS), std::string(family.prefix) + "X");
+        each(make_class(family.redundancy, MAX_NUM_GROUPS), std::string(family.prefix) + "X");
     }
 }
 

@@ -10,12 +10,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
 using stepstore::Error;
 
 namespace {
+
+constexpr const char* default_system = "daos_server";
 
 store::Access pool_access(unsigned flags)
 {
@@ -36,13 +39,14 @@ void fill_info(const store::PoolInfo& pool, daos_pool_info_t& info)
     info.pi_nnodes = 1;
     info.pi_map_ver = 1;
     info.pi_bits = bits;
+    info.pi_rebuild_st.rs_state = DRS_NOT_STARTED;
+    if ((bits & DPI_SPACE) == 0) return;
     auto& space = info.pi_space;
     space.ps_space.s_total[DAOS_MEDIA_SCM] = pool.space_total;
     space.ps_space.s_free[DAOS_MEDIA_SCM] = pool.space_free;
     for (auto* each : {space.ps_free_min, space.ps_free_max, space.ps_free_mean})
         each[DAOS_MEDIA_SCM] = targets ? pool.space_free / targets : 0;
     space.ps_ntargets = targets;
-    info.pi_rebuild_st.rs_state = DRS_NOT_STARTED;
 }
 
 void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
@@ -53,9 +57,7 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
         properties.dpp_nr = 1;
         properties.dpp_entries[0].dpe_type = DAOS_PROP_PO_LABEL;
     }
-    require(properties.dpp_entries, "the list of properties");
-    for (std::uint32_t i = 0; i < properties.dpp_nr; ++i) {
-        daos_prop_entry& entry = properties.dpp_entries[i];
+    for (daos_prop_entry& entry : std::span(properties.dpp_entries, properties.dpp_nr)) {
         entry.dpe_val = 0;
         entry.dpe_flags = DAOS_PROP_ENTRY_NOT_SET;
         if (entry.dpe_type != DAOS_PROP_PO_LABEL || pool.label.empty()) continue;
@@ -65,29 +67,51 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
     }
 }
 
-d_rank_list_t* one_rank()
+// The enabled engines when they are asked for, that is one; else those that are out of order, that is none.
+d_rank_list_t* ranks_for(const daos_pool_info_t* info)
 {
+    const bool enabled = info && (info->pi_bits & DPI_ENGINES_ENABLED) != 0;
     auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
-    auto* rank = static_cast<d_rank_t*>(std::calloc(1, sizeof(d_rank_t)));
-    if (!list || !rank) {
+    auto* rank = enabled ? static_cast<d_rank_t*>(std::calloc(1, sizeof(d_rank_t))) : nullptr;
+    if (!list || (enabled && !rank)) {
         std::free(list);
         std::free(rank);
         throw std::bad_alloc();
     }
-    *list = {rank, 1};
+    *list = {rank, enabled ? 1U : 0U};
     return list;
+}
+
+void require_pool_properties(const daos_prop_t* properties)
+{
+    if (!properties || properties->dpp_nr == 0) return;
+    require(properties->dpp_entries, "the list of properties");
+    for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
+        if (entry.dpe_type <= DAOS_PROP_PO_MIN || entry.dpe_type >= DAOS_PROP_PO_MAX)
+            invalid("property " + std::to_string(entry.dpe_type) + " is none of a pool");
+}
+
+// There is one system, under the name that DAOS gives its own.
+void require_system(const char* name)
+{
+    if (!name) return;
+    if (strnlen(name, DAOS_SYS_NAME_MAX + 1) > DAOS_SYS_NAME_MAX)
+        throw Error(-DER_OVERFLOW, "a system's name has at most " + std::to_string(DAOS_SYS_NAME_MAX) + " characters");
+    if (std::strcmp(name, default_system) != 0)
+        invalid(std::string("there is no system '") + name + "' here: give NULL, or '" + default_system + "'");
 }
 
 } // namespace
 
 extern "C" {
 
-int daos_pool_connect(const char* pool, const char*, unsigned int flags, daos_handle_t* poh, daos_pool_info_t* info,
+int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh, daos_pool_info_t* info,
                       daos_event_t* ev)
 {
     return call("daos_pool_connect", ev, [=] {
         require(pool, "the pool's name");
         require(poh, "poh");
+        require_system(sys);
         const auto access = pool_access(flags);
         return [=, name = std::string(pool)] {
             auto resource = std::make_shared<PoolResource>(find_pool(name.c_str()), access);
@@ -123,11 +147,12 @@ int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* 
                     daos_event_t* ev)
 {
     return call("daos_pool_query", ev, [=] {
+        require_pool_properties(pool_prop);
         return [=, resource = resource<PoolResource>(poh)] {
             const auto described = resource->pool()->query();
             if (info) fill_info(described, *info);
             if (pool_prop) fill_properties(described, *pool_prop);
-            if (ranks) *ranks = one_rank();
+            if (ranks) *ranks = ranks_for(info);
         };
     });
 }
@@ -166,7 +191,7 @@ int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_
         return [=, resource = resource<PoolResource>(poh)] {
             const auto containers = resource->pool()->containers();
             const auto room = std::exchange(*ncont, containers.size());
-            if (!cbuf) return;
+            if (!cbuf || room == 0) return;
             if (room < containers.size())
                 throw Error(-DER_TRUNC, resource->name() + " has " + std::to_string(containers.size()) +
                                             " containers, and there is room for " + std::to_string(room));

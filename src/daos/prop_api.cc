@@ -58,7 +58,7 @@ int daos_prop_entry_set_str(daos_prop_entry* entry, const char* str, daos_size_t
 {
     if (!entry || !is_text(entry->dpe_type)) return -DER_INVAL;
     char* copy = nullptr;
-    if (str) {
+    if (str && len > 0) {
         copy = strndup(str, len);
         if (!copy) return -DER_NOMEM;
     }
@@ -69,7 +69,6 @@ int daos_prop_entry_set_str(daos_prop_entry* entry, const char* str, daos_size_t
 
 int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_size_t len)
 {
-    if (!prop) return -DER_INVAL;
     daos_prop_entry* entry = daos_prop_entry_get(prop, type);
     return entry ? daos_prop_entry_set_str(entry, str, len) : -DER_NONEXIST;
 }

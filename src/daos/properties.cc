@@ -2,9 +2,13 @@
 
 #include "daos/failure.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <set>
+#include <span>
 
 namespace stepstore::daos {
 namespace {
@@ -14,15 +18,74 @@ constexpr std::uint32_t record_version = 1;
 constexpr std::size_t header_size = 4;
 constexpr std::size_t entry_size = 12;
 
-bool is_told_by_store(std::uint32_t type)
+// A property that is a number: what a query tells when nobody set it, and what it may be set to.
+struct NumberRule {
+    std::uint32_t type;
+    std::uint64_t unset;
+    bool (*allows)(std::uint64_t value);
+};
+
+template <std::uint64_t least, std::uint64_t most>
+bool within(std::uint64_t value)
 {
-    return type == DAOS_PROP_CO_OWNER || type == DAOS_PROP_CO_OWNER_GROUP || type == DAOS_PROP_CO_STATUS ||
-           type == DAOS_PROP_CO_ALLOCED_OID || type == DAOS_PROP_CO_GLOBAL_VERSION;
+    return value >= least && value <= most;
 }
 
-bool is_pointer(std::uint32_t type)
+bool anything(std::uint64_t)
 {
-    return type == DAOS_PROP_CO_ACL || type == DAOS_PROP_CO_ROOTS;
+    return true;
+}
+
+bool is_cell_size(std::uint64_t bytes)
+{
+    return within<1 << 10, 1 << 30>(bytes) && bytes % 32 == 0;
+}
+
+constexpr std::uint64_t group_domain = 3; // the levels of a pool map that libdaos takes as performance domains
+constexpr std::uint64_t root_domain = 255;
+
+bool is_performance_domain(std::uint64_t level)
+{
+    return level == group_domain || level == root_domain;
+}
+
+constexpr std::array number_rules = {
+    NumberRule{DAOS_PROP_CO_LAYOUT_TYPE, DAOS_PROP_CO_LAYOUT_UNKNOWN, within<0, DAOS_PROP_CO_LAYOUT_MAX - 1>},
+    NumberRule{DAOS_PROP_CO_LAYOUT_VER, 1, anything},
+    NumberRule{DAOS_PROP_CO_CSUM, 0, within<0, 7>}, // 7: Adler-32
+    NumberRule{DAOS_PROP_CO_CSUM_CHUNK_SIZE, 32 << 10, within<0, UINT32_MAX>},
+    NumberRule{DAOS_PROP_CO_CSUM_SERVER_VERIFY, 0, within<0, 1>},
+    NumberRule{DAOS_PROP_CO_REDUN_FAC, DAOS_PROP_CO_REDUN_RF0, within<0, DAOS_PROP_CO_REDUN_RF4>},
+    NumberRule{DAOS_PROP_CO_REDUN_LVL, DAOS_PROP_CO_REDUN_DEFAULT,
+               within<DAOS_PROP_CO_REDUN_MIN, DAOS_PROP_CO_REDUN_MAX>},
+    NumberRule{DAOS_PROP_CO_SNAPSHOT_MAX, 0, anything},
+    NumberRule{DAOS_PROP_CO_COMPRESS, 0, within<0, 6>}, // 6: deflate, level 4
+    NumberRule{DAOS_PROP_CO_ENCRYPT, 0, within<0, 7>},  // 7: AES-GCM-256
+    NumberRule{DAOS_PROP_CO_DEDUP, 0, within<0, 2>},    // 2: by hash
+    NumberRule{DAOS_PROP_CO_DEDUP_THRESHOLD, 4 << 10, within<4 << 10, UINT32_MAX>},
+    NumberRule{DAOS_PROP_CO_EC_CELL_SZ, 64 << 10, is_cell_size},
+    NumberRule{DAOS_PROP_CO_EC_PDA, 1, anything},
+    NumberRule{DAOS_PROP_CO_RP_PDA, UINT32_MAX, anything},
+    NumberRule{DAOS_PROP_CO_SCRUBBER_DISABLED, 0, anything},
+    NumberRule{DAOS_PROP_CO_OBJ_VERSION, 0, anything},
+    NumberRule{DAOS_PROP_CO_PERF_DOMAIN, root_domain, is_performance_domain},
+};
+
+const NumberRule* rule_of(std::uint32_t type)
+{
+    const auto found = std::ranges::find(number_rules, type, &NumberRule::type);
+    return found == number_rules.end() ? nullptr : found;
+}
+
+bool is_of_container(std::uint32_t type)
+{
+    return type > DAOS_PROP_CO_MIN && type < DAOS_PROP_CO_MAX;
+}
+
+// What DAOS tells and never takes.
+bool is_only_told(std::uint32_t type)
+{
+    return type == DAOS_PROP_CO_STATUS || type == DAOS_PROP_CO_GLOBAL_VERSION;
 }
 
 char* copy_text(const std::string& text)
@@ -42,28 +105,47 @@ Properties Properties::from(const daos_prop_t* properties)
     if (properties->dpp_nr > DAOS_PROP_ENTRIES_MAX_NR)
         invalid("a list of " + std::to_string(properties->dpp_nr) + " properties is too long");
     if (properties->dpp_nr > 0) require(properties->dpp_entries, "the list of properties");
+    std::set<std::uint32_t> seen;
     for (std::uint32_t i = 0; i < properties->dpp_nr; ++i) {
         const daos_prop_entry& entry = properties->dpp_entries[i];
-        const std::string number = std::to_string(entry.dpe_type);
-        if (entry.dpe_type <= DAOS_PROP_CO_MIN || entry.dpe_type >= DAOS_PROP_CO_MAX)
-            invalid("property " + number + " is none of a container");
-        if (is_pointer(entry.dpe_type) || is_told_by_store(entry.dpe_type))
-            throw Error(-DER_NOTSUPPORTED,
-                        "property " + number +
-                            " of a container cannot be set here: leave out access control, owner, roots and status");
-        if (entry.dpe_type == DAOS_PROP_CO_LABEL) {
-            if (!daos_label_is_valid(entry.dpe_str))
-                invalid(std::string("'") + (entry.dpe_str ? entry.dpe_str : "") +
-                        "' is no label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that form no UUID");
-            result.label_ = entry.dpe_str;
-        } else {
-            result.numbers_[entry.dpe_type] = entry.dpe_val;
-        }
+        if (!is_of_container(entry.dpe_type))
+            invalid("property " + std::to_string(entry.dpe_type) + " is none of a container");
+        if (!seen.insert(entry.dpe_type).second)
+            invalid("property " + std::to_string(entry.dpe_type) + " is there twice: give it once");
+        if (entry.dpe_type == DAOS_PROP_CO_LABEL)
+            result.set_label(entry.dpe_str);
+        else
+            result.set_number(entry.dpe_type, entry.dpe_val);
     }
-    if (result.redundancy_factor() > DAOS_PROP_CO_REDUN_RF1)
-        throw Error(-DER_NOTSUPPORTED, "redundancy factor " + std::to_string(result.redundancy_factor()) +
-                                           ": at most 1 (two copies) is kept here");
     return result;
+}
+
+void Properties::set_label(const char* label)
+{
+    require(label, "the label");
+    if (!daos_label_is_valid(label) || std::strcmp(label, DAOS_PROP_CO_LABEL_DEFAULT) == 0)
+        invalid(std::string("'") + label +
+                "' is no label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that form no UUID, and not "
+                "'" DAOS_PROP_CO_LABEL_DEFAULT "', which stands for no label");
+    label_ = label;
+}
+
+void Properties::set_number(std::uint32_t type, std::uint64_t value)
+{
+    const std::string what = "property " + std::to_string(type) + " of a container";
+    if (is_only_told(type)) invalid(what + " is told by the store and cannot be set");
+    const NumberRule* rule = rule_of(type);
+    if (!rule)
+        throw Error(-DER_NOTSUPPORTED,
+                    what + " cannot be set here: leave out access control, owner, roots and allocated ids");
+    if (!rule->allows(value)) invalid(what + " cannot be " + std::to_string(value));
+    if (type == DAOS_PROP_CO_REDUN_FAC && value > DAOS_PROP_CO_REDUN_RF1)
+        throw Error(-DER_NOTSUPPORTED,
+                    "redundancy factor " + std::to_string(value) + ": at most 1 (two copies) is kept here");
+    if (type == DAOS_PROP_CO_ENCRYPT && value != 0)
+        throw Error(-DER_NOTSUPPORTED, "containers are not encrypted here: leave out DAOS_PROP_CO_ENCRYPT, and encrypt "
+                                       "the file system if the data need it");
+    numbers_[type] = value;
 }
 
 Properties Properties::decode(Bytes record)
@@ -97,31 +179,45 @@ std::uint32_t Properties::redundancy_factor() const
     return found == numbers_.end() ? 0 : static_cast<std::uint32_t>(std::min<std::uint64_t>(found->second, UINT32_MAX));
 }
 
+std::optional<std::uint64_t> Properties::number(std::uint32_t type) const
+{
+    if (const auto found = numbers_.find(type); found != numbers_.end()) return found->second;
+    const NumberRule* rule = rule_of(type);
+    return rule ? std::optional(rule->unset) : std::nullopt;
+}
+
 void Properties::fill(daos_prop_t& properties) const
 {
     if (properties.dpp_nr == 0) {
-        const auto count = numbers_.size() + 1;
+        const auto count = number_rules.size() + 1;
         properties.dpp_entries = static_cast<daos_prop_entry*>(std::calloc(count, sizeof(daos_prop_entry)));
         if (!properties.dpp_entries) throw std::bad_alloc();
         properties.dpp_nr = static_cast<std::uint32_t>(count);
         properties.dpp_entries[0].dpe_type = DAOS_PROP_CO_LABEL;
-        std::size_t i = 1;
-        for (const auto& number : numbers_)
-            properties.dpp_entries[i++].dpe_type = number.first;
+        for (std::size_t i = 0; i < number_rules.size(); ++i)
+            properties.dpp_entries[i + 1].dpe_type = number_rules[i].type;
     }
-    require(properties.dpp_entries, "the list of properties");
-    for (std::uint32_t i = 0; i < properties.dpp_nr; ++i) {
-        daos_prop_entry& entry = properties.dpp_entries[i];
+    const std::span entries(properties.dpp_entries, properties.dpp_nr);
+    for (daos_prop_entry& entry : entries) {
         entry.dpe_flags = 0;
         if (entry.dpe_type == DAOS_PROP_CO_LABEL && !label_.empty()) {
             entry.dpe_str = copy_text(label_);
-        } else if (const auto found = numbers_.find(entry.dpe_type); found != numbers_.end()) {
-            entry.dpe_val = found->second;
+        } else if (const auto value = number(entry.dpe_type)) {
+            entry.dpe_val = *value;
         } else {
             entry.dpe_val = 0;
             entry.dpe_flags = DAOS_PROP_ENTRY_NOT_SET;
         }
     }
+}
+
+void Properties::require_query(const daos_prop_t* properties)
+{
+    if (!properties || properties->dpp_nr == 0) return;
+    require(properties->dpp_entries, "the list of properties");
+    for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
+        if (!is_of_container(entry.dpe_type))
+            invalid("property " + std::to_string(entry.dpe_type) + " is none of a container");
 }
 
 } // namespace stepstore::daos

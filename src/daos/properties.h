@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,19 +14,25 @@ namespace stepstore::daos {
 
 class Properties {
 public:
-    // Of a caller; null is empty. DER_INVAL: unknown or senseless; DER_NOTSUPPORTED: one that cannot be kept.
+    // Of a caller; null is empty. DER_INVAL: unknown, twice or senseless; DER_NOTSUPPORTED: one that cannot be kept.
     static Properties from(const daos_prop_t* properties);
     static Properties decode(Bytes record); // DER_DF_INCOMPT
     std::vector<std::byte> encode() const;
 
     const std::string& label() const { return label_; }
-    void set_label(std::string label) { label_ = std::move(label); }
+    void set_label(const char* label); // DER_INVAL
+    void restore_label(std::string label) { label_ = std::move(label); }
     std::uint32_t redundancy_factor() const;
 
+    // DER_INVAL: the list asks for what is no property of a container.
+    static void require_query(const daos_prop_t* properties);
     // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's to free.
     void fill(daos_prop_t& properties) const;
 
 private:
+    void set_number(std::uint32_t type, std::uint64_t value);
+    std::optional<std::uint64_t> number(std::uint32_t type) const; // nothing: not kept here
+
     std::string label_;
     std::map<std::uint32_t, std::uint64_t> numbers_;
 };

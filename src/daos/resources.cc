@@ -1,10 +1,10 @@
 #include "daos/resources.h"
 
+#include "base/text.h"
 #include "daos/fork.h"
 #include "daos/object_class.h"
 #include "daos/properties.h"
 
-#include <cstdio>
 #include <mutex>
 #include <utility>
 
@@ -17,13 +17,6 @@ void abandon(std::shared_ptr<T>& opened)
 {
     new std::shared_ptr<T>(std::move(opened)); // NOLINT: kept for ever on purpose
     opened.reset();
-}
-
-void require_mode(unsigned mode)
-{
-    const unsigned known = DAOS_OO_RO | DAOS_OO_RW | DAOS_OO_EXCL | DAOS_OO_IO_RAND | DAOS_OO_IO_SEQ;
-    if ((mode & ~known) != 0)
-        invalid("open mode " + std::to_string(mode) + " has unknown bits: use DAOS_OO_RO or DAOS_OO_RW");
 }
 
 } // namespace
@@ -67,8 +60,6 @@ ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const s
     : Resource(handle_kind), pool_(std::move(pool)), access_(access),
       container_(pool_->pool()->open_container(label_or_uuid)), generation_(fork_generation())
 {
-    if (access == store::Access::read_write)
-        pool_->require_writable(("open container " + label_or_uuid + " for writing").c_str());
     const auto info = container_->query();
     uuid_ = info.uuid;
     label_ = info.label;
@@ -83,7 +74,7 @@ ContainerResource::~ContainerResource()
 store::Container& ContainerResource::container()
 {
     if (generation_.load(std::memory_order_acquire) == fork_generation()) return *container_;
-    auto reopened = pool_->pool()->open_container(uuid_text(uuid_));
+    auto reopened = pool_->pool()->open_container(uuid_text(uuid_.data()));
     const std::lock_guard lock(reopen_mutex());
     if (generation_ != fork_generation()) {
         abandon(container_);
@@ -95,7 +86,7 @@ store::Container& ContainerResource::container()
 
 std::string ContainerResource::name() const
 {
-    return "container " + (label_.empty() ? uuid_text(uuid_) : label_);
+    return "container " + (label_.empty() ? uuid_text(uuid_.data()) : label_);
 }
 
 void ContainerResource::require_writable(const char* what) const
@@ -103,13 +94,13 @@ void ContainerResource::require_writable(const char* what) const
     if (access_ == store::Access::read_only)
         throw Error(-DER_NO_PERM,
                     std::string(what) + ": " + name() + " was opened read-only; open it with DAOS_COO_RW");
+    pool_->require_writable(what);
 }
 
 ObjectResource::ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
                                unsigned mode)
     : Resource(kind), container_(std::move(container)), oid_{oid.hi, oid.lo}, mode_(mode)
 {
-    require_mode(mode);
     require_stored_class(oid, container_->pool().targets());
 }
 
@@ -120,10 +111,7 @@ ObjectResource::ObjectResource(std::shared_ptr<ContainerResource> container, dao
 
 std::string ObjectResource::name() const
 {
-    char id[64];
-    std::snprintf(id, sizeof id, "object %016llx.%016llx in ", static_cast<unsigned long long>(oid_.hi),
-                  static_cast<unsigned long long>(oid_.lo));
-    return id + container_->name();
+    return "object " + object_id_text(oid_.hi, oid_.lo) + " in " + container_->name();
 }
 
 void ObjectResource::require_writable(daos_handle_t th) const
@@ -134,7 +122,7 @@ void ObjectResource::require_writable(daos_handle_t th) const
     }
     if ((mode_ & (DAOS_OO_RW | DAOS_OO_EXCL)) == 0)
         throw Error(-DER_NO_PERM, name() + " was opened read-only; open it with DAOS_OO_RW");
-    if (container_->access() == store::Access::read_only) container_->require_writable(("write to " + name()).c_str());
+    if (!container_->is_writable()) container_->require_writable(("write to " + name()).c_str());
 }
 
 store::Epoch ObjectResource::read_epoch(daos_handle_t th) const
@@ -152,8 +140,9 @@ void ObjectResource::require_ground(store::Container& container, store::Epoch ep
         if (epoch == store::latest)
             container.query();
         else if (!container.has_snapshot(epoch))
-            throw Error(-DER_EP_OLD, "snapshot " + std::to_string(epoch) + " of " + container_->name() +
-                                         " was destroyed: " + name() + " cannot be read at it any more");
+            throw Error(-DER_EP_OLD, name() + " cannot be read at epoch " + std::to_string(epoch) +
+                                         ": that is no snapshot, or one that was destroyed, and what snapshots do not "
+                                         "need is not kept; daos_cont_list_snap lists those there are");
     } catch (const Error& error) {
         if (error.code() != -DER_NONEXIST) throw;
         throw Error(-DER_NO_HDL, container_->name() + " was destroyed while it was open: " + name() + " is gone");
@@ -174,33 +163,6 @@ ArrayResource::ArrayResource(std::shared_ptr<ContainerResource> container, daos_
 TransactionResource::TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)
     : Resource(handle_kind), container_(std::move(container)), epoch_(epoch)
 {
-}
-
-std::string uuid_text(const store::Uuid& uuid)
-{
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    for (std::size_t i = 0; i < uuid.size(); ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += digits[uuid[i] >> 4];
-        text += digits[uuid[i] & 15];
-    }
-    return text;
-}
-
-std::optional<store::Uuid> parse_uuid(std::string_view text)
-{
-    if (text.size() != DAOS_UUID_STR_SIZE - 1 || !daos_is_valid_uuid_string(std::string(text).c_str()))
-        return std::nullopt;
-    store::Uuid uuid{};
-    unsigned digit = 0;
-    for (const char c : text) {
-        if (c == '-') continue;
-        const int value = c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
-        uuid[digit / 2] = static_cast<std::uint8_t>(uuid[digit / 2] << 4 | value);
-        ++digit;
-    }
-    return uuid;
 }
 
 } // namespace stepstore::daos

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace stepstore::daos {
@@ -52,7 +51,12 @@ public:
     std::uint32_t redundancy_factor() const { return redundancy_factor_; }
     std::string name() const override;
     Resource* opened_from() const noexcept override { return pool_.get(); }
-    void require_writable(const char* what) const;
+    // The pool may have been connected for reading only, which tells at the first update.
+    bool is_writable() const
+    {
+        return access_ == store::Access::read_write && pool_->access() == store::Access::read_write;
+    }
+    void require_writable(const char* what) const; // -DER_NO_PERM
 
 private:
     std::shared_ptr<PoolResource> pool_;
@@ -134,8 +138,5 @@ private:
     std::shared_ptr<ContainerResource> container_;
     store::Epoch epoch_;
 };
-
-std::string uuid_text(const store::Uuid& uuid);
-std::optional<store::Uuid> parse_uuid(std::string_view text);
 
 } // namespace stepstore::daos

@@ -79,7 +79,7 @@ bool equal(Bytes a, Bytes b);
 // and a digest of 128 bits, and the whole key is kept in the record.
 inline constexpr std::size_t max_short_key = 80;
 inline constexpr std::size_t max_stored_key = 96;
-inline constexpr std::size_t max_key_length = 64 << 10;
+inline constexpr std::size_t max_key_length = 1 << 20;
 struct StoredKey {
     explicit StoredKey(Bytes key);
     bool is_long() const { return size == max_stored_key; }

@@ -19,7 +19,7 @@ void require_key(const ObjectAccess& object, Bytes key)
     if (key.empty()) fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) + ": the key is empty");
     if (key.size() > max_key_length) {
         fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ": a key of " +
-                              std::to_string(key.size()) + " bytes: at most 65,536 are possible");
+                              std::to_string(key.size()) + " bytes: at most 1,048,576 are possible");
     }
 }
 

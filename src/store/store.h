@@ -158,7 +158,7 @@ public:
     // The first of `count` consecutive numbers that no other call ever gets in this container.
     std::uint64_t allocate_oids(std::uint64_t count);
 
-    // ---- key-value objects: dkey = the key, one value per key. Keys: 1 to 64 KiB bytes, values: 0 to 1 TiB.
+    // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
     void kv_put(const ObjectId& oid, Bytes key, Bytes value,
                 Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
     // The size of the value, copied into `into` when it fits there; nothing is copied when it does not. nullopt: no

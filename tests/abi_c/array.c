@@ -116,6 +116,34 @@ static void many_ranges(daos_handle_t array)
     CHECK_EQUAL(iod.arr_nr_read, 0);
 }
 
+/* Ranges of one call must not overlap, in whatever order they come. */
+static void overlapping_ranges(daos_handle_t array)
+{
+    static struct {
+        daos_range_t ranges[3];
+        int rc;
+    } const cases[] = {
+        {{{0, 8}, {4, 8}, {100, 4}}, -DER_INVAL}, {{{4, 8}, {100, 4}, {0, 8}}, -DER_INVAL},
+        {{{0, 8}, {0, 8}, {100, 4}}, -DER_INVAL}, {{{50, 4}, {40, 12}, {0, 4}}, -DER_INVAL},
+        {{{0, 8}, {8, 8}, {100, 4}}, 0},          {{{100, 4}, {8, 8}, {0, 8}}, 0},
+        {{{0, 16}, {4, 0}, {100, 4}}, 0}, /* an empty one overlaps nothing */
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        daos_range_t ranges[3];
+        uint32_t cells[20];
+        daos_array_iod_t iod = {3, ranges, 0, 0};
+        struct memory memory;
+        memcpy(ranges, cases[i].ranges, sizeof ranges);
+        fill(cells, 20, 1);
+        CHECK_RC(daos_array_write(array, DAOS_TX_NONE, &iod, memory_of(&memory, cells, sizeof cells), NULL),
+                 cases[i].rc);
+        CHECK_RC(daos_array_read(array, DAOS_TX_NONE, &iod, memory_of(&memory, cells, sizeof cells), NULL),
+                 cases[i].rc);
+        CHECK_RC(daos_array_punch(array, DAOS_TX_NONE, &iod, NULL), cases[i].rc);
+        if (cases[i].rc != 0) CHECK(strstr(explanation(), "overlap") != NULL);
+    }
+}
+
 static void punching(daos_handle_t array)
 {
     struct request request;
@@ -200,6 +228,7 @@ int main(void)
                              &chunk_size, &array, NULL));
     reads_and_writes(array);
     many_ranges(array);
+    overlapping_ranges(array);
     punching(array);
     sizes(array);
     CHECK_OK(daos_array_close(array, NULL));

@@ -63,10 +63,26 @@ static void conditions(daos_handle_t kv)
     CHECK_OK(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_KEY_UPDATE, "once", 1, "4", NULL));
     expect(kv, "once", "4");
     CHECK_OK(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_KEY_GET, "once", &size, buffer, NULL));
+    size = sizeof buffer;
     CHECK_RC(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_KEY_GET, "never", &size, buffer, NULL), -DER_NONEXIST);
+    CHECK_EQUAL(size, sizeof buffer); /* untouched, as in libdaos */
+    CHECK_RC(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_AKEY_FETCH, "never", &size, buffer, NULL), -DER_NONEXIST);
+    CHECK_RC(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_AKEY_UPDATE, "never", 1, "5", NULL), -DER_NONEXIST);
+    CHECK_RC(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_AKEY_INSERT, "once", 1, "5", NULL), -DER_EXIST);
     CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, DAOS_COND_KEY_REMOVE, "once", NULL));
     CHECK_RC(daos_kv_remove(kv, DAOS_TX_NONE, DAOS_COND_KEY_REMOVE, "once", NULL), -DER_NONEXIST);
     CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, 0, "once", NULL));
+
+    /* Both conditions on one put: the update counts. Flags that say nothing to a call are passed over. */
+    uint64_t const both = DAOS_COND_KEY_INSERT | DAOS_COND_KEY_UPDATE;
+    CHECK_RC(daos_kv_put(kv, DAOS_TX_NONE, both, "once", 1, "6", NULL), -DER_NONEXIST);
+    CHECK_OK(daos_kv_put(kv, DAOS_TX_NONE, 1ULL << 40 | DAOS_COND_PUNCH, "once", 1, "7", NULL));
+    CHECK_OK(daos_kv_put(kv, DAOS_TX_NONE, both, "once", 1, "8", NULL));
+    expect(kv, "once", "8");
+    size = sizeof buffer;
+    CHECK_OK(daos_kv_get(kv, DAOS_TX_NONE, 1ULL << 40, "once", &size, buffer, NULL));
+    CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, 1ULL << 40 | DAOS_COND_KEY_GET, "once", NULL));
+    CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, DAOS_COND_KEY_GET, "once", NULL));
     size = sizeof buffer;
     CHECK_OK(daos_kv_get(kv, DAOS_TX_NONE, 0, "once", &size, buffer, NULL));
     CHECK_EQUAL(size, 0);
@@ -98,7 +114,8 @@ static void list_with(daos_handle_t kv, uint32_t room, size_t memory, int keys)
             seen[number] = 1;
             ++total;
         }
-        CHECK_EQUAL(list.piece.iov_len, (size_t)(at - text));
+        CHECK_EQUAL(list.piece.iov_len, nr == 0 ? memory : (size_t)(at - text)); /* without a key as it was */
+        CHECK(nr == 0 || descriptors[0].kd_val_type == 2);
     }
     CHECK_EQUAL(total, keys);
     free(descriptors);
@@ -162,6 +179,47 @@ static void listing(daos_handle_t container)
     CHECK_OK(daos_kv_close(kv, NULL));
 }
 
+/* Up to 1 MiB; two that differ in the last byte only are two. */
+static void long_keys(daos_handle_t container)
+{
+    static size_t const lengths[] = {65537, 100000, 1 << 20};
+    daos_handle_t const kv = open_kv(container, 3, "S2");
+    size_t const longest = 1 << 20;
+    char* key = malloc(longest + 1);
+    char* text = malloc(longest);
+    CHECK(key != NULL && text != NULL);
+    memset(key, 'k', longest);
+    for (unsigned i = 0; i < 3; ++i) {
+        key[lengths[i]] = '\0';
+        put(kv, key, "one");
+        key[lengths[i] - 1] = 'K';
+        put(kv, key, "other");
+        expect(kv, key, "other");
+        key[lengths[i] - 1] = 'k';
+        expect(kv, key, "one");
+        key[lengths[i]] = 'k';
+    }
+    int found = 0;
+    daos_anchor_t anchor = DAOS_ANCHOR_INIT;
+    while (!daos_anchor_is_eof(&anchor)) {
+        daos_key_desc_t descriptor;
+        struct memory list;
+        uint32_t nr = 1;
+        CHECK_OK(daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&list, text, longest), &anchor, NULL));
+        if (nr == 0) continue;
+        CHECK(descriptor.kd_key_len <= longest && text[0] == 'k');
+        CHECK(text[descriptor.kd_key_len - 1] == 'k' || text[descriptor.kd_key_len - 1] == 'K');
+        ++found;
+    }
+    CHECK_EQUAL(found, 6);
+    key[longest] = '\0';
+    CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, DAOS_COND_KEY_REMOVE, key, NULL));
+    expect(kv, key, "");
+    free(text);
+    free(key);
+    CHECK_OK(daos_kv_close(kv, NULL));
+}
+
 static void classes(daos_handle_t container)
 {
     static char const* const names[] = {"S1", "S2", "S4", "S8", "SX", "RP_2G1", "RP_2GX"};
@@ -182,6 +240,7 @@ int main(void)
     conditions(kv);
     CHECK_OK(daos_kv_close(kv, NULL));
     listing(store.container);
+    long_keys(store.container);
     classes(store.container);
     close_store(&store);
     return 0;

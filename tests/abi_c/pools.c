@@ -17,6 +17,13 @@ static void queries(struct store const* store)
     CHECK(info.pi_space.ps_space.s_free[DAOS_MEDIA_SCM] > 0);
     CHECK(ranks != NULL && ranks->rl_nr == 1 && ranks->rl_ranks[0] == 0);
     d_rank_list_free(ranks);
+    memset(&info, 0xff, sizeof info);
+    info.pi_bits = 0; /* neither space nor the enabled ranks */
+    CHECK_OK(daos_pool_query(store->pool, &ranks, &info, NULL, NULL));
+    CHECK_EQUAL(info.pi_ntargets, 8);
+    CHECK_EQUAL(info.pi_space.ps_space.s_total[DAOS_MEDIA_SCM], 0);
+    CHECK(ranks != NULL && ranks->rl_nr == 0);
+    d_rank_list_free(ranks);
     CHECK_OK(daos_pool_query(store->pool, NULL, NULL, NULL, NULL));
     for (uint32_t i = 0; i < 8; ++i) {
         CHECK_OK(daos_pool_query_target(store->pool, i, 0, &target, NULL));
@@ -28,6 +35,10 @@ static void queries(struct store const* store)
     CHECK_OK(daos_pool_query(store->pool, NULL, NULL, properties, NULL));
     struct daos_prop_entry* entry = daos_prop_entry_get(properties, DAOS_PROP_PO_LABEL);
     CHECK(entry != NULL && daos_prop_is_set(entry) && strstr(store->path, entry->dpe_str) != NULL);
+    daos_prop_free(properties);
+    properties = daos_prop_alloc(1);
+    properties->dpp_entries[0].dpe_type = DAOS_PROP_CO_LAYOUT_TYPE; /* of a container */
+    CHECK_RC(daos_pool_query(store->pool, NULL, NULL, properties, NULL), -DER_INVAL);
     daos_prop_free(properties);
 
     /* By path, and the same pool again, as a second connection. */
@@ -107,6 +118,9 @@ static void properties(struct store const* store)
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_NOTSUPPORTED);
     list->dpp_entries[2].dpe_type = 17;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
+    list->dpp_entries[2].dpe_type = DAOS_PROP_CO_LAYOUT_TYPE; /* for the second time */
+    list->dpp_entries[2].dpe_val = DAOS_PROP_CO_LAYOUT_HDF5;
+    CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
     daos_prop_free(list);
 
     CHECK_OK(daos_cont_open(store->pool, "with-properties", DAOS_COO_RW, &coh, NULL, NULL));
@@ -115,13 +129,20 @@ static void properties(struct store const* store)
     list->dpp_entries[1].dpe_type = DAOS_PROP_CO_CSUM;
     list->dpp_entries[2].dpe_type = DAOS_PROP_CO_LABEL;
     CHECK_OK(daos_cont_query(coh, NULL, list, NULL));
-    CHECK(daos_prop_is_set(&list->dpp_entries[0]) && !daos_prop_is_set(&list->dpp_entries[1]));
+    CHECK(daos_prop_is_set(&list->dpp_entries[0]) && daos_prop_is_set(&list->dpp_entries[1]));
     CHECK_EQUAL(list->dpp_entries[0].dpe_val, DAOS_PROP_CO_LAYOUT_HDF5);
+    CHECK_EQUAL(list->dpp_entries[1].dpe_val, 0); /* as nobody set it */
     CHECK(strcmp(list->dpp_entries[2].dpe_str, "with-properties") == 0);
+    list->dpp_entries[1].dpe_type = DAOS_PROP_PO_LABEL; /* of a pool */
+    CHECK_RC(daos_cont_query(coh, NULL, list, NULL), -DER_INVAL);
+    list->dpp_entries[1].dpe_type = 0;
+    CHECK_RC(daos_cont_query(coh, NULL, list, NULL), -DER_INVAL);
     daos_prop_free(list);
     list = daos_prop_alloc(0);
     CHECK_OK(daos_cont_query(coh, NULL, list, NULL));
-    CHECK_EQUAL(list->dpp_nr, 3);
+    CHECK(list->dpp_nr >= 18);
+    CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_LAYOUT_TYPE)->dpe_val, DAOS_PROP_CO_LAYOUT_HDF5);
+    CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_EC_CELL_SZ)->dpe_val, 65536);
     CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_REDUN_FAC)->dpe_val, DAOS_PROP_CO_REDUN_RF1);
     daos_prop_free(list);
 
@@ -133,6 +154,52 @@ static void properties(struct store const* store)
     CHECK_OK(daos_cont_close(coh, NULL));
     CHECK(daos_prop_alloc(DAOS_PROP_ENTRIES_MAX_NR + 1) == NULL);
     daos_prop_free(NULL);
+}
+
+/* Numbers that libdaos refuses, and those at the edge that it takes. */
+static void property_values(struct store const* store)
+{
+    static struct {
+        uint32_t type;
+        uint64_t value;
+        int rc;
+    } const cases[] = {
+        {DAOS_PROP_CO_LAYOUT_TYPE, DAOS_PROP_CO_LAYOUT_MAX - 1, 0},
+        {DAOS_PROP_CO_LAYOUT_TYPE, DAOS_PROP_CO_LAYOUT_MAX, -DER_INVAL},
+        {DAOS_PROP_CO_LAYOUT_VER, 12345, 0},
+        {DAOS_PROP_CO_CSUM, 7, 0},
+        {DAOS_PROP_CO_CSUM, 99, -DER_INVAL},
+        {DAOS_PROP_CO_CSUM_CHUNK_SIZE, 32768, 0},
+        {DAOS_PROP_CO_CSUM_CHUNK_SIZE, 1ULL << 32, -DER_INVAL},
+        {DAOS_PROP_CO_CSUM_SERVER_VERIFY, 2, -DER_INVAL},
+        {DAOS_PROP_CO_REDUN_FAC, DAOS_PROP_CO_REDUN_RF4, -DER_NOTSUPPORTED},
+        {DAOS_PROP_CO_REDUN_FAC, 99, -DER_INVAL},
+        {DAOS_PROP_CO_REDUN_LVL, DAOS_PROP_CO_REDUN_RANK, 0},
+        {DAOS_PROP_CO_REDUN_LVL, 0, -DER_INVAL},
+        {DAOS_PROP_CO_REDUN_LVL, 999, -DER_INVAL},
+        {DAOS_PROP_CO_COMPRESS, 1, 0},
+        {DAOS_PROP_CO_COMPRESS, 7, -DER_INVAL},
+        {DAOS_PROP_CO_ENCRYPT, 0, 0},
+        {DAOS_PROP_CO_ENCRYPT, 1, -DER_NOTSUPPORTED},
+        {DAOS_PROP_CO_ENCRYPT, 8, -DER_INVAL},
+        {DAOS_PROP_CO_DEDUP, 3, -DER_INVAL},
+        {DAOS_PROP_CO_DEDUP_THRESHOLD, 4095, -DER_INVAL},
+        {DAOS_PROP_CO_EC_CELL_SZ, 65536, 0},
+        {DAOS_PROP_CO_EC_CELL_SZ, 5, -DER_INVAL},
+        {DAOS_PROP_CO_PERF_DOMAIN, 255, 0},
+        {DAOS_PROP_CO_PERF_DOMAIN, 1, -DER_INVAL},
+        {DAOS_PROP_CO_STATUS, 0, -DER_INVAL},
+        {DAOS_PROP_CO_GLOBAL_VERSION, 1, -DER_INVAL},
+        {DAOS_PROP_CO_ALLOCED_OID, 100, -DER_NOTSUPPORTED},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct daos_prop_entry entry = {.dpe_type = cases[i].type, .dpe_val = cases[i].value};
+        daos_prop_t list = {1, 0, &entry};
+        int const rc = daos_cont_create(store->pool, NULL, &list, NULL);
+        if (rc != cases[i].rc)
+            fprintf(stderr, "property %x with value %llu\n", cases[i].type, (unsigned long long)cases[i].value);
+        CHECK_EQUAL(rc, cases[i].rc);
+    }
 }
 
 static void object_ids(daos_handle_t container)
@@ -172,6 +239,7 @@ int main(void)
     queries(&store);
     containers(&store);
     properties(&store);
+    property_values(&store);
     object_ids(store.container);
     objects(store.container);
     close_store(&store);

@@ -81,7 +81,10 @@ def test_stat_of_everything(cli, pool, names):
 
 def test_an_object_id_as_messages_print_it(cli, pool, names):
     hi, lo = (int(part) for part in names["key_value"].split("."))
-    assert cli("cat", f"./p/box/{hi:016x}.{lo:016x}/plain").raw == b"hello"
+    with stepstore.Pool.connect(pool, read_only=True) as opened, opened.open_container("box") as box:
+        with pytest.raises(stepstore.Error, match=rf"object {hi}\.{lo} of container 'box'"):
+            box.key_value(stepstore.ObjectId(hi, lo)).put("plain", b"other")
+    assert cli("cat", f"./p/box/{names['key_value']}/plain").raw == b"hello"
 
 
 def test_objects_that_are_not_there(cli, pool):

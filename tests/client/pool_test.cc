@@ -79,7 +79,11 @@ TEST_F(PoolTest, CanBeConnectedReadOnly)
     key_value().put("key", bytes("value"));
     const auto reader = Pool::connect(location, Access::read_only);
     EXPECT_ERROR(-DER_NO_PERM, reader.create_container("x"));
-    EXPECT_ERROR(-DER_NO_PERM, reader.open_container("container"));
+    auto written = reader.open_container("container"); // as in libdaos; the first update tells
+    auto object = written.key_value(key_value().id());
+    EXPECT_ERROR(-DER_NO_PERM, object.put("key", bytes("other")));
+    EXPECT_ERROR(-DER_NO_PERM, written.create_snapshot());
+    EXPECT_EQ(text(object.get("key").value()), "value");
     const auto opened = reader.open_container("container", Access::read_only);
     EXPECT_TRUE(opened.key_value(opened.object_id(1, 0, ObjectType::key_value, "S2")).get("key").has_value());
 }

@@ -134,7 +134,7 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     const ObjectId oid = kv_object(1, class_s2);
     std::vector<std::string> keys;
     const std::string stem(80, 's');
-    for (const std::size_t length : {79UL, 80UL, 81UL, 95UL, 96UL, 97UL, 1000UL, 65536UL})
+    for (const std::size_t length : {79UL, 80UL, 81UL, 95UL, 96UL, 97UL, 1000UL, 65537UL, 1UL << 20})
         keys.push_back(std::string(length, 's'));
     for (int i = 0; i < 100; ++i)
         keys.push_back(stem + std::to_string(i));
@@ -149,7 +149,7 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     EXPECT_TRUE(container->kv_remove(oid, as_bytes(stem + "7")));
     EXPECT_EQ(value_of(oid, stem + "7"), "(none)");
     EXPECT_EQ(value_of(oid, stem + "8"), "v81ss8");
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string(65537, 'x')), {}); }), DER_KEY2BIG);
+    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }), DER_KEY2BIG);
     EXPECT_EQ(error_of([&] { container->kv_put(oid, {}, {}); }), DER_INVAL);
     EXPECT_EQ(error_of([&] { container->kv_read(oid, {}); }), DER_INVAL);
 }
