@@ -32,11 +32,7 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
 {
     const std::string path = canonical_pool_path(given);
     CheckReport report;
-    const auto& all = backends();
-    const auto factory = std::ranges::find_if(all, [&](const BackendFactory& one) { return one.present(path); });
-    if (factory == all.end()) {
-        fail(DER_NONEXIST, "there is no pool at " + given + " to check: stepstore pool list shows those there are");
-    }
+    const BackendFactory& factory = backend_of(path, " to check: stepstore pool list shows those there are");
     if (options.repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
@@ -46,7 +42,7 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
     }
     std::unique_ptr<Backend> backend;
     try {
-        backend = open_for_check(*factory, path, options.repair);
+        backend = open_for_check(factory, path, options.repair);
         Check(*backend, options, report).run();
     } catch (const Error& refused) {
         if (refused.code() == -DER_NO_PERM) throw;

@@ -96,6 +96,17 @@ PoolHeader header_of(Backend& backend, const std::string& path)
 
 } // namespace
 
+const BackendFactory& backend_of(const std::string& path, const char* advice)
+{
+    if (const BackendFactory* factory = factory_of(path)) return *factory;
+    std::error_code error;
+    const bool searchable = std::filesystem::exists(path + "/.", error);
+    if (!searchable && error == std::errc::permission_denied) {
+        fail(DER_NO_PERM, "pool " + path + ": this process may not look into the directory: ask its owner for it");
+    }
+    fail(DER_NONEXIST, "there is no pool at " + path + advice);
+}
+
 std::string canonical_pool_path(const std::string& path)
 {
     if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
@@ -125,14 +136,11 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
         std::lock_guard lock(registry.guard);
         core = registry.pools[path].lock();
         if (!core) {
-            const BackendFactory* factory = factory_of(path);
-            if (factory == nullptr) {
-                registry.pools.erase(path);
-                fail(DER_NONEXIST, "there is no pool at " + path + ": create it first (stepstore pool create)");
-            }
-            auto backend = open_backend(*factory, path, access);
+            registry.pools.erase(path);
+            const BackendFactory& factory = backend_of(path, ": create it first (stepstore pool create)");
+            auto backend = open_backend(factory, path, access);
             PoolHeader header = header_of(*backend, path);
-            core = std::make_shared<PoolCore>(path, *factory, std::move(backend), std::move(header));
+            core = std::make_shared<PoolCore>(path, factory, std::move(backend), std::move(header));
             registry.pools[path] = core;
             Registry::hold_across_fork();
         }
@@ -172,14 +180,13 @@ void PoolCore::destroy(const std::string& given, bool force)
     const std::string path = canonical_pool_path(given);
     auto& registry = Registry::instance();
     std::lock_guard lock(registry.guard);
-    const BackendFactory* factory = factory_of(path);
-    if (factory == nullptr) fail(DER_NONEXIST, "there is no pool at " + path + " to destroy");
+    const BackendFactory& factory = backend_of(path, " to destroy");
     if (auto core = registry.pools[path].lock(); core && core.use_count() > 1) {
         fail(DER_BUSY, "pool " + path + " is open in this process" +
                            (force ? ": close its handles first, also to destroy it by force" : ": close it first"));
     }
     registry.pools.erase(path);
-    factory->destroy(path);
+    factory.destroy(path);
 }
 
 void PoolCore::write_all(FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body)

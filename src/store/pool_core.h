@@ -56,6 +56,10 @@ inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Backend& backend, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed);
 
+// The back end of the pool at `path`. DER_NONEXIST: there is none, which `advice` goes on from; DER_NO_PERM: it may not
+// be looked at.
+const BackendFactory& backend_of(const std::string& path, const char* advice);
+
 // The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.
 std::string canonical_pool_path(const std::string& path);
 

@@ -137,9 +137,11 @@ def test_a_pool_owned_by_somebody_else_can_be_read_not_written(cli, foreign):
 
 def test_a_pool_that_must_not_be_looked_at(cli, foreign):
     foreign.chmod(0)
-    done = as_nobody(cli, "pool", "query", "./p")
-    assert done.returncode in (1, 3) and "p" in done.stderr
+    for command in (("pool", "query", "./p"), ("pool", "check", "./p"), ("ls", "./p/box"), ("pool", "destroy", "./p", "--yes")):
+        done = as_nobody(cli, *command)
+        assert done.returncode == 1 and "DER_NO_PERM" in done.stderr and str(foreign) in done.stderr, done.stderr
     foreign.chmod(0o755)
+    assert cli("cont", "list", "./p", "--json").json[0]["label"] == "box"
 
 
 def test_a_directory_where_nothing_may_be_made(cli, foreign):
@@ -190,3 +192,77 @@ def test_a_lost_target(cli, pool):
     (pool / "target-003" / "data.mdb").unlink()
     report = cli("pool", "check", "./p", "--json", code=4).json
     assert any("target-003" in f["where"] + f["what"] or "target 3" in f["where"] + f["what"] for f in report["findings"])
+
+
+def test_a_full_disk(cli, pool):
+    """Played by a limit on the size of files, in a process of its own."""
+    program = """
+import resource, signal, sys
+import stepstore
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with stepstore.Pool.connect("./p") as pool, pool.open_container("box") as box, box.key_value(5) as values:
+    values["before"] = b"b" * 1000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, resource.RLIM_INFINITY))
+    try:
+        values["large"] = b"x" * (30 << 20)
+    except stepstore.Error as error:
+        print(error)
+    sys.exit(0 if "large" not in values and values["before"] == b"b" * 1000 else 1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "DER_NOSPACE" in done.stdout and "'large'" in done.stdout and str(pool) in done.stdout
+    assert cli("pool", "check", "./p", "--json").json["summary"]["damaged"] is False
+    # A pool that cannot be made is not there.
+    program = """
+import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+sys.argv = ["stepstore", "pool", "create", "./q"]
+runpy.run_module("stepstore", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "DER_NOSPACE" in done.stderr and "q" in done.stderr, done.stderr
+    cli.fails("pool", "query", "./q", code=3, says="q")
+
+
+def test_a_damaged_key_is_told(cli, pool):
+    marker = b"the-key-that-a-bad-disk-changes"
+    with stepstore.Pool.connect(pool) as opened, opened.create_container("hurt") as hurt, hurt.key_value(1) as values:
+        values[marker] = b"value"
+    name = object_names(cli, "./p/hurt")["key_value"]
+    flip(pool, marker)
+    cli.fails("cat", f"./p/hurt/{name}/{marker.decode()}", code=4, says="DER_CSUM")
+    assert cli("pool", "check", "./p", "--json", code=4).json["summary"]["damaged"] is True
+
+
+def test_no_stream_there(cli, pool):
+    cli.fails("steps", "./p/box", code=3, says=("./p/box", "main"))
+    cli.fails("steps", "./p/box/absent", code=3, says="absent")
+
+
+def test_values_that_no_object_can_have(cli, pool):
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        for wrong in ({"cell_size": 0}, {"chunk_size": 0}):
+            with pytest.raises(stepstore.Error, match="is 0") as refused:
+                box.create_array(7, **wrong)
+            assert refused.value.name == "DER_INVAL"
+        for wrong in ("S3", "nonsense", "EC_2P1G1"):
+            with pytest.raises(stepstore.Error, match=wrong):
+                box.object_id(7, object_class=wrong)
+    assert len(object_names(cli, "./p/box")) == 2
+
+
+def test_a_closed_handle(cli, pool):
+    opened = stepstore.Pool.connect(pool)
+    box = opened.open_container("box")
+    values = box.key_value(1)
+    values.close()
+    with pytest.raises((stepstore.Error, ValueError), match="closed"):
+        values["plain"]
+    box.close()
+    with pytest.raises((stepstore.Error, ValueError), match="closed"):
+        box.key_value(1)
+    opened.close()
+    with pytest.raises((stepstore.Error, ValueError), match="closed"):
+        opened.open_container("box")
