@@ -83,6 +83,11 @@ CASE(refused_features)
     squeezed.AddOperation("plugin", {{"PluginName", "copy"}, {"PluginLibrary", "test_operator_probe"}});
     auto unchanged = io.DefineVariable<double>("unchanged", {4}, {0}, {4});
     unchanged.AddOperation("null", {});
+    auto particle = io.DefineStruct("particle", 8);
+    particle.AddField("id", 0, adios2::DataType::Int32);
+    particle.AddField("mass", 4, adios2::DataType::Float);
+    auto particles = io.DefineStructVariable("particles", particle, {4}, {0}, {4});
+    EXPECT(!error_of([&] { io.DefineVariable<std::string>("names", {4}, {0}, {4}); }).empty());
     auto engine = open(io, "refused", adios2::Mode::Write);
     engine.BeginStep();
     const std::vector<double> data(16, 1.5);
@@ -90,6 +95,7 @@ CASE(refused_features)
     for (const char* part : {"'squeezed'", "operator 'plugin'", "Compression"})
         EXPECT(contains(refused, part));
     engine.Put(unchanged, data.data(), adios2::Mode::Sync);
+    EXPECT(!error_of([&] { engine.Put(particles, data.data(), adios2::Mode::Sync); }).empty());
     EXPECT(contains(error_of([&] { engine.Put(x); }), "Span"));
     // A block outside of the shape names variable and step; the writer goes on after all of these.
     x.SetSelection({{3}, {2}});

@@ -1,0 +1,174 @@
+// How blocks get to the data object: in few requests, without copies that are not needed, and again after an error.
+#include "steps/data_puts.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace stepstore::steps {
+namespace {
+
+// What a data object would hold, and from where it came.
+class Recorder final : public DataWriter {
+public:
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
+    {
+        ++requests;
+        if (failures > 0) {
+            --failures;
+            throw Error(-DER_NOSPACE, "full");
+        }
+        std::vector<std::byte> all;
+        for (const Bytes piece : memory) {
+            pieces.push_back(piece);
+            all.insert(all.end(), piece.begin(), piece.end());
+        }
+        std::size_t at = 0;
+        for (const Range& range : ranges) {
+            if (content.size() < range.index + range.length) content.resize(range.index + range.length);
+            std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), range.length,
+                        content.begin() + static_cast<std::ptrdiff_t>(range.index));
+            at += range.length;
+        }
+        EXPECT_EQ(at, all.size());
+    }
+    bool took(const void* memory, std::size_t bytes) const
+    {
+        return std::ranges::any_of(pieces,
+                                   [&](Bytes piece) { return piece.data() == memory && piece.size() == bytes; });
+    }
+
+    int requests = 0;
+    int failures = 0;
+    std::vector<Bytes> pieces;
+    std::vector<std::byte> content;
+};
+
+class Puts : public ::testing::Test {
+protected:
+    Puts() { encoder.begin_step(0); }
+
+    DataPuts::Block block(const std::vector<double>& values, CompressionMethod method = CompressionMethod::none)
+    {
+        const std::uint64_t count[] = {values.size()};
+        const std::uint64_t bytes = values.size() * 8, at = encoder.data_length();
+        const auto entry = encoder.add_block(id, {}, {}, count, bytes, method != CompressionMethod::none);
+        return {at,         bytes, std::as_bytes(std::span(values)).data(), entry, Type::float64, encoder.placing(),
+                {method, 0}};
+    }
+    void expect_at(std::uint64_t at, const std::vector<double>& values) const
+    {
+        ASSERT_LE(at + values.size() * 8, recorder.content.size());
+        EXPECT_EQ(std::memcmp(recorder.content.data() + at, values.data(), values.size() * 8), 0);
+    }
+    static std::vector<double> numbers(std::size_t count, double first)
+    {
+        std::vector<double> values(count);
+        std::iota(values.begin(), values.end(), first);
+        return values;
+    }
+
+    Encoder encoder{7, 0, true};
+    VariableId id = encoder.define("x", Type::float64, ShapeKind::local_array);
+    DataPuts puts{64 << 10};
+    Recorder recorder;
+    Profile profile;
+};
+
+TEST_F(Puts, DeferredBlocksGoInOneRequestLargeOnesFromTheProgramsMemory)
+{
+    const auto large = numbers(20000, 0), other = numbers(30000, 5);
+    std::vector<std::vector<double>> small;
+    for (int i = 0; i < 50; ++i)
+        small.push_back(numbers(100, i));
+    std::vector<std::uint64_t> places;
+    for (std::size_t i = 0; i < small.size(); ++i) {
+        if (i == 10) puts.defer(block(large));
+        const auto one = block(small[i]);
+        places.push_back(one.at);
+        puts.defer(one);
+    }
+    puts.defer(block(other));
+    EXPECT_EQ(recorder.requests, 0);
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 1);
+    EXPECT_EQ(profile.data_requests, 1u);
+    EXPECT_EQ(profile.data_bytes, recorder.content.size());
+    EXPECT_TRUE(recorder.took(large.data(), large.size() * 8)); // these very bytes: no copy in between
+    EXPECT_TRUE(recorder.took(other.data(), other.size() * 8));
+    EXPECT_LE(recorder.pieces.size(), 4u); // the small ones lie together
+    for (std::size_t i = 0; i < small.size(); ++i)
+        expect_at(places[i], small[i]);
+    expect_at(10 * 800, large);
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 1); // nothing twice
+}
+
+TEST_F(Puts, SyncBlocksAreFreeAtOnce)
+{
+    auto large = numbers(20000, 0), small = numbers(10, 1);
+    puts.put_now(block(small), encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 0);
+    puts.put_now(block(large), encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 1);
+    EXPECT_TRUE(recorder.took(large.data(), large.size() * 8));
+    std::ranges::fill(large, -1);
+    std::ranges::fill(small, -1);
+    puts.perform(true, encoder, recorder, profile);
+    expect_at(0, numbers(10, 1));
+    expect_at(80, numbers(20000, 0));
+}
+
+TEST_F(Puts, SpansWaitForTheEndOfTheStep)
+{
+    const auto values = numbers(20000, 3);
+    const std::span<std::byte> span = puts.span(block(values));
+    puts.perform(false, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 0);
+    ASSERT_EQ(span.size(), values.size() * 8);
+    std::memcpy(span.data(), values.data(), span.size());
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_TRUE(recorder.took(span.data(), span.size()));
+    expect_at(0, values);
+}
+
+TEST_F(Puts, AfterAnErrorEverythingThatWaitsCanBeTriedAgain)
+{
+    const auto large = numbers(20000, 0), small = numbers(10, 1), squeezed = numbers(50000, 2);
+    puts.put_now(block(small), encoder, recorder, profile);
+    puts.defer(block(large));
+    puts.defer(block(squeezed, CompressionMethod::none));
+    std::vector<double> late = numbers(100, 9);
+    const std::span<std::byte> span = puts.span(block(late));
+    std::memcpy(span.data(), late.data(), span.size());
+    recorder.failures = 2;
+    EXPECT_THROW(puts.perform(true, encoder, recorder, profile), Error);
+    EXPECT_THROW(puts.perform(false, encoder, recorder, profile), Error);
+    puts.perform(true, encoder, recorder, profile);
+    expect_at(0, small);
+    expect_at(80, large);
+    expect_at(80 + 160000, squeezed);
+    expect_at(80 + 160000 + 400000, late);
+}
+
+TEST_F(Puts, CompressedBlocksTakeBoundedMemory)
+{
+    const auto method = compression_method_names().back();
+    if (method == "none") GTEST_SKIP() << "this build compresses nothing";
+    std::vector<std::vector<double>> blocks;
+    for (int i = 0; i < 6; ++i) {
+        blocks.push_back(numbers(500000, i)); // 4 MB each
+        puts.defer(block(blocks.back(), compression_method_named(method)));
+    }
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_LT(encoder.data_length(), 12u << 20);
+    EXPECT_EQ(encoder.data_length(), profile.data_bytes);
+    EXPECT_EQ(recorder.content.size(), profile.data_bytes); // without gaps
+}
+
+} // namespace
+} // namespace stepstore::steps
