@@ -419,6 +419,7 @@ void ReadAdapter::scatter_all()
 }
 
 #define instantiate(T)                                                                                                 \
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                          \
     template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const adios2::core::Selection&, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate
