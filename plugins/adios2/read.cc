@@ -234,11 +234,13 @@ void ReadAdapter::show_all_at_random()
 {
     const auto count = random_->definitions().size();
     for (steps::VariableId id = 0; id < count; ++id) {
-        // Most are in the first step; only for others is every step looked at.
-        if (random_->has(id, 0))
-            show_variable(id, 0);
-        else if (const auto first = random_->available_step(id, 0))
-            show_variable(id, *first);
+        std::optional<std::uint64_t> first = 0;
+        try {
+            // Most are in the first step; only for others is every step looked at.
+            if (!random_->has(id, 0)) first = random_->available_step(id, 0);
+        } catch (const Error&) { // of ranks that contradict each other: it is shown, and using it says so again
+        }
+        if (first) show_variable(id, *first);
     }
     if (random_->steps() > 0) show_attributes(steps::this_step);
 }

@@ -29,7 +29,8 @@ const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t bl
     const auto& blocks = blocks_of(id, step).blocks;
     if (block >= blocks.size())
         throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
-                                    " has no block " + std::to_string(block) + ": it has " +
+                                    " has no block " + std::to_string(block) + " in step " +
+                                    std::to_string(step == steps::this_step ? last_step_ : step) + ": it has " +
                                     std::to_string(blocks.size()));
     return blocks[block];
 }
