@@ -107,6 +107,7 @@ std::string status_text(steps::StepStatus status)
     case steps::StepStatus::ok: return "ok";
     case steps::StepStatus::not_ready: return "not_ready";
     case steps::StepStatus::end_of_stream: return "end_of_stream";
+    case steps::StepStatus::writer_died: return "writer_died";
     case steps::StepStatus::other_error: break;
     }
     return "other_error";
@@ -219,6 +220,7 @@ void bind_walk(nb::class_<StepsHandle>& handle)
                 return status_text(self.use([&](Reader& reader) { return reader.begin_step(timeout); }));
             },
             nb::arg("timeout"))
+        .def("dead_writer", [](StepsHandle& self) { return self.use([](Reader& r) { return r.dead_writer(); }); })
         .def("end_step", [](StepsHandle& self) { self.use([](Reader& reader) { reader.end_step(); }); })
         .def("current_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
         .def("in_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.in_step(); }); })

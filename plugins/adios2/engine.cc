@@ -15,7 +15,8 @@ constexpr const char* no_spans =
 
 std::string group_key(const Parameters& parameters, adios2::Mode mode)
 {
-    return "opening '" + parameters.location + "' for " + (mode == adios2::Mode::Write ? "writing" : "reading");
+    const char* how = mode == adios2::Mode::Write ? "writing" : mode == adios2::Mode::Append ? "appending" : "reading";
+    return "opening '" + parameters.location + "' for " + how;
 }
 
 class Engine final : public adios2::plugin::PluginEngineInterface {
@@ -24,16 +25,17 @@ public:
         : PluginEngineInterface(io, name, mode)
     {
         auto parameters = parse_parameters(io.Parameters());
-        if (mode != adios2::Mode::Write && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
-            throw Error(
-                -DER_NOTSUPPORTED,
-                "stepstore: '" + parameters.location +
-                    "' was opened in a mode that this engine does not have (Append, Sync ...): use Mode::Write, "
-                    "Mode::Read or Mode::ReadRandomAccess");
+        const bool writes = mode == adios2::Mode::Write || mode == adios2::Mode::Append;
+        if (!writes && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
+            throw Error(-DER_NOTSUPPORTED,
+                        "stepstore: '" + parameters.location +
+                            "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
+                            "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
         auto communicator = take_handed_over(parameters.location);
         if (!communicator)
             communicator = form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
-        if (mode == adios2::Mode::Write)
+        parameters.writer.append = mode == adios2::Mode::Append;
+        if (writes)
             adapter_ = std::make_unique<WriteAdapter>(io, parameters, communicator);
         else
             adapter_ = std::make_unique<ReadAdapter>(io, parameters, communicator);

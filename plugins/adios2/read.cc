@@ -3,6 +3,7 @@
 #include "core_api.h"
 
 #include <algorithm>
+#include <iostream>
 
 namespace stepstore::adios {
 namespace {
@@ -84,6 +85,13 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     switch (stream_->begin_step(static_cast<double>(timeout_seconds))) {
     case steps::StepStatus::not_ready: return adios2::StepStatus::NotReady;
     case steps::StepStatus::end_of_stream: return adios2::StepStatus::EndOfStream;
+    case steps::StepStatus::writer_died:
+        if (!stream_->dead_writer().empty())
+            std::cerr
+                << "stepstore: there is no further step " << where() << ", and its writer (" << stream_->dead_writer()
+                << ") died: BeginStep returns OtherError; the steps before are whole, and a writer that opens the "
+                   "stream with Mode::Append goes on behind them\n";
+        return adios2::StepStatus::OtherError;
     case steps::StepStatus::other_error: return adios2::StepStatus::OtherError;
     case steps::StepStatus::ok: break;
     }

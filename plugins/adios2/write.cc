@@ -53,8 +53,7 @@ void WriteAdapter::end_step()
 
 std::size_t WriteAdapter::current_step() const
 {
-    auto ended = writer_.steps();
-    return static_cast<std::size_t>(writer_.in_step() || ended == 0 ? ended : ended - 1);
+    return static_cast<std::size_t>(writer_.steps()); // between steps the next one, as in BP5
 }
 
 void WriteAdapter::perform_puts()

@@ -44,12 +44,14 @@ _DTYPES = {
 # How often waiting calls look whether the user wants to stop (Ctrl-C).
 _INTERRUPT_SECONDS = 0.2
 _TIMED_OUT = -1011
+_CANCELED = -1018
 
 
 class StepStatus(enum.Enum):
     OK = "ok"
     NOT_READY = "not_ready"
     END_OF_STREAM = "end_of_stream"
+    WRITER_DIED = "writer_died"  # no further step, unless another writer appends to the stream: asking again looks again
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,14 @@ class Steps:
 
     def follow(self, timeout: float | None = None) -> Iterator[int]:
         """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a new
-        step after which Error DER_TIMEDOUT is raised."""
+        step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after its last step."""
         while (status := self.begin_step(timeout)) is StepStatus.OK:
             yield self._handle.current_step()
             if self._handle.in_step():
                 self._handle.end_step()
+        if status is StepStatus.WRITER_DIED:
+            who = self._handle.dead_writer()
+            raise Error(_CANCELED, f"{self.location}: there is no further step, and its writer ({who}) died; the steps before are whole")
         if status is StepStatus.NOT_READY:
             raise Error(_TIMED_OUT, f"{self.location}: no new step within {timeout} s and the writer has not ended the stream")
 

@@ -38,6 +38,10 @@ enum Tag : std::uint16_t {
     tag_writer_host = 17,
     tag_writer_process = 18,
     tag_created = 19,
+    tag_origin = 20 | must_know,
+    tag_first_step = 21 | must_know,
+    tag_earlier = 22 | must_know,
+    tag_dropped = 23, // of no interest to readers
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -63,6 +67,69 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_writer_host, r.writer_host);
     visit(tag_writer_process, r.writer_process);
     visit(tag_created, r.created);
+    visit(tag_origin, r.origin);
+    visit(tag_first_step, r.first_step);
+    visit(tag_earlier, r.earlier);
+    visit(tag_dropped, r.dropped);
+}
+
+// A stream that was never appended to does without the fields of segments, so that older libraries read it.
+bool is_written(Tag tag, const StreamRecord& r)
+{
+    switch (tag) {
+    case tag_origin: return r.origin != r.generation;
+    case tag_first_step: return r.first_step != 0;
+    case tag_earlier: return !r.earlier.empty();
+    case tag_dropped: return !r.dropped.empty();
+    default: return true;
+    }
+}
+
+void write_id(WireWriter& to, const ObjectId& id)
+{
+    to.fixed(id.hi);
+    to.fixed(id.lo);
+}
+
+ObjectId read_id(WireReader& from)
+{
+    const auto hi = from.fixed<std::uint64_t>();
+    return {hi, from.fixed<std::uint64_t>()};
+}
+
+std::vector<std::byte> encode_segments(const std::vector<Segment>& segments)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.varint(segments.size());
+    for (const Segment& one : segments) {
+        to.fixed(one.generation);
+        to.fixed(one.first_step);
+        to.fixed(one.end_step);
+        to.fixed(one.ranks);
+        write_id(to, one.side);
+        write_id(to, one.metadata);
+        write_id(to, one.data);
+        to.text(one.directory);
+    }
+    return bytes;
+}
+
+std::vector<Segment> decode_segments(WireReader& from)
+{
+    constexpr std::size_t least = 28 + 48 + 1;
+    std::vector<Segment> segments(from.counted(least));
+    for (Segment& one : segments) {
+        one.generation = from.fixed<std::uint64_t>();
+        one.first_step = from.fixed<std::uint64_t>();
+        one.end_step = from.fixed<std::uint64_t>();
+        one.ranks = from.fixed<std::uint32_t>();
+        one.side = read_id(from);
+        one.metadata = read_id(from);
+        one.data = read_id(from);
+        one.directory = from.text();
+    }
+    return segments;
 }
 
 template <class T>
@@ -73,8 +140,11 @@ void write_field(WireWriter& to, Tag tag, const T& value)
         to.text(value);
     } else if constexpr (std::is_same_v<T, ObjectId>) {
         to.varint(16);
-        to.fixed(value.hi);
-        to.fixed(value.lo);
+        write_id(to, value);
+    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
+        const std::vector<std::byte> bytes = encode_segments(value);
+        to.varint(bytes.size());
+        to.bytes(bytes);
     } else {
         to.varint(8);
         to.fixed(static_cast<std::uint64_t>(value));
@@ -88,8 +158,9 @@ void read_field(Bytes bytes, T& value, std::string_view what)
     if constexpr (std::is_same_v<T, std::string>) {
         value = as_text(bytes);
     } else if constexpr (std::is_same_v<T, ObjectId>) {
-        value.hi = from.fixed<std::uint64_t>();
-        value.lo = from.fixed<std::uint64_t>();
+        value = read_id(from);
+    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
+        value = decode_segments(from);
     } else {
         value = static_cast<T>(from.fixed<std::uint64_t>());
     }
@@ -107,6 +178,15 @@ void validate(const StreamRecord& record, const std::string& where)
     if (record.ranks == 0 || record.chunk_size == 0 || record.data_chunk_size == 0)
         throw Error(-DER_DF_INVAL,
                     "the record of the stream " + where + " says 0 ranks or a chunk size of 0: it is damaged");
+    std::uint64_t next = 0;
+    bool row = true;
+    for (const Segment& one : record.earlier) {
+        row = row && one.first_step == next && one.end_step > next && one.ranks > 0;
+        next = one.end_step;
+    }
+    if (!row || record.first_step != next)
+        throw Error(-DER_DF_INVAL, "the segments in the record of the stream " + where +
+                                       " are no row of steps without gaps: it is damaged");
 }
 
 } // namespace
@@ -119,7 +199,9 @@ std::vector<std::byte> encode_record(const StreamRecord& record)
     to.fixed(stream_format);
     to.fixed(stream_format); // the oldest reader that understands it
     to.fixed(std::uint64_t{0});
-    each_field(record, [&](Tag tag, const auto& value) { write_field(to, tag, value); });
+    each_field(record, [&](Tag tag, const auto& value) {
+        if (is_written(tag, record)) write_field(to, tag, value);
+    });
     store_little(bytes.data() + 12, checksum(Bytes(bytes).subspan(prologue_size)));
     return bytes;
 }
@@ -155,8 +237,50 @@ StreamRecord decode_record(Bytes bytes, const std::string& where)
                                              std::to_string(tag & ~must_know) +
                                              ") that this library does not know: use a newer Stepstore");
     }
+    if (record.origin == no_generation) record.origin = record.generation;
     validate(record, where);
     return record;
+}
+
+Segment last_segment(const StreamRecord& record, std::uint64_t end_step)
+{
+    return {record.generation, record.first_step, end_step,    record.ranks,
+            record.side,       record.metadata,   record.data, record.directory};
+}
+
+std::vector<Segment> segments_of(const StreamRecord& record)
+{
+    std::vector<Segment> all = record.earlier;
+    all.insert(all.end(), record.dropped.begin(), record.dropped.end());
+    all.push_back(last_segment(record, record.steps));
+    return all;
+}
+
+StreamRecord segment_record(const StreamRecord& record, const Segment& segment)
+{
+    StreamRecord part = record;
+    part.earlier.clear();
+    part.dropped.clear();
+    part.generation = segment.generation;
+    part.first_step = segment.first_step;
+    part.ranks = segment.ranks;
+    part.side = segment.side;
+    part.metadata = segment.metadata;
+    part.data = segment.data;
+    part.directory = segment.directory;
+    part.closed = true;
+    part.steps = segment.end_step;
+    return part;
+}
+
+StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step)
+{
+    for (const Segment& one : record.earlier)
+        if (step < one.end_step) return segment_record(record, one);
+    StreamRecord last = record;
+    last.earlier.clear();
+    last.dropped.clear();
+    return last;
 }
 
 ObjectId catalogue_id(const Container& container)
@@ -209,6 +333,7 @@ void assign_objects(Container& container, StreamRecord& record)
 {
     const std::uint64_t first = container.allocate_oids(std::uint64_t{2} + record.ranks);
     record.generation = first;
+    if (record.origin == no_generation) record.origin = first;
     record.side = container.object_id(first, stream_hi, ObjectType::key_value, record.object_class);
     record.metadata = container.object_id(first + 1, stream_hi, ObjectType::array_bytes, record.object_class);
     record.data = container.object_id(first + 2, stream_hi, ObjectType::array_bytes, record.data_object_class);
@@ -217,13 +342,26 @@ void assign_objects(Container& container, StreamRecord& record)
 
 void destroy_stream_objects(const Container& container, const std::string& pool, const StreamRecord& record)
 {
-    if (record.layout == Layout::posix) remove_posix_files(pool, record);
+    for (const Segment& one : segments_of(record))
+        destroy_segment_objects(container, pool, segment_record(record, one));
+}
+
+// Whatever the layout: a dropped segment may be of a stream with another one.
+void destroy_segment_objects(const Container& container, const std::string& pool, const StreamRecord& record)
+{
+    if (!record.directory.empty()) remove_posix_files(pool, record);
     container.key_value(record.side).destroy();
-    if (record.layout == Layout::array || record.layout == Layout::array_aligned)
-        container.open_array(record.metadata, {1, record.chunk_size}).destroy();
-    if (record.layout == Layout::posix) return;
+    container.open_array(record.metadata, {1, record.chunk_size}).destroy();
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
         container.open_array(record.data_of(rank), {1, record.data_chunk_size}).destroy();
+}
+
+Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t steps)
+{
+    return {-DER_STALE, "the steps from " + std::to_string(steps) + " on of the stream " + where +
+                            " were cut off by a writer that appends after the steps before (process " +
+                            std::to_string(now.writer_process) + " on " + now.writer_host +
+                            "): open it again to see what is there now"};
 }
 
 Error replaced_error(const std::string& where, const std::optional<StreamRecord>& now)

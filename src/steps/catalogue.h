@@ -12,9 +12,28 @@
 namespace stepstore::steps {
 
 inline constexpr std::uint32_t stream_format = 1;
+inline constexpr std::uint64_t no_generation = UINT64_MAX;
 
+// The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one more for
+// every time that it was appended to.
+struct Segment {
+    std::uint64_t generation = 0; // the first of its object numbers, so fresh for every segment of the container
+    std::uint64_t first_step = 0;
+    std::uint64_t end_step = 0; // the first step that is not in it
+    std::uint32_t ranks = 0;
+    ObjectId side;
+    ObjectId metadata;
+    ObjectId data;
+    std::string directory;
+};
+
+// Its own fields speak of the last segment, the one that is being written; `earlier` are the others. What reads or
+// writes one segment is given a record of that segment alone (segment_record).
 struct StreamRecord {
-    std::uint64_t generation = 0; // the first of its object numbers, so fresh for every stream of the container
+    std::uint64_t generation = 0; // of the last segment: fresh for every opening for writing
+    // The generation that the stream began with: stays while it is appended to.
+    std::uint64_t origin = no_generation;
+    std::uint64_t first_step = 0; // of the last segment
     Layout layout = Layout::array_aligned;
     Objects objects = Objects::single;
     StepMode steps_mode = StepMode::extend;
@@ -32,10 +51,19 @@ struct StreamRecord {
     std::uint64_t steps = 0; // when closed
     std::string writer_host; // who wrote it: of rank 0
     std::uint64_t writer_process = 0;
-    std::uint64_t created = 0; // seconds since 1970
+    std::uint64_t created = 0;    // seconds since 1970
+    std::vector<Segment> earlier; // by their steps, without gaps
+    std::vector<Segment> dropped; // no part of the stream any more, but their objects may still be there
 
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
 };
+
+// Where a segment's steps lie: the last one's, or an earlier one's as a record that is closed after its last step.
+Segment last_segment(const StreamRecord& record, std::uint64_t end_step);
+std::vector<Segment> segments_of(const StreamRecord& record); // all that may have objects, the dropped ones too
+StreamRecord segment_record(const StreamRecord& record, const Segment& segment);
+// Of the segment that has the step; of the last one for steps that are not there yet.
+StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step);
 
 std::vector<std::byte> encode_record(const StreamRecord& record);
 // where: for messages. -DER_CSUM, -DER_DF_INVAL: damaged; -DER_DF_INCOMPT: newer.
@@ -60,8 +88,12 @@ ObjectId catalogue_id(const Container& container);
 ObjectId stream_object_id(const Container& container, std::uint64_t number);
 // A new record's object ids: allocates numbers.
 void assign_objects(Container& container, StreamRecord& record);
-// Everything a record's stream has stored; what is not there any more is no error.
+// Everything that the record's last segment has stored; what is not there any more is no error.
+void destroy_segment_objects(const Container& container, const std::string& pool, const StreamRecord& record);
+// That of all segments, the dropped ones included.
 void destroy_stream_objects(const Container& container, const std::string& pool, const StreamRecord& record);
+// "the steps from 5 on of the stream ... were cut off by ...": -DER_STALE.
+Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t steps);
 // "the stream ... was replaced by another writer (...)": -DER_STALE.
 Error replaced_error(const std::string& where, const std::optional<StreamRecord>& now);
 

@@ -42,7 +42,7 @@ public:
         summary_.layout = name_of(record_.layout);
         summary_.ranks = record_.ranks;
         summary_.closed = record_.closed;
-        for (std::uint64_t step = 0; !record_.closed || step < record_.steps; ++step)
+        for (std::uint64_t step = record_.first_step; !record_.closed || step < record_.steps; ++step)
             if (!check_step(step)) break;
         return summary_;
     }
@@ -178,7 +178,7 @@ private:
         std::vector<std::byte> memory(std::min(piece, header.data_length));
         for (std::uint64_t done = 0; done < header.data_length; done += piece) {
             DataRequest request;
-            request.rank = header.rank;
+            request.place = {header.generation, header.rank};
             const std::uint64_t length = std::min(piece, header.data_length - done);
             request.ranges.push_back({header.data_base + done, length});
             request.memory.push_back(MutableBytes(memory).first(length));
@@ -195,7 +195,8 @@ private:
             const Placement place = part.place(entry);
             if (place.codec == Codec::none) continue;
             stored.resize(place.length);
-            DataRequest request{part.header.rank, {{place.at, place.length}}, {MutableBytes(stored)}};
+            DataRequest request{
+                {part.header.generation, part.header.rank}, {{place.at, place.length}}, {MutableBytes(stored)}};
             data_->read({&request, 1});
             if (checksum(stored) == place.checksum) continue;
             const std::uint32_t id = part.mapping->global[part.plan->entries[entry].variable];
@@ -258,10 +259,12 @@ void check_unreferenced(const Pool& pool, const Container& container, const std:
     const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
     std::set<ObjectId> left = stored_objects(pool.location(), container.label(), ours);
     for (const StreamRecord& record : records) {
-        left.erase(record.side);
-        left.erase(record.metadata);
-        for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
-            left.erase(record.data_of(rank));
+        for (const Segment& one : segments_of(record)) {
+            left.erase(one.side);
+            left.erase(one.metadata);
+            for (std::uint32_t rank = 0; rank < one.ranks; ++rank)
+                left.erase({one.data.hi, one.data.lo + rank});
+        }
     }
     if (left.empty()) return;
     report.findings.push_back(
@@ -269,6 +272,31 @@ void check_unreferenced(const Pool& pool, const Container& container, const std:
          std::to_string(left.size()) + " objects of streams belong to no stream, the first has the number " +
              std::to_string(left.begin()->lo),
          "they are left from a stream that was being replaced or opened when its writer died; no stream needs them"});
+}
+
+StreamSummary check_stream(const Pool& pool, const Container& container, const std::string& where,
+                           const std::string& name, const StreamRecord& record, bool data, StreamReport& report)
+{
+    const auto check = [&](const StreamRecord& segment) {
+        return StreamCheck(pool, container, where, segment, data, report).run(name);
+    };
+    StreamSummary all = check(segment_record_of(record, no_step));
+    all.generation = record.origin;
+    all.segments = record.earlier.size() + 1;
+    for (const Segment& one : record.earlier) {
+        const StreamSummary part = check(segment_record(record, one));
+        all.whole_steps += part.whole_steps;
+        all.damaged_steps += part.damaged_steps;
+        all.metadata_bytes += part.metadata_bytes;
+        all.data_bytes += part.data_bytes;
+    }
+    if (!record.dropped.empty())
+        report.findings.push_back(
+            {Severity::reclaimable, where,
+             std::to_string(record.dropped.size()) +
+                 " segments that are no part of the stream any more may have objects left",
+             "a writer died while it took them away; the next one that opens the stream does so"});
+    return all;
 }
 
 void check_container(const Pool& pool, const std::string& label, const Location& location, bool data,
@@ -289,7 +317,7 @@ void check_container(const Pool& pool, const std::string& label, const Location&
             records.push_back(*record);
             if (wanted)
                 report.streams.push_back(
-                    StreamCheck(pool, container, where + "/" + name, *record, data, report).run(name));
+                    check_stream(pool, container, where + "/" + name, name, *record, data, report));
         } catch (const Error& error) {
             if (!is_damage(error) && error.code() != -DER_DF_INCOMPT) throw;
             complete = false;
@@ -328,6 +356,7 @@ std::string StreamReport::json() const
                                   {"generation", s.generation},
                                   {"layout", s.layout},
                                   {"ranks", s.ranks},
+                                  {"segments", s.segments},
                                   {"closed", s.closed},
                                   {"whole_steps", s.whole_steps},
                                   {"damaged_steps", s.damaged_steps},

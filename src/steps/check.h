@@ -20,7 +20,8 @@ struct StreamSummary {
     std::string name;
     std::uint64_t generation = 0;
     std::string layout;
-    std::uint32_t ranks = 0;
+    std::uint32_t ranks = 0;    // of the last segment
+    std::uint64_t segments = 1; // one, and one more for every time that it was appended to
     bool closed = false;
     std::uint64_t whole_steps = 0;   // readable from end to end
     std::uint64_t damaged_steps = 0; // published, but not readable

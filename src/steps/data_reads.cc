@@ -14,13 +14,13 @@ constexpr std::size_t most_ranges = 16384; // a DAOS system refuses calls of mor
 
 } // namespace
 
-void DataReads::add(std::uint32_t rank, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
+void DataReads::add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
                     std::size_t element_size)
 {
     current_ = nullptr;
     bool fresh = true;
     each_shared_run(block, box, order_, [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
-        if (current_ == nullptr) current_ = &segments_[rank];
+        if (current_ == nullptr) current_ = &segments_[place];
         add_run(data_at + in_block * element_size, memory + in_box * element_size, length * element_size, fresh);
         fresh = false;
     });
@@ -58,7 +58,7 @@ void DataReads::add(const Compressed& stored, BoxView block, BoxView box, std::b
     Packed* packed = nullptr;
     each_shared_run(block, box, order_, [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
         if (packed == nullptr) {
-            const auto [at, fresh] = compressed_.try_emplace({stored.rank, stored.at});
+            const auto [at, fresh] = compressed_.try_emplace({stored.place, stored.at});
             packed = &at->second;
             if (fresh) {
                 packed->stored = stored;
@@ -85,11 +85,11 @@ void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>
 
 // Joins segments that overlap, as those of two gets of one block do: DAOS refuses overlapping ranges in one call, and
 // nothing needs to be read twice. The bytes go straight to the first get that wants all of them, if there is one.
-void DataReads::join(std::uint32_t rank, std::vector<Segment>& segments, std::vector<Fetch>& into)
+void DataReads::join(const DataPlace& place, std::vector<Segment>& segments, std::vector<Fetch>& into)
 {
     if (!std::ranges::is_sorted(segments, {}, &Segment::begin)) std::ranges::sort(segments, {}, &Segment::begin);
     for (std::size_t first = 0; first < segments.size();) {
-        Fetch fetch{rank, segments[first].begin, segments[first].length, nullptr, {}, nullptr};
+        Fetch fetch{place, segments[first].begin, segments[first].length, nullptr, {}, nullptr};
         std::size_t next = first + 1;
         for (; next < segments.size() && segments[next].begin < fetch.begin + fetch.length; ++next)
             fetch.length = std::max(fetch.length, segments[next].begin + segments[next].length - fetch.begin);
@@ -107,11 +107,11 @@ std::vector<DataRequest> DataReads::requests_for(std::span<const Fetch> fetches)
     std::vector<DataRequest> requests;
     const auto fits_into = [](const DataRequest& request, const Fetch& fetch) {
         const Range& last = request.ranges.back();
-        return request.rank == fetch.rank && request.ranges.size() < most_ranges &&
+        return request.place == fetch.place && request.ranges.size() < most_ranges &&
                fetch.begin - last.index >= last.length; // blocks overlap only where the metadata is damaged
     };
     for (const Fetch& fetch : fetches) {
-        if (requests.empty() || !fits_into(requests.back(), fetch)) requests.push_back({fetch.rank, {}, {}});
+        if (requests.empty() || !fits_into(requests.back(), fetch)) requests.push_back({fetch.place, {}, {}});
         requests.back().ranges.push_back({fetch.begin, fetch.length});
         requests.back().memory.emplace_back(fetch.memory, fetch.length);
     }
@@ -129,18 +129,18 @@ void DataReads::deliver(const Fetch& fetch, std::span<const Copy> copies)
     }
 }
 
-void DataReads::run(DataReader& reader)
+void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
 {
     auto segments = std::move(segments_);
     const auto copies = std::move(copies_);
     const auto compressed = std::move(compressed_);
     clear();
     std::vector<Fetch> fetches;
-    for (auto& [rank, list] : segments)
-        join(rank, list, fetches);
+    for (auto& [place, list] : segments)
+        join(place, list, fetches);
     for (const auto& [place, block] : compressed)
         fetches.push_back({place.first, place.second, block.stored.stored_bytes, nullptr, {}, &block});
-    if (!compressed.empty()) std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.rank, f.begin); });
+    if (!compressed.empty()) std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.place, f.begin); });
     std::uint64_t staged = 0;
     bytes_ = 0;
     for (const Fetch& fetch : fetches) {
@@ -153,7 +153,7 @@ void DataReads::run(DataReader& reader)
         if (fetch.memory == nullptr) fetch.memory = std::exchange(free, free + fetch.length);
     std::vector<DataRequest> requests = requests_for(fetches);
     requests_ = requests.size();
-    if (!requests.empty()) reader.read(requests);
+    if (!requests.empty()) read(requests);
     std::vector<std::byte> raw;
     for (const Fetch& fetch : fetches) {
         deliver(fetch, copies);

@@ -7,6 +7,7 @@
 // it.
 #pragma once
 
+#include "base/function_ref.h"
 #include "steps/compression.h"
 #include "steps/data_store.h"
 #include "steps/hyperslab.h"
@@ -19,14 +20,14 @@ class DataReads {
 public:
     explicit DataReads(Order order) : order_(order) {}
 
-    // The part of `box` that `block` covers. block's packed elements lie at data_at of the rank's data; box's belong to
-    // memory.
-    void add(std::uint32_t rank, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
+    // The part of `box` that `block` covers. block's packed elements lie at data_at of the place's data; box's belong
+    // to memory.
+    void add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
              std::size_t element_size);
     // The same of a block that is compressed. what: names it, for errors.
     struct Compressed {
-        std::uint32_t rank;
-        std::uint64_t at; // in the rank's data, bytes
+        DataPlace place;
+        std::uint64_t at; // in the place's data, bytes
         std::uint64_t stored_bytes;
         std::uint64_t raw_bytes;
         Codec codec;
@@ -36,7 +37,7 @@ public:
              FunctionRef<std::string()> what);
     bool empty() const { return segments_.empty() && compressed_.empty(); }
     // Fetches everything; afterwards, also after an error, nothing is left to do.
-    void run(DataReader& reader);
+    void run(FunctionRef<void(std::span<DataRequest>)> read);
     void clear();
     // Of the last run: as stored.
     std::uint64_t bytes() const { return bytes_; }
@@ -61,23 +62,23 @@ private:
         std::vector<Copy> copies; // from its raw bytes
     };
     static void unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw);
-    struct Fetch { // of one rank: what is read in one piece for the segments that want a part of it
-        std::uint32_t rank;
+    struct Fetch { // of one place: what is read in one piece for the segments that want a part of it
+        DataPlace place;
         std::uint64_t begin;
         std::uint64_t length;
         std::byte* memory; // nullptr: staging memory that is still to be given
         std::span<const Segment> wanted;
         const Packed* packed; // or this block
     };
-    static void join(std::uint32_t rank, std::vector<Segment>& segments, std::vector<Fetch>& into);
+    static void join(const DataPlace& place, std::vector<Segment>& segments, std::vector<Fetch>& into);
     static std::vector<DataRequest> requests_for(std::span<const Fetch> fetches);
     static void deliver(const Fetch& fetch, std::span<const Copy> copies);
     void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
 
     Order order_;
-    std::map<std::uint32_t, std::vector<Segment>> segments_; // by rank
+    std::map<DataPlace, std::vector<Segment>> segments_;
     std::vector<Copy> copies_;
-    std::map<std::pair<std::uint32_t, std::uint64_t>, Packed> compressed_; // by rank and place
+    std::map<std::pair<DataPlace, std::uint64_t>, Packed> compressed_; // by place, and where in its data
     std::uint64_t bytes_ = 0;
     std::uint64_t requests_ = 0;
     std::vector<Segment>* current_ = nullptr;

@@ -43,7 +43,7 @@ void split(const DataRequest& whole, std::uint64_t chunk, std::vector<DataReques
         MutableBytes memory = whole.memory[i]; // one piece per range: DataReads makes them so
         while (left.length > 0) {
             if (filled >= wanted) {
-                parts.push_back({whole.rank, {}, {}});
+                parts.push_back({whole.place, {}, {}});
                 filled = 0;
             }
             std::uint64_t length = left.length;
@@ -108,7 +108,7 @@ public:
         const bool small = requests.size() == 1 && bytes_of(requests.front()) < 2 * least_part;
         if (!asynchronous_ || small) {
             for (DataRequest& request : requests) {
-                const ReadResult result = array(request.rank).read(request.ranges, spans(request));
+                const ReadResult result = array(request.place.rank).read(request.ranges, spans(request));
                 if (result.cells_short > 0) explain(request);
             }
             return;
@@ -119,7 +119,7 @@ public:
         std::vector<Pending> pending;
         pending.reserve(parts.size());
         for (const DataRequest& part : parts)
-            pending.push_back(array(part.rank).read(queue_, part.ranges, spans(part)));
+            pending.push_back(array(part.place.rank).read(queue_, part.ranges, spans(part)));
         for (Pending& one : pending)
             one.wait();
         for (DataRequest& request : requests)
@@ -137,10 +137,10 @@ private:
         std::uint64_t end = 0;
         for (const Range& range : request.ranges)
             end = std::max(end, range.index + range.length);
-        std::uint64_t& known = sizes_[request.rank];
+        std::uint64_t& known = sizes_[request.place.rank];
         if (end <= known) return;
-        known = array(request.rank).size();
-        if (end > known) missing(request.rank, end - known);
+        known = array(request.place.rank).size();
+        if (end > known) missing(request.place.rank, end - known);
     }
 
     Array& array(std::uint32_t rank)
@@ -170,8 +170,8 @@ public:
         for (const DataRequest& request : requests)
             for (std::size_t i = 0; i < request.ranges.size();
                  ++i) { // one memory piece per range: DataReads makes them so
-                const std::size_t got = file(request.rank).read(request.ranges[i].index, request.memory[i]);
-                if (got < request.ranges[i].length) missing(request.rank, request.ranges[i].length - got);
+                const std::size_t got = file(request.place.rank).read(request.ranges[i].index, request.memory[i]);
+                if (got < request.ranges[i].length) missing(request.place.rank, request.ranges[i].length - got);
             }
     }
 
@@ -205,6 +205,14 @@ std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context)
 {
     if (context.record.layout == Layout::posix) return std::make_unique<FileDataReader>(context);
     return std::make_unique<ArrayDataReader>(context);
+}
+
+void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
+{
+    if (context.record.layout != Layout::posix)
+        return shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}),
+                       end);
+    if (auto file = File::open_to_write(data_path(context, rank))) file->shorten(end);
 }
 
 } // namespace stepstore::steps

@@ -13,8 +13,15 @@ public:
     virtual void write(std::span<const Range> ranges, std::span<const Bytes> memory) = 0;
 };
 
-struct DataRequest {
+// One array object, or file: the data of a rank of a segment.
+struct DataPlace {
+    std::uint64_t generation = 0; // of the segment
     std::uint32_t rank = 0;
+    friend auto operator<=>(const DataPlace&, const DataPlace&) = default;
+};
+
+struct DataRequest {
+    DataPlace place;
     std::vector<Range> ranges;
     std::vector<MutableBytes> memory;
 };
@@ -29,5 +36,8 @@ public:
 
 std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank);
 std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context);
+
+// Frees the space behind the first `end` bytes of a rank's data. Nobody writes the segment any more.
+void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end);
 
 } // namespace stepstore::steps

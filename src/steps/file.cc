@@ -43,7 +43,17 @@ File File::create(const std::string& path)
 
 std::optional<File> File::open(const std::string& path)
 {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    return open_existing(path, O_RDONLY);
+}
+
+std::optional<File> File::open_to_write(const std::string& path)
+{
+    return open_existing(path, O_RDWR);
+}
+
+std::optional<File> File::open_existing(const std::string& path, int flags)
+{
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
     if (descriptor >= 0) return File(descriptor, path);
     if (errno == ENOENT) return std::nullopt;
     fail("open the file", path);
@@ -94,6 +104,13 @@ std::uint64_t File::size() const
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) fail("ask for the size of", path_);
     return static_cast<std::uint64_t>(status.st_size);
+}
+
+void File::shorten(std::uint64_t size)
+{
+    if (this->size() <= size) return;
+    while (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0)
+        if (errno != EINTR) fail("shorten", path_);
 }
 
 } // namespace stepstore::steps

@@ -11,8 +11,9 @@ namespace stepstore::steps {
 
 class File {
 public:
-    static File create(const std::string& path);              // for writing; empties it
-    static std::optional<File> open(const std::string& path); // for reading; nullopt: not there
+    static File create(const std::string& path);                       // for writing; empties it
+    static std::optional<File> open(const std::string& path);          // for reading; nullopt: not there
+    static std::optional<File> open_to_write(const std::string& path); // as it is; nullopt: not there
     ~File();
     File(File&& other) noexcept;
     File& operator=(File&& other) noexcept;
@@ -20,9 +21,11 @@ public:
     void write(std::uint64_t at, Bytes bytes);
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
     std::uint64_t size() const;
+    void shorten(std::uint64_t size); // never makes it longer
     const std::string& path() const { return path_; }
 
 private:
+    static std::optional<File> open_existing(const std::string& path, int flags);
     File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
     int descriptor_ = -1;
     std::string path_;

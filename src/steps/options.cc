@@ -1,5 +1,7 @@
 #include "steps/options.h"
 
+#include "steps/step_selection.h"
+
 #include <daos_errno.h>
 
 #include <algorithm>
@@ -111,6 +113,16 @@ std::uint64_t size_value(std::string_view name, std::string_view value, std::uin
     return number << shift;
 }
 
+std::int64_t integer_value(std::string_view name, std::string_view value)
+{
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc{} || end != value.data() + value.size()) bad_value(name, value, "whole numbers");
+    return number;
+}
+
+constexpr double longest_timeout = 1e6; // seconds
+
 double seconds_value(std::string_view name, std::string_view value)
 {
     double number = 0;
@@ -148,7 +160,11 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     using O = WriterOptions;
     using V = std::string_view;
     static const std::vector<Setter<O>> setters = {
-        {"Layout", [](O& o, V n, V v) { o.layout = chosen(n, v, layouts); }},
+        {"Layout",
+         [](O& o, V n, V v) {
+             o.layout = chosen(n, v, layouts);
+             o.layout_given = true;
+         }},
         {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
         {"Steps", [](O& o, V n, V v) { o.steps = chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
@@ -169,6 +185,13 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
          [](O& o, V n, V v) {
              o.targets = static_cast<unsigned>(std::min<std::uint64_t>(size_value(n, v, 1), 65536));
          }},
+        {"AppendAfterSteps", [](O& o, V n, V v) { o.append_after = integer_value(n, v); }},
+        {"WriterTimeoutSecs",
+         [](O& o, V n, V v) {
+             const double seconds = seconds_value(n, v);
+             if (seconds < 0 || seconds > longest_timeout) bad_value(n, v, "numbers of seconds from 0 to 1e6");
+             o.writer_timeout = seconds;
+         }},
     };
     return setters;
 }
@@ -181,6 +204,7 @@ const std::vector<Setter<ReaderOptions>>& reader_setters()
         {"Readers", [](O& o, V n, V v) { o.readers = chosen(n, v, readers_choices); }},
         {"Gets", [](O& o, V n, V v) { o.gets = chosen(n, v, gets_choices); }},
         {"ReadAhead", [](O& o, V n, V v) { o.read_ahead = size_value(n, v, 0); }},
+        {"SelectSteps", [](O& o, V, V v) { o.select_steps = StepSelection(v).text(); }},
         {"OpenTimeoutSecs", [](O& o, V n, V v) { o.open_timeout = seconds_value(n, v); }},
         {"BeginStepPollingFrequencySecs",
          [](O& o, V n, V v) {
@@ -262,6 +286,8 @@ void check_options(const WriterOptions& options)
                                     "' is for numbers: valid are none, zstd");
     if (options.targets < 1 || options.targets > 256)
         throw Error(-DER_INVAL, "Targets=" + std::to_string(options.targets) + ": valid are 1 to 256");
+    if (!(options.writer_timeout >= 0 && options.writer_timeout <= longest_timeout))
+        throw Error(-DER_INVAL, "the time-out for signs of life of a writer must be from 0 to 1e6 seconds");
     constexpr std::uint64_t largest = std::uint64_t{1} << 40;
     if (options.chunk_size > largest || options.data_chunk_size > largest)
         throw Error(-DER_INVAL, "ChunkSize and DataChunkSize can be at most 1 TiB");

@@ -52,14 +52,27 @@ struct WriterOptions {
     std::uint64_t gather_below = 64 << 10;
     Compression compression;                                          // of the data blocks
     CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
+    // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps, layout and
+    // sizes of the stream stay: an option above that asks for another one is an error. Definitions begin anew, and may
+    // add variables to those of the steps before, not change them.
+    bool append = false;
+    // How many of the steps to keep, as in ADIOS2's BP5: the others are removed. More than there are: all. Negative:
+    // counted from the end, -1 all, -2 all but the last; fewer than there are: none.
+    std::int64_t append_after = INT64_MAX;
+    // After so many seconds without a sign of life a writer on another machine counts as dead, and this one takes over;
+    // this one gives a sign every third of that time. 0: takes over at once, and gives none. Writers on the same
+    // machine are told dead or alive without it.
+    double writer_timeout = 30.0;
+    bool layout_given = false; // by name: then appending does not silently go on with another one
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
     unsigned targets = 8;
 
     // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
     // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Compression (none, zstd,
-    // blosc-lz4, blosc-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets. Sizes take k, M,
-    // G (powers of 1,024). False: there is no such name. -DER_INVAL: a bad value; the message lists the valid ones.
+    // blosc-lz4, blosc-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets,
+    // AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name.
+    // -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };
@@ -72,12 +85,15 @@ struct ReaderOptions {
     Readers readers = Readers::delegate;
     Gets gets = Gets::async;
     std::uint64_t read_ahead = 1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
-    double open_timeout = 0.0;          // seconds to wait for a stream that is not there yet; negative: for ever
+    // Only these steps, counted from 0 as if there were no others: step_selection.h. Empty: all.
+    std::string select_steps;
+    double open_timeout = 0.0; // seconds to wait for a stream that is not there yet; negative: for ever
     double poll_interval =
         0.001;            // seconds between two looks for the next step; grows to 4 times that while nothing comes
     bool profile = false; // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
 
-    // As WriterOptions::set: Readers, Gets, ReadAhead, OpenTimeoutSecs, BeginStepPollingFrequencySecs, Profile.
+    // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs, BeginStepPollingFrequencySecs,
+    // Profile.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };

@@ -5,6 +5,7 @@
 #include "steps/data_reads.h"
 #include "steps/profile_record.h"
 #include "steps/step_metadata.h"
+#include "steps/step_selection.h"
 #include "steps/step_source.h"
 
 #include <nlohmann/json.hpp>
@@ -38,6 +39,7 @@ public:
     void find_definitions();
     void keep_profile();
     const Availability& availability_of(VariableId id); // of all steps there are now
+    std::uint64_t count_steps();                        // that are shown
 
     ReaderOptions options;
     std::shared_ptr<Communicator> communicator;
@@ -45,10 +47,11 @@ public:
     std::optional<ProfileRecord> profile_record; // on rank 0
     std::unique_ptr<OpenStream> stream;
     std::unique_ptr<StepSource> source;
-    std::unique_ptr<DataReader> data;
+    std::unique_ptr<StreamDataReader> data;
     std::unique_ptr<DataReads> reads;
     std::shared_ptr<const InstalledStep> current; // stream mode
-    std::uint64_t first_missing = 0;              // random access: steps known to be whole
+    StepSelection selection;
+    std::uint64_t first_missing = 0; // random access: steps known to be whole; of all, not of the selected ones
     std::uint64_t variables_step = no_step;
     std::vector<VariableId> present;
     Availability availability; // random access
@@ -62,7 +65,10 @@ private:
 Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std::shared_ptr<Communicator> group)
     : options(wanted), communicator(std::move(group))
 {
-    all_together(*communicator, [&] { check_options(options); });
+    all_together(*communicator, [&] {
+        check_options(options);
+        selection = StepSelection(options.select_steps);
+    });
     std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
     const std::vector<std::byte> opened = on_root(*communicator, [&] {
         const OpenedStream found = wait_for_stream(location);
@@ -73,7 +79,7 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std
     all_together(*communicator, [&] {
         stream = std::make_unique<OpenStream>(decode_opened(opened), options.gets);
         source = std::make_unique<StepSource>(*stream, options, *communicator, profile);
-        data = make_data_reader(stream->context());
+        data = std::make_unique<StreamDataReader>(*stream);
         reads = std::make_unique<DataReads>(stream->record().order);
         if (random_access()) find_definitions();
     });
@@ -98,14 +104,7 @@ OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
 void Reader::Impl::find_definitions()
 {
     first_missing = source->count();
-    for (std::uint64_t number = first_missing; number-- > 0;) {
-        try {
-            source->load(number);
-            return;
-        } catch (const Error& error) { // a damaged last step: those before it may be whole
-            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
-        }
-    }
+    source->learn_definitions(first_missing);
 }
 
 void Reader::Impl::require_open() const
@@ -131,7 +130,12 @@ StepStatus Reader::Impl::begin_step(double timeout_seconds)
         throw Error(-DER_INVAL, "step " + std::to_string(current->step) + " of " + stream->location().text() +
                                     " is open already: end it first");
     StepStatus status = StepStatus::ok;
-    current = source->next(timeout_seconds, status);
+    const auto begin = std::chrono::steady_clock::now();
+    double left = timeout_seconds;
+    while ((current = source->next(left, status)) != nullptr && !selection.has(current->step)) {
+        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+        if (timeout_seconds >= 0) left = std::max(0.0, timeout_seconds - waited.count());
+    }
     return status;
 }
 
@@ -148,24 +152,32 @@ std::shared_ptr<const InstalledStep> Reader::Impl::step(std::uint64_t number)
 {
     if (!random_access()) {
         require_step();
-        if (number != this_step && number != current->step)
+        if (number != this_step && number != selection.shown(current->step))
             throw Error(-DER_INVAL, "step " + std::to_string(number) + " of " + stream->location().text() +
-                                        " is not the current one, " + std::to_string(current->step) +
+                                        " is not the current one, " + std::to_string(selection.shown(current->step)) +
                                         ": open the stream for random access to choose steps");
         return current;
     }
     require_open();
-    if (number == this_step || number >= first_missing) first_missing = std::max(first_missing, source->count());
+    std::uint64_t there = selection.count(first_missing);
+    if (number == this_step || number >= there) there = count_steps();
     if (number == this_step) {
-        if (first_missing == 0)
-            throw Error(-DER_NONEXIST, "the stream " + stream->location().text() + " has no whole step yet");
-        number = first_missing - 1;
+        if (there == 0)
+            throw Error(-DER_NONEXIST, "the stream " + stream->location().text() + " has no whole step yet" +
+                                           (selection.all() ? "" : " of those that SelectSteps names"));
+        number = there - 1;
     }
-    if (number >= first_missing)
+    if (number >= there)
         throw Error(-DER_NONEXIST, "step " + std::to_string(number) + " of " + stream->location().text() +
-                                       " is not there: the stream has " + std::to_string(first_missing) +
-                                       " whole steps");
-    return source->load(number);
+                                       " is not there: the stream has " + std::to_string(there) + " whole steps" +
+                                       (selection.all() ? "" : " of those that SelectSteps names"));
+    return source->load(selection.step(number));
+}
+
+std::uint64_t Reader::Impl::count_steps()
+{
+    first_missing = std::max(first_missing, source->count());
+    return selection.count(first_missing);
 }
 
 const Variable& Reader::Impl::variable(VariableId id) const
@@ -218,9 +230,10 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
 {
     const std::size_t size = size_of(source->dictionary().variables()[id].type);
     const Placement place = block.rank->place(block.entry);
-    if (place.codec == Codec::none) return reads->add(block.writer_rank, place.at, extent, wanted, to, size);
-    const DataReads::Compressed stored{
-        block.writer_rank, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum};
+    const DataPlace data_of{block.rank->header.generation, block.writer_rank};
+    if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);
+    const DataReads::Compressed stored{data_of,     place.at,      place.length, block.rank->raw_bytes(block.entry),
+                                       place.codec, place.checksum};
     reads->add(stored, extent, wanted, to, size, [&] {
         return where(id, step) + ": block " + std::to_string(block.index) + ", of writer rank " +
                std::to_string(block.writer_rank) + ",";
@@ -301,7 +314,7 @@ void Reader::Impl::perform_gets()
     if (reads->empty()) return;
     const Stopwatch watch(profile.data, "stepstore.data");
     try {
-        reads->run(*data);
+        reads->run([&](std::span<DataRequest> requests) { data->read(requests); });
     } catch (const Error&) {
         stream->require_current(); // rather say that it was replaced than that its data is damaged
         throw;
@@ -337,6 +350,11 @@ StepStatus Reader::begin_step(double timeout_seconds)
     return impl_->begin_step(timeout_seconds);
 }
 
+const std::string& Reader::dead_writer() const
+{
+    return impl_->source->dead_writer();
+}
+
 void Reader::end_step()
 {
     impl_->end_step();
@@ -345,7 +363,7 @@ void Reader::end_step()
 std::uint64_t Reader::current_step() const
 {
     impl_->require_step();
-    return impl_->current->step;
+    return impl_->selection.shown(impl_->current->step);
 }
 
 bool Reader::in_step() const
@@ -356,7 +374,7 @@ bool Reader::in_step() const
 std::uint64_t Reader::steps() const
 {
     impl_->require_open();
-    return impl_->first_missing = std::max(impl_->first_missing, impl_->source->count());
+    return impl_->count_steps();
 }
 
 bool Reader::closed() const
@@ -428,9 +446,9 @@ const Availability& Reader::Impl::availability_of(VariableId id)
         throw Error(-DER_INVAL,
                     "available_steps needs a reader in random access: in stream mode steps come one by one");
     require_open();
-    first_missing = std::max(first_missing, source->count());
-    while (availability.steps() < first_missing)
-        availability.add(*source->load(availability.steps()));
+    const std::uint64_t shown = count_steps();
+    while (availability.steps() < shown)
+        availability.add(*source->load(selection.step(availability.steps())));
     return availability;
 }
 
@@ -541,7 +559,7 @@ std::uint32_t Reader::writer_ranks() const
 
 std::uint64_t Reader::generation() const
 {
-    return impl_->stream->record().generation;
+    return impl_->stream->record().origin;
 }
 
 std::string Reader::writer_profile_json() const
@@ -569,7 +587,8 @@ std::string Reader::describe_json() const
         {"container", location().container},
         {"stream", location().stream},
         {"format", stream_format},
-        {"generation", record.generation},
+        {"generation", record.origin},
+        {"segments", record.earlier.size() + 1},
         {"layout", name_of(record.layout)},
         {"order", record.order == Order::row_major ? "row-major" : "column-major"},
         {"ranks", record.ranks},

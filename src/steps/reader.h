@@ -29,8 +29,9 @@ namespace stepstore::steps {
 enum class StepStatus : std::uint8_t {
     ok,
     not_ready,     // no further step within the time-out
-    end_of_stream, // the writer closed the stream after the last step that was read
-    other_error,   // reserved for callers that turn exceptions into a status
+    end_of_stream, // the writer ended the stream after the last step that was read (it closed it, or left without)
+    writer_died, // no further step, and its writer is dead; another may append to the stream: calling again looks again
+    other_error, // reserved for callers that turn exceptions into a status
 };
 
 // "The current step" in stream mode; in random-access mode the last step.
@@ -48,6 +49,8 @@ public:
     // Stream mode. timeout: seconds to wait for the step; 0: look once; negative: for ever (with delegated reads rank
     // 0's counts). A damaged step is thrown as Error; calling again then goes on with the step after it.
     StepStatus begin_step(double timeout_seconds);
+    // After writer_died: who that was, for messages ("process 12 on host h"); empty on ranks that did not look.
+    const std::string& dead_writer() const;
     void end_step();                    // performs outstanding gets
     std::uint64_t current_step() const; // -DER_INVAL outside of a step
     bool in_step() const;

@@ -12,11 +12,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t loaded_steps = 16; // kept in random access
+constexpr double look_at_writer = 0.1;   // seconds between two looks whether it still lives, while waiting
+constexpr std::byte with_record{0x80};   // in the status of rank 0's message
 
-void append_blobs(std::vector<std::byte>& message, const StepBlobs& blobs)
+void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, const StepBlobs& blobs)
 {
     WireWriter to(message);
     to.fixed(blobs.step);
+    to.fixed(generation);
     for (std::uint32_t rank = 0; rank < blobs.ranks(); ++rank)
         to.varint(blobs.offsets[rank + 1] - blobs.offsets[rank]);
     to.bytes(blobs.bytes);
@@ -29,6 +32,14 @@ void take_blobs(WireReader& from, std::uint32_t ranks, StepBlobs& blobs)
         blobs.offsets.push_back(blobs.offsets.back() + from.varint());
     const Bytes bytes = from.bytes(blobs.offsets.back());
     blobs.bytes.assign(bytes.begin(), bytes.end());
+}
+
+// The first step that the segment with that generation does not keep; none of it left: 0.
+std::uint64_t kept_until(const StreamRecord& record, std::uint64_t generation)
+{
+    if (record.generation == generation) return record.closed ? record.steps : no_step;
+    const auto found = std::ranges::find(record.earlier, generation, &Segment::generation);
+    return found == record.earlier.end() ? 0 : found->end_step;
 }
 
 Container container_of(const Pool& pool, const OpenedStream& opened)
@@ -44,21 +55,46 @@ OpenStream::OpenStream(OpenedStream opened, Gets gets)
       container_(container_of(pool_, opened_)),
       catalogue_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
 {
+    take_record(StreamRecord(opened_.record));
 }
 
-std::optional<StreamRecord> OpenStream::look()
+const StreamRecord& OpenStream::segment(std::uint64_t generation) const
+{
+    return segments_.at(generation);
+}
+
+const StreamRecord& OpenStream::segment_of(std::uint64_t step) const
+{
+    const auto& earlier = opened_.record.earlier;
+    const auto found = std::ranges::upper_bound(earlier, step, {}, &Segment::end_step);
+    return segment(found == earlier.end() ? opened_.record.generation : found->generation);
+}
+
+StreamRecord OpenStream::look()
 {
     auto now = catalogue_.find(opened_.location.stream);
-    if (!now || now->generation != opened_.record.generation) throw replaced_error(opened_.location.text(), now);
-    return now;
+    if (!now || now->origin != opened_.record.origin) throw replaced_error(opened_.location.text(), now);
+    if (now->generation == opened_.record.generation) return std::move(*now);
+    for (const auto& [generation, segment] : segments_) {
+        const std::uint64_t needed = std::min(seen_, segment.closed ? segment.steps : no_step);
+        if (segment.first_step >= needed) continue;
+        const std::uint64_t kept = std::max(segment.first_step, kept_until(*now, generation));
+        if (kept < needed) throw cut_error(opened_.location.text(), *now, kept);
+    }
+    return std::move(*now);
+}
+
+void OpenStream::take_record(StreamRecord&& record)
+{
+    for (const Segment& one : record.earlier)
+        segments_[one.generation] = segment_record(record, one);
+    segments_[record.generation] = segment_record_of(record, no_step);
+    opened_.record = std::move(record);
 }
 
 void OpenStream::refresh()
 {
-    if (opened_.record.closed) return require_current();
-    const auto now = look();
-    opened_.record.closed = now->closed;
-    opened_.record.steps = now->steps;
+    take_record(look());
 }
 
 void OpenStream::require_current()
@@ -66,61 +102,131 @@ void OpenStream::require_current()
     look();
 }
 
+WriterWatch& OpenStream::writer()
+{
+    if (!writer_) writer_.emplace(container_, opened_.location.stream);
+    return *writer_;
+}
+
+void StreamDataReader::read(std::span<DataRequest> requests)
+{
+    while (!requests.empty()) { // those of a segment lie together
+        const std::uint64_t generation = requests.front().place.generation;
+        std::size_t count = 1;
+        while (count < requests.size() && requests[count].place.generation == generation)
+            ++count;
+        auto& reader = readers_[generation];
+        if (reader == nullptr) reader = make_data_reader(stream_.context(stream_.segment(generation)));
+        reader->read(requests.first(count));
+        requests = requests.subspan(count);
+    }
+}
+
 StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator, Profile& profile)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
-      decoder_(stream.record().generation, stream.record().ranks)
+      told_generation_(stream.record().generation), told_closed_(stream.record().closed)
 {
 }
 
-LayoutReader& StepSource::layout()
+StepSource::Part& StepSource::part_of(const StreamRecord& segment)
 {
-    if (layout_ == nullptr) layout_ = make_layout_reader(stream_.context());
-    return *layout_;
+    const auto known = parts_.find(segment.generation);
+    if (known != parts_.end()) return known->second;
+    if (options_.mode == ReadMode::stream) parts_.clear();
+    return parts_
+        .emplace(segment.generation,
+                 Part{segment, nullptr, std::nullopt, Decoder(segment.generation, segment.ranks, dictionary_)})
+        .first->second;
 }
 
-std::vector<std::byte> StepSource::fetch_blob(std::uint64_t step, std::uint32_t rank, BlobPart part)
+LayoutReader& StepSource::layout_of(Part& part)
 {
-    if (!side_) side_ = stream_.container().key_value(stream_.record().side, Access::read_only);
-    return fetch_known(layout(), *side_, stream_.record(), step, rank, part);
+    if (part.layout == nullptr) part.layout = make_layout_reader(stream_.context(part.record));
+    return *part.layout;
+}
+
+bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
+{
+    const Region region("stepstore.acquisition.read");
+    LayoutReader& layout = layout_of(part);
+    const auto started = Clock::now();
+    const std::uint64_t requests = layout.requests();
+    const bool found = layout.fetch(step, blobs);
+    profile_.metadata_requests += layout.requests() - requests;
+    if (!found) return false;
+    profile_.read += std::chrono::duration<double>(Clock::now() - started).count();
+    profile_.metadata_bytes += blobs.bytes.size();
+    return true;
+}
+
+std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank, BlobPart which)
+{
+    if (!part.side) part.side = stream_.container().key_value(part.record.side, Access::read_only);
+    return fetch_known(layout_of(part), *part.side, part.record, step, rank, which);
+}
+
+void StepSource::forget()
+{
+    for (auto& [generation, part] : parts_)
+        part.decoder.forget();
 }
 
 std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, StepStatus& status)
 {
     if (ahead_.empty()) {
-        if (!delegated()) {
-            status = acquire(timeout_seconds, nullptr);
-        } else {
-            // Rank 0's word: a status and steps, or the error it met, which it throws here as well.
-            std::exception_ptr failed;
-            std::vector<std::byte> message;
-            if (communicator_.rank() == 0) {
-                message.resize(1);
-                try {
-                    message[0] = static_cast<std::byte>(acquire(timeout_seconds, &message));
-                } catch (...) {
-                    failed = std::current_exception();
-                    const Failure failure = failure_of(failed);
-                    message.assign(1, static_cast<std::byte>(StepStatus::other_error));
-                    WireWriter to(message);
-                    to.fixed(static_cast<std::uint32_t>(failure.code));
-                    to.fixed(next_step_);
-                    to.text(failure.message);
-                }
-            }
-            {
-                const Stopwatch watch(profile_.broadcast, "stepstore.acquisition.broadcast");
-                communicator_.broadcast(message, 0);
-            }
-            if (failed != nullptr) std::rethrow_exception(failed);
-            if (communicator_.rank() != 0) install_message(message);
-            status = static_cast<StepStatus>(message[0]);
-        }
+        status = delegated() ? delegate(timeout_seconds) : acquire(timeout_seconds, nullptr);
         if (status != StepStatus::ok) return nullptr;
     }
     status = StepStatus::ok;
     auto step = ahead_.front();
     ahead_.pop_front();
+    stream_.note_seen(step->step + 1);
     return step;
+}
+
+// Rank 0's word to all: a status, the record where it is another than before, and steps; or the error that it met,
+// which all throw.
+StepStatus StepSource::delegate(double timeout_seconds)
+{
+    std::exception_ptr failed;
+    std::vector<std::byte> message;
+    if (communicator_.rank() == 0) {
+        message.resize(1);
+        try {
+            message[0] = static_cast<std::byte>(acquire(timeout_seconds, &message));
+            tell_record(message);
+        } catch (...) {
+            failed = std::current_exception();
+            const Failure failure = failure_of(failed);
+            message.assign(1, static_cast<std::byte>(StepStatus::other_error));
+            WireWriter to(message);
+            to.fixed(static_cast<std::uint32_t>(failure.code));
+            to.fixed(next_step_);
+            to.text(failure.message);
+        }
+    }
+    {
+        const Stopwatch watch(profile_.broadcast, "stepstore.acquisition.broadcast");
+        communicator_.broadcast(message, 0);
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
+    if (communicator_.rank() != 0) return install_message(message);
+    return static_cast<StepStatus>(message[0] & ~with_record);
+}
+
+void StepSource::tell_record(std::vector<std::byte>& message)
+{
+    const StreamRecord& record = stream_.record();
+    if (record.generation == told_generation_ && record.closed == told_closed_) return;
+    told_generation_ = record.generation;
+    told_closed_ = record.closed;
+    const std::vector<std::byte> encoded = encode_record(record);
+    std::vector<std::byte> inserted;
+    WireWriter to(inserted);
+    to.varint(encoded.size());
+    to.bytes(encoded);
+    message[0] |= with_record;
+    message.insert(message.begin() + 1, inserted.begin(), inserted.end());
 }
 
 // Finds the next step, and installs it and what is read ahead; into the message goes what the other ranks need for the
@@ -133,12 +239,12 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
         const StepStatus status = wait_for(next_step_, timeout_seconds, blobs, at_once);
         if (status != StepStatus::ok) return status;
         const std::size_t bytes = blobs.bytes.size();
-        install_found(std::move(blobs), message);
+        install_found(part_of(stream_.segment_of(next_step_)), std::move(blobs), message);
         ++next_step_;
         if (at_once) read_ahead(bytes, message);
         return StepStatus::ok;
     } catch (const Error& error) {
-        decoder_.forget();
+        forget();
         // Damage is final: the next call goes on behind it. A stream that was replaced stays replaced.
         const bool damage = error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
         if (damage) stream_.require_current(); // not because its objects are gone
@@ -152,30 +258,36 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
     const auto begin = Clock::now();
     const auto waited = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
     double pause = options_.poll_interval;
+    double next_look = 0; // at the writer, in seconds of waiting
+    bool writer_gone = false;
     while (true) {
-        const bool was_closed = stream_.record().closed;
-        if (was_closed && step >= stream_.record().steps) return StepStatus::end_of_stream;
-        {
-            const Region region("stepstore.acquisition.read");
-            const auto started = Clock::now();
-            const std::uint64_t requests = layout().requests();
-            const bool found = layout().fetch(step, blobs);
-            profile_.metadata_requests += layout().requests() - requests;
-            if (found) {
-                profile_.read += std::chrono::duration<double>(Clock::now() - started).count();
-                profile_.metadata_bytes += blobs.bytes.size();
-                return StepStatus::ok;
-            }
-        }
+        if (stream_.record().closed && step >= stream_.record().steps) return StepStatus::end_of_stream;
+        const StreamRecord& segment = stream_.segment_of(step);
+        const bool closed = segment.closed;
+        if (fetch(part_of(segment), step, blobs)) return StepStatus::ok;
         at_once = false;
-        if (was_closed)
-            throw Error(-DER_CSUM, "step " + std::to_string(step) + " of " + stream_.location().text() +
-                                       " is missing, though the stream was closed with " +
-                                       std::to_string(stream_.record().steps) +
-                                       " steps: its metadata was lost; `stepstore pool check` says what can be saved");
         stream_.refresh();
-        if (stream_.record().closed) continue; // a last look, or the end
+        const StreamRecord& now = stream_.segment_of(step);
+        if (closed && &now == &segment && step < segment.steps)
+            throw Error(-DER_CSUM, "step " + std::to_string(step) + " of " + stream_.location().text() +
+                                       " is missing, though its writer has ended behind it, after " +
+                                       std::to_string(segment.steps) +
+                                       " steps: its metadata was lost; `stepstore pool check` says what can be saved");
+        if (now.closed || &now != &segment) continue;                // a last look, or the end
+        if (stream_.is_snapshot()) return StepStatus::end_of_stream; // it stays as it is
         const double left = timeout_seconds < 0 ? pause : timeout_seconds - waited();
+        if (left <= 0 || writer_gone || waited() >= next_look) {
+            const WriterWatch::State state = stream_.writer().look();
+            const bool gone = state == WriterWatch::State::left || state == WriterWatch::State::died;
+            if (gone && writer_gone) {
+                if (state == WriterWatch::State::left) return StepStatus::end_of_stream;
+                dead_writer_ = stream_.writer().writer();
+                return StepStatus::writer_died;
+            }
+            writer_gone = gone;
+            if (gone) continue; // it may have ended the step, or the stream, just before
+            next_look = waited() + look_at_writer;
+        }
         if (left <= 0) return StepStatus::not_ready;
         const Stopwatch watch(profile_.wait, "stepstore.wait");
         std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, left)));
@@ -183,17 +295,17 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
     }
 }
 
-void StepSource::install_found(StepBlobs&& blobs, std::vector<std::byte>* message)
+void StepSource::install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message)
 {
     const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     std::vector<std::byte> needed;
     std::uint64_t count = 0;
     WireWriter to(needed);
     const std::size_t begin = message ? message->size() : 0;
-    if (message) append_blobs(*message, blobs);
+    if (message) append_blobs(*message, part.record.generation, blobs);
     try {
-        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart part) {
-            std::vector<std::byte> blob = fetch_blob(step, rank, part);
+        const auto fetch = [&](std::uint64_t step, std::uint32_t rank, BlobPart which) {
+            std::vector<std::byte> blob = fetch_blob(part, step, rank, which);
             if (message) {
                 to.fixed(step);
                 to.fixed(rank);
@@ -202,7 +314,8 @@ void StepSource::install_found(StepBlobs&& blobs, std::vector<std::byte>* messag
                 ++count;
             }
             return blob;
-        }));
+        };
+        ahead_.push_back(part.decoder.install(std::move(blobs), fetch));
     } catch (...) {
         if (message) message->resize(begin);
         throw;
@@ -218,23 +331,17 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
 {
     std::uint64_t budget = options_.read_ahead;
     while (bytes <= budget) {
-        if (stream_.record().closed && next_step_ >= stream_.record().steps) return;
+        const StreamRecord& segment = stream_.segment_of(next_step_);
+        if (segment.closed && next_step_ >= segment.steps) return;
         budget -= bytes;
         try {
+            Part& part = part_of(segment);
             StepBlobs blobs;
-            const std::uint64_t requests = layout().requests();
-            bool found = false;
-            {
-                const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
-                found = layout().fetch(next_step_, blobs);
-            }
-            profile_.metadata_requests += layout().requests() - requests;
-            if (!found) return;
+            if (!fetch(part, next_step_, blobs)) return;
             bytes = blobs.bytes.size();
-            profile_.metadata_bytes += bytes;
-            install_found(std::move(blobs), message);
+            install_found(part, std::move(blobs), message);
         } catch (const Error&) {
-            decoder_.forget();
+            forget();
             if (message) WireWriter(*message).fixed(no_step); // that the others do the same
             return;
         }
@@ -242,14 +349,17 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
     }
 }
 
-void StepSource::install_message(Bytes message)
+StepStatus StepSource::install_message(Bytes message)
 {
     WireReader from(message, "rank 0's message about the next step");
-    const auto status = static_cast<StepStatus>(from.fixed<std::uint8_t>());
+    const auto first = from.fixed<std::uint8_t>();
+    const auto status = static_cast<StepStatus>(first & static_cast<std::uint8_t>(~with_record));
+    if ((first & static_cast<std::uint8_t>(with_record)) != 0)
+        stream_.take_record(decode_record(from.bytes(from.varint()), stream_.location().text()));
     if (status == StepStatus::other_error) {
         const auto code = static_cast<int>(from.fixed<std::uint32_t>());
         next_step_ = from.fixed<std::uint64_t>();
-        decoder_.forget();
+        forget();
         throw Error(code, std::string(from.text()));
     }
     const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
@@ -257,13 +367,14 @@ void StepSource::install_message(Bytes message)
         StepBlobs blobs;
         blobs.step = from.fixed<std::uint64_t>();
         if (blobs.step == no_step) {
-            decoder_.forget();
+            forget();
             continue;
         }
-        take_blobs(from, stream_.record().ranks, blobs);
+        Part& part = part_of(stream_.segment(from.fixed<std::uint64_t>()));
+        take_blobs(from, part.record.ranks, blobs);
         next_step_ = blobs.step + 1;
         std::uint64_t count = from.varint();
-        ahead_.push_back(decoder_.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
+        ahead_.push_back(part.decoder.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
             if (count == 0) from.fail("lacks an earlier blob");
             --count;
             if (from.fixed<std::uint64_t>() != step || from.fixed<std::uint32_t>() != rank)
@@ -273,6 +384,7 @@ void StepSource::install_message(Bytes message)
         }));
         if (count != 0) from.fail("holds blobs that nobody asked for");
     }
+    return status;
 }
 
 std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
@@ -282,48 +394,68 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
         std::rotate(known, known + 1, loaded_.end());
         return loaded_.back();
     }
+    Part& part = part_of(stream_.segment_of(step));
     StepBlobs blobs;
-    bool found = false;
-    {
-        const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
-        const std::uint64_t requests = layout().requests();
-        found = layout().fetch(step, blobs);
-        profile_.metadata_requests += layout().requests() - requests;
-    }
-    if (!found) {
-        stream_.refresh();
-        throw Error(-DER_NONEXIST, "step " + std::to_string(step) + " of " + stream_.location().text() +
-                                       " is not there: the stream has " + std::to_string(count()) + " whole steps");
-    }
-    profile_.metadata_bytes += blobs.bytes.size();
-    std::shared_ptr<const InstalledStep> installed;
-    {
+    try {
+        if (!fetch(part, step, blobs)) {
+            stream_.refresh();
+            throw Error(-DER_NONEXIST, "step " + std::to_string(step) + " of " + stream_.location().text() +
+                                           " is not there: the stream has " + std::to_string(count()) + " whole steps");
+        }
         const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
-        installed = decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
-            return fetch_blob(other, rank, part);
-        });
+        std::shared_ptr<const InstalledStep> installed =
+            part.decoder.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart which) {
+                return fetch_blob(part, other, rank, which);
+            });
+        if (loaded_.size() == loaded_steps) loaded_.pop_front();
+        loaded_.push_back(installed);
+    } catch (const Error&) {
+        stream_.require_current(); // rather say that it was replaced, or cut off, than that it is damaged
+        throw;
     }
     profile_.end_step(step);
-    if (loaded_.size() == loaded_steps) loaded_.pop_front();
-    loaded_.push_back(installed);
-    return installed;
+    stream_.note_seen(step + 1);
+    return loaded_.back();
 }
 
 // Whole steps are a row without gaps, so their end is found by doubling, then halving.
 std::uint64_t StepSource::count()
 {
     stream_.refresh();
-    if (stream_.record().closed) return stream_.record().steps;
+    const StreamRecord& record = stream_.record();
+    if (record.closed) return record.steps;
+    counted_ = std::max(counted_, record.first_step);
+    // One of its own: a part belongs to the steps that are read, which may be of an earlier segment.
+    const auto layout = make_layout_reader(stream_.context(stream_.segment_of(no_step)));
     std::uint64_t reach = 1;
-    while (layout().published(counted_ + reach - 1)) {
+    while (layout->published(counted_ + reach - 1)) {
         counted_ += reach;
         reach *= 2;
     }
     while (reach > 1) {
         reach /= 2;
-        if (layout().published(counted_ + reach - 1)) counted_ += reach;
+        if (layout->published(counted_ + reach - 1)) counted_ += reach;
     }
     return counted_;
+}
+
+// The last step of a segment knows all definitions of the segment; where it is damaged, the one before knows most.
+void StepSource::learn_definitions(std::uint64_t steps)
+{
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> segments; // first step, end
+    for (const Segment& one : stream_.record().earlier)
+        segments.emplace_back(one.first_step, std::min(one.end_step, steps));
+    segments.emplace_back(stream_.record().first_step, steps);
+    for (const auto& [first, end] : segments) {
+        for (std::uint64_t step = end; step-- > first;) {
+            try {
+                load(step);
+                break;
+            } catch (const Error& error) {
+                if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
+            }
+        }
+    }
 }
 
 } // namespace stepstore::steps

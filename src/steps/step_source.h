@@ -2,12 +2,16 @@
 // ahead.
 #pragma once
 
+#include "steps/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile.h"
 #include "steps/reader.h"
 #include "steps/stream.h"
+#include "steps/writer_lease.h"
 
+#include <algorithm>
 #include <deque>
+#include <map>
 
 namespace stepstore::steps {
 
@@ -17,20 +21,45 @@ public:
     OpenStream(OpenedStream opened, Gets gets);
     const Location& location() const { return opened_.location; }
     const StreamRecord& record() const { return opened_.record; }
-    LayoutContext context() const { return {pool_, container_, opened_.record, gets_}; }
     const Container& container() const { return container_; }
-    // Looks whether the writer has closed it. -DER_STALE: it is another stream by now.
+    bool is_snapshot() const { return opened_.snapshot != 0; }
+    // One segment's record, kept up to date, always in the same place.
+    const StreamRecord& segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
+    const StreamRecord& segment(std::uint64_t generation) const;
+    LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment, gets_}; }
+    // Looks what the writers have done: closed it, or appended to it. -DER_STALE: it is another stream by now, or steps
+    // that this reader has seen were cut off.
     void refresh();
-    // Whether it is still the same stream: what was read before this call is then whole. Throws -DER_STALE otherwise.
+    // Whether what this reader has seen is still there: what was read before this call is then whole. Throws -DER_STALE
+    // otherwise.
     void require_current();
+    // Another rank's look, which it made before.
+    void take_record(StreamRecord&& record);
+    // The steps before `end` were seen.
+    void note_seen(std::uint64_t end) { seen_ = std::max(seen_, end); }
+    WriterWatch& writer();
 
 private:
-    std::optional<StreamRecord> look();
+    StreamRecord look();
     OpenedStream opened_;
     Gets gets_;
     Pool pool_;
     Container container_;
     Catalogue catalogue_;
+    std::map<std::uint64_t, StreamRecord> segments_; // by generation
+    std::uint64_t seen_ = 0;
+    std::optional<WriterWatch> writer_;
+};
+
+// The data of all segments.
+class StreamDataReader {
+public:
+    explicit StreamDataReader(const OpenStream& stream) : stream_(stream) {}
+    void read(std::span<DataRequest> requests);
+
+private:
+    const OpenStream& stream_;
+    std::map<std::uint64_t, std::unique_ptr<DataReader>> readers_; // by generation
 };
 
 class StepSource {
@@ -43,29 +72,47 @@ public:
     std::shared_ptr<const InstalledStep> load(std::uint64_t step);
     // How many whole steps there are now.
     std::uint64_t count();
-    const Dictionary& dictionary() const { return decoder_.dictionary(); }
+    // Random access: everything that was defined up to the last of the first `steps`.
+    void learn_definitions(std::uint64_t steps);
+    // Who died, after StepStatus::writer_died (with delegated reads: on rank 0).
+    const std::string& dead_writer() const { return dead_writer_; }
+    const Dictionary& dictionary() const { return *dictionary_; }
 
 private:
+    // What it takes to read one segment.
+    struct Part {
+        const StreamRecord& record;
+        std::unique_ptr<LayoutReader> layout; // of ranks that read
+        std::optional<KeyValue> side;
+        Decoder decoder;
+    };
+    Part& part_of(const StreamRecord& segment);
+    LayoutReader& layout_of(Part& part);
+    bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
+    void forget();
+    StepStatus delegate(double timeout_seconds);
     bool delegated() const { return options_.readers == Readers::delegate && communicator_.size() > 1; }
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
     StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);
-    void install_found(StepBlobs&& blobs, std::vector<std::byte>* message);
+    void install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message);
     void read_ahead(std::size_t bytes, std::vector<std::byte>* message);
-    void install_message(Bytes message);
-    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank, BlobPart part);
-    LayoutReader& layout();
+    StepStatus install_message(Bytes message);
+    void tell_record(std::vector<std::byte>& message);
+    std::vector<std::byte> fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank, BlobPart which);
 
     OpenStream& stream_;
     const ReaderOptions& options_;
     Communicator& communicator_;
     Profile& profile_;
-    std::unique_ptr<LayoutReader> layout_; // of ranks that read
-    std::optional<KeyValue> side_;         // once a copy was needed
-    Decoder decoder_;
-    std::uint64_t next_step_ = 0; // the same on all ranks, as is what the decoder holds
+    std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
+    std::map<std::uint64_t, Part> parts_; // by generation; in stream mode only the last one used
+    std::uint64_t next_step_ = 0;         // the same on all ranks, as is what the decoders hold
+    std::uint64_t told_generation_;       // of the record that the other ranks have
+    bool told_closed_;
     std::deque<std::shared_ptr<const InstalledStep>> ahead_;
     std::deque<std::shared_ptr<const InstalledStep>> loaded_; // random access: most recently used last
     std::uint64_t counted_ = 0;
+    std::string dead_writer_;
 };
 
 } // namespace stepstore::steps

@@ -1,5 +1,6 @@
 #include "steps/stream.h"
 
+#include "steps/append.h"
 #include "steps/codec/wire.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile_record.h"
@@ -7,17 +8,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <unistd.h>
 
 namespace stepstore::steps {
 
 namespace {
-
-std::string host_name()
-{
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? name : "an unknown host";
-}
 
 std::string joined(const std::vector<std::string>& names)
 {
@@ -45,11 +39,16 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     record.data_object_class = !options.data_object_class.empty() ? options.data_object_class
                                : ranks < many                     ? "SX"
                                                                   : "S1";
-    record.writer_host = host_name();
-    record.writer_process = static_cast<std::uint64_t>(::getpid());
     record.created = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
     return record;
+}
+
+void set_writer(StreamRecord& record)
+{
+    const ProcessIdentity writer = this_process();
+    record.writer_host = writer.host;
+    record.writer_process = writer.process;
 }
 
 // The pool, made if it is not there; another process may make it at the same time.
@@ -93,6 +92,14 @@ std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const st
     }
 }
 
+void make_posix_directory(const std::string& pool, const StreamRecord& record)
+{
+    const std::string directory = posix_path(pool, record);
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
+}
+
 } // namespace
 
 std::vector<std::byte> encode_opened(const OpenedStream& opened)
@@ -120,29 +127,43 @@ OpenedStream decode_opened(Bytes bytes)
     return opened;
 }
 
-OpenedStream create_stream(const std::string& text, const WriterOptions& options, int ranks)
+StreamToWrite open_to_write(const std::string& text, const WriterOptions& options, int ranks)
 {
-    OpenedStream opened;
+    StreamToWrite result;
+    OpenedStream& opened = result.opened;
     opened.location = resolve_location(text);
     opened.location.opened = open_or_create_pool(opened.location, options);
     const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);
+    const std::string& name = opened.location.stream;
+    result.lease = std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
-    const auto old = replaced_record(catalogue, opened.location.stream);
-    opened.record = new_record(options, ranks);
-    assign_objects(container, opened.record);
-    if (opened.record.layout == Layout::posix) {
-        const std::string directory = posix_path(pool.location(), opened.record);
-        std::error_code error;
-        std::filesystem::create_directories(directory, error);
-        if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
+    const auto old = options.append ? catalogue.find(name) : replaced_record(catalogue, name);
+    if (old && options.append) {
+        opened.record = *old;
+        Append plan = plan_append(opened, container, options, ranks);
+        opened.record = std::move(plan.record);
+        result.known = std::move(plan.known);
+    } else {
+        opened.record = new_record(options, ranks);
+        assign_objects(container, opened.record);
+        if (old) opened.record.dropped = segments_of(*old);
     }
-    catalogue.put(opened.location.stream, opened.record);
-    if (old) {
+    set_writer(opened.record);
+    catalogue.put(name, opened.record);
+    if (opened.record.layout == Layout::posix) make_posix_directory(pool.location(), opened.record);
+    if (!old) return result;
+    // What a writer that dies here leaves, the next one finds in the record.
+    if (options.append) {
+        reclaim(pool, container, opened.record);
+    } else {
         destroy_stream_objects(container, pool.location(), *old);
         remove_profile_files(opened.location); // what cannot be removed fails no writer: it is written anew at close
     }
-    return opened;
+    if (opened.record.dropped.empty()) return result;
+    opened.record.dropped.clear();
+    catalogue.put(name, opened.record);
+    return result;
 }
 
 OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
@@ -196,9 +217,12 @@ void remove_stream(const std::string& text)
     const OpenedStream opened = find_stream(text);
     const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
     const Container container = pool.open_container(opened.location.container, Access::read_write);
-    Catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write)
-        .remove(opened.location.stream);
-    destroy_stream_objects(container, pool.location(), opened.record);
+    WriterLease lease(container, opened.location.stream, opened.location.text(), WriterOptions().writer_timeout);
+    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    const auto record = catalogue.find(opened.location.stream); // no writer changes it any more
+    catalogue.remove(opened.location.stream);
+    if (record) destroy_stream_objects(container, pool.location(), *record);
+    lease.give_back_for_good();
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
         throw Error(-DER_IO, "the stream " + opened.location.text() + " is removed, but not its profile: " + left);
 }

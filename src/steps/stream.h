@@ -3,8 +3,12 @@
 
 #include "steps/catalogue.h"
 #include "steps/location.h"
+#include "steps/types.h"
+#include "steps/writer_lease.h"
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace stepstore::steps {
 
@@ -17,10 +21,16 @@ struct OpenedStream {
 std::vector<std::byte> encode_opened(const OpenedStream& opened);
 OpenedStream decode_opened(Bytes bytes);
 
-// Makes pool, container and record where they are missing; replaces a stream of the same name: first the new record is
-// there, then the old objects are destroyed, so that whoever finds the old record still in place after a read has read
-// whole data.
-OpenedStream create_stream(const std::string& location, const WriterOptions& options, int ranks);
+// What rank 0 of a writer has.
+struct StreamToWrite {
+    OpenedStream opened;
+    std::vector<Variable> known;        // what the steps that are kept define
+    std::unique_ptr<WriterLease> lease; // this writer's alone, until it is given back
+};
+// Makes pool, container and record where they are missing. A stream of the same name is appended to, or replaced: first
+// the new record is there, then the old objects are destroyed, so that whoever finds the old record still in place
+// after a read has read whole data. -DER_BUSY: another writer is at work.
+StreamToWrite open_to_write(const std::string& location, const WriterOptions& options, int ranks);
 // -DER_NONEXIST, saying which part is missing.
 OpenedStream find_stream(const std::string& location, std::uint64_t snapshot = 0);
 

@@ -1,6 +1,7 @@
 #include "steps/writer.h"
 
 #include "steps/codec/encoder.h"
+#include "steps/codec/wire.h"
 #include "steps/collective.h"
 #include "steps/data_puts.h"
 #include "steps/profile.h"
@@ -30,6 +31,7 @@ public:
     OpenedStream opened;
     std::optional<Pool> pool;
     std::optional<Container> container;
+    std::unique_ptr<WriterLease> lease; // of rank 0
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
@@ -54,18 +56,40 @@ private:
     void abandon();
 };
 
+namespace {
+
+// What rank 0 tells the others.
+std::vector<std::byte> encode_word(const StreamToWrite& stream)
+{
+    const std::vector<std::byte> opened = encode_opened(stream.opened);
+    std::vector<std::byte> word;
+    WireWriter to(word);
+    to.varint(opened.size());
+    to.bytes(opened);
+    for (const Variable& variable : stream.known) {
+        to.text(variable.name);
+        to.fixed(static_cast<std::uint8_t>(variable.type));
+        to.fixed(static_cast<std::uint8_t>(variable.kind));
+    }
+    return word;
+}
+
+} // namespace
+
 Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std::shared_ptr<Communicator> group)
     : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
 {
     all_together(*communicator, [&] { check_options(options); });
-    std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
-    opened = decode_opened(on_root(*communicator, [&] {
-        const OpenedStream created = create_stream(location, options, communicator->size());
-        held = created.location.opened;
+    const std::vector<std::byte> word = on_root(*communicator, [&] {
+        StreamToWrite made = open_to_write(location, options, communicator->size());
+        lease = std::move(made.lease);
         if (options.profile)
-            profile_record.emplace(created.location, ProfileSide::writers, name_of(created.record.layout));
-        return encode_opened(created);
-    }));
+            profile_record.emplace(made.opened.location, ProfileSide::writers, name_of(made.opened.record.layout));
+        return encode_word(made);
+    });
+    WireReader from(word, "rank 0's word on the stream");
+    opened = decode_opened(from.bytes(from.varint()));
+    steps = opened.record.first_step;
     all_together(*communicator, [&] {
         pool = Pool::connect(opened.location.pool, Access::read_write);
         container = pool->open_container(opened.location.container, Access::read_write);
@@ -76,6 +100,13 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         side = container->key_value(opened.record.side);
         encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
                                             Compression{options.metadata_compression, 0});
+        while (!from.at_end()) {
+            Variable variable;
+            variable.name = from.text();
+            variable.type = static_cast<Type>(from.fixed<std::uint8_t>());
+            variable.kind = static_cast<ShapeKind>(from.fixed<std::uint8_t>());
+            encoder->expect(std::move(variable));
+        }
     });
 }
 
@@ -232,6 +263,7 @@ void Writer::Impl::end_step()
     Bytes blob;
     try {
         if (lost != nullptr) std::rethrow_exception(lost);
+        if (lease != nullptr) lease->require_held();
         perform_puts(true);
         const Stopwatch watch(profile.encode, "stepstore.stabilisation.encode");
         blob = encoder->finish(steps);
@@ -283,11 +315,13 @@ void Writer::Impl::close()
         }
     }
     closed = true;
+    layout->finish();
     const std::vector<std::uint64_t> counts = communicator->allgather(steps);
     const auto least = std::ranges::min_element(counts);
     std::vector<std::string> profiles;
     if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
+        const std::unique_ptr<WriterLease> until_the_end = std::move(lease); // also when the record cannot be stored
         if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles)));
         mark_closed(*least);
         return std::vector<std::byte>();

@@ -6,7 +6,9 @@
 //
 // A step becomes visible whole when the last rank's end_step is done, without waiting for the next step. A writer that
 // dies leaves every step before readable. Opening for write replaces a stream of the same name: its readers go on until
-// they notice (-DER_STALE). After an Error from end_step that step is lost and so is the writer: only close() is
+// they notice (-DER_STALE); or appends to it (WriterOptions::append), on any number of ranks. One writer at a time
+// writes a stream: from opening until close(), or until rank 0's Writer or its process is no more; another one gets
+// -DER_BUSY, which names this one. After an Error from end_step that step is lost and so is the writer: only close() is
 // allowed, which ends the stream after the last whole step. Other errors leave the writer usable.
 #pragma once
 
@@ -25,13 +27,15 @@ namespace stepstore::steps {
 
 class Writer {
 public:
-    // Makes pool, container and stream where they are missing (rank 0). Errors are thrown on every rank.
+    // Makes pool, container and stream where they are missing (rank 0). Errors are thrown on every rank: -DER_BUSY:
+    // another writer is at work; -DER_INVAL: an option, or one that contradicts the stream that is appended to.
     Writer(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator);
     ~Writer(); // without close(): the stream stays, not marked as ended; a step that was begun is dropped
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
 
-    // The number of the step that begins, from 0. -DER_INVAL: a step is open already, or the writer is closed.
+    // The number of the step that begins, from 0 (appending: from the number of steps that were kept). -DER_INVAL: a
+    // step is open already, or the writer is closed.
     std::uint64_t begin_step();
     bool in_step() const;
 
@@ -70,7 +74,7 @@ public:
     // Ends an open step, records the number of steps, stores the profile. Collective. A second close does nothing.
     void close();
 
-    std::uint64_t steps() const; // ended so far by this rank
+    std::uint64_t steps() const; // the number of the next step, or of the open one: steps kept and ended by this rank
     const Location& location() const;
     std::uint64_t metadata_bytes() const; // of the blobs this rank has stored
     std::string profile_json() const;     // this rank's, see profile.h

@@ -1,6 +1,8 @@
 """stepstore steps, on a stream that a stock ADIOS2 program wrote."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -176,6 +178,25 @@ def test_python_follows_a_stream(cli, stream):
     assert seen == [(step, 100.0 * step) for step in range(STEPS)]
     with pytest.raises(stepstore.Error, match="closed"):
         len(steps)
+
+
+def test_python_learns_that_the_writer_died(cli, stream):
+    program = (
+        "import os, signal, sys, adios2, write_stream\n"
+        "adios2.Engine.close = lambda engine: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_stream.main(sys.argv[1])\n"
+    )
+    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path(), "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", program, "./died"], cwd=cli.directory, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    with stepstore.open_steps(cli.directory / "died", stream=True) as steps:
+        seen = []
+        with pytest.raises(stepstore.Error, match="process [0-9]+ on host .* died") as caught:
+            for step in steps.follow():  # would wait for ever
+                seen.append((step, steps.read("field")[0, 0]))
+        assert caught.value.name == "DER_CANCELED"
+        assert seen == [(step, 100.0 * step) for step in range(STEPS)]
+        assert steps.begin_step(timeout=0) is stepstore.StepStatus.WRITER_DIED
 
 
 def test_python_refuses_unknown_options(cli, stream):

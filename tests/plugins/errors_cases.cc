@@ -39,7 +39,8 @@ CASE(parameters)
     EXPECT(contains(opening_error({{"GroupTimeoutSecs", "soon"}}), "GroupTimeoutSecs"));
     EXPECT(!opening_error({{"ChunkSize", "0x"}}).empty());
     EXPECT(contains(opening_error({{"Location", ""}}), "Location=out/gs"));
-    EXPECT(contains(opening_error({}, adios2::Mode::Append), "Append"));
+    EXPECT(contains(opening_error({{"AppendAfterSteps", "two"}}), "AppendAfterSteps"));
+    EXPECT(contains(opening_error({{"WriterTimeoutSecs", "-1"}}), "WriterTimeoutSecs"));
     // Names and values without regard to case; a reader's parameters do no harm to a writer.
     EXPECT_EQ(opening_error({{"layout", "KV"}, {"COMMUNICATOR", "World"}, {"openTimeoutSecs", "1"}}), "");
     // Every layout works, and the reader is told none.

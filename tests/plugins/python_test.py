@@ -154,8 +154,31 @@ class PluginTest(unittest.TestCase):
                 np.testing.assert_array_equal(stream.read("x"), np.full(1000, float(count)))
                 count += 1
                 stream.end_step()
-            self.assertEqual(status, StepStatus.NotReady)
+            self.assertEqual(status, StepStatus.OtherError)  # its writer is dead
         self.assertGreater(count, 1)
+        # A restart goes on behind the last whole step, or behind an earlier one.
+        for keep, whole in (("-1", count), ("1", 1)):
+            with adios2.Stream(self.space.io("killed", AppendAfterSteps=keep), "killed", "a") as stream:
+                for step in stream.steps(2):
+                    step.write("x", np.full(500, float(step.current_step())), [500], [0], [500])
+            with adios2.FileReader(self.space.io("killed"), "killed") as stream:
+                self.assertEqual(stream.num_steps(), whole + 2)
+                variable = stream.inquire_variable("x")
+                for index in range(whole + 2):
+                    variable.set_step_selection([index, 1])
+                    size = 1000 if index < whole else 500
+                    variable.set_selection([[0], [size]])
+                    np.testing.assert_array_equal(stream.read(variable), np.full(size, float(index)))
+            count = whole + 2
+
+    def test_second_writer_is_told_who_the_first_is(self):
+        writer = self.start_writer("shared", steps=100000, pause=0.01)
+        with adios2.Stream(self.space.io("shared", OpenTimeoutSecs="30"), "shared", "r") as stream:
+            self.assertEqual(stream.begin_step(timeout=30.0), StepStatus.OK)
+            stream.end_step()
+        for mode in ("w", "a"):
+            with self.assertRaisesRegex(RuntimeError, f"process {writer.pid} on host"):
+                adios2.Stream(self.space.io("shared"), "shared", mode)
 
     def start_writer(self, name, steps, pause):
         program = textwrap.dedent(f"""

@@ -1,5 +1,6 @@
 // Steps: time-outs, end of stream, programs without steps, streams that were not closed, readers that start first.
 #include "harness.h"
+#include "stepstore/adios2.h"
 
 #include <chrono>
 
@@ -168,7 +169,133 @@ CASE(not_closed)
         engine.EndStep();
         EXPECT_EQ(value, step);
     }
-    EXPECT(engine.BeginStep(adios2::StepMode::Read, 0.1F) == adios2::StepStatus::NotReady);
+    // Its writers are gone, so there will be no further one.
+    EXPECT(engine.BeginStep(adios2::StepMode::Read) == adios2::StepStatus::EndOfStream);
+    engine.Close();
+}
+
+adios2::IO append_io(adios2::ADIOS& adios, const char* after)
+{
+    static int number = 0;
+    auto io = make_io(adios, "append-" + std::to_string(number++), "appended");
+    if (after != nullptr) io.SetParameter("AppendAfterSteps", after);
+    return io;
+}
+
+// Every rank's own numbers, so that each step tells who wrote it and when.
+void append_steps(MPI_Comm comm, int run_number, int steps, std::size_t first, const char* after, bool close = true)
+{
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    auto adios = make_adios(comm);
+    auto io = append_io(adios, after);
+    const auto all = static_cast<std::size_t>(ranks), mine = static_cast<std::size_t>(rank);
+    auto x = io.DefineVariable<int>("x", {all}, {mine}, {1});
+    auto only = io.DefineVariable<int>("of run " + std::to_string(run_number));
+    io.DefineAttribute<int>("run", run_number);
+    if (run.plugin() && ranks < run.ranks)
+        EXPECT_EQ(stepstore_adios2_set_communicator(location_of("appended").c_str(), &comm), 0);
+    auto engine = open(io, "appended", adios2::Mode::Append);
+    EXPECT_EQ(engine.CurrentStep(), first);
+    for (int step = 0; step < steps; ++step) {
+        engine.BeginStep();
+        EXPECT_EQ(engine.CurrentStep(), first + static_cast<std::size_t>(step));
+        const int value = 1000 * run_number + 10 * step + rank;
+        engine.Put(x, value, adios2::Mode::Sync);
+        if (rank == 0) engine.Put(only, run_number);
+        engine.EndStep();
+        EXPECT_EQ(engine.CurrentStep(), first + static_cast<std::size_t>(step) + 1);
+    }
+    if (close) engine.Close();
+}
+
+struct Appended {
+    int run_number, step, ranks;
+};
+
+void check_appended(const std::vector<Appended>& expected)
+{
+    auto adios = make_adios();
+    auto io = append_io(adios, nullptr);
+    auto engine = open(io, "appended", adios2::Mode::Read);
+    for (const Appended& one : expected) {
+        EXPECT(engine.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::OK);
+        auto x = io.InquireVariable<int>("x");
+        EXPECT(static_cast<bool>(x));
+        EXPECT_EQ(x.Shape().at(0), static_cast<std::size_t>(one.ranks));
+        std::vector<int> values;
+        x.SetSelection({{0}, {static_cast<std::size_t>(one.ranks)}});
+        engine.Get(x, values, adios2::Mode::Sync);
+        for (int rank = 0; rank < one.ranks; ++rank)
+            EXPECT_EQ(values.at(static_cast<std::size_t>(rank)), 1000 * one.run_number + 10 * one.step + rank);
+        EXPECT(static_cast<bool>(io.InquireVariable<int>("of run " + std::to_string(one.run_number))));
+        EXPECT_EQ(io.InquireAttribute<int>("run").Data().at(0), one.run_number);
+        engine.EndStep();
+    }
+    EXPECT(engine.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::EndOfStream);
+    engine.Close();
+}
+
+// Restarts, as BP5 does them.
+CASE(appended)
+{
+    append_steps(MPI_COMM_WORLD, 1, 3, 0, nullptr); // nothing there yet
+    append_steps(MPI_COMM_WORLD, 2, 2, 3, nullptr);
+    const int n = run.ranks;
+    check_appended({{1, 0, n}, {1, 1, n}, {1, 2, n}, {2, 0, n}, {2, 1, n}});
+    append_steps(MPI_COMM_WORLD, 3, 1, 4, "-2");
+    append_steps(MPI_COMM_WORLD, 4, 1, 5, "100");
+    check_appended({{1, 0, n}, {1, 1, n}, {1, 2, n}, {2, 0, n}, {3, 0, n}, {4, 0, n}});
+    append_steps(MPI_COMM_WORLD, 5, 2, 2, "2");
+    check_appended({{1, 0, n}, {1, 1, n}, {5, 0, n}, {5, 1, n}});
+    append_steps(MPI_COMM_WORLD, 6, 1, 0, "-9");
+    check_appended({{6, 0, n}});
+}
+
+// On fewer ranks, and on more, after writers that did not close.
+CASE(appended_on_other_ranks)
+{
+    const int n = run.ranks, half = n / 2;
+    MPI_Comm some = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, run.rank < half ? 0 : MPI_UNDEFINED, run.rank, &some);
+    append_steps(MPI_COMM_WORLD, 1, 2, 0, nullptr, false);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (some != MPI_COMM_NULL) append_steps(some, 2, 2, 2, nullptr, false);
+    MPI_Barrier(MPI_COMM_WORLD);
+    append_steps(MPI_COMM_WORLD, 3, 1, 4, nullptr);
+    check_appended({{1, 0, n}, {1, 1, n}, {2, 0, half}, {2, 1, half}, {3, 0, n}});
+    if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
+}
+
+CASE(selected_steps)
+{
+    auto adios = make_adios();
+    {
+        auto io = make_io(adios, "out", "selected");
+        auto x = io.DefineVariable<int>("x");
+        auto engine = open(io, "selected", adios2::Mode::Write);
+        for (int step = 0; step < 12; ++step) {
+            engine.BeginStep();
+            engine.Put(x, step, adios2::Mode::Sync);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto io = make_io(adios, "in", "selected", {{"Reading", "stream"}});
+    io.SetParameter("SelectSteps", "0:n:5 2 7:8");
+    auto engine = open(io, "selected", adios2::Mode::Read);
+    std::size_t shown = 0;
+    for (const int expected : {0, 2, 5, 7, 8, 10}) {
+        EXPECT(engine.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::OK);
+        EXPECT_EQ(engine.CurrentStep(), shown++);
+        int value = -1;
+        engine.Get("x", value);
+        engine.EndStep();
+        EXPECT_EQ(value, expected);
+    }
+    EXPECT(engine.BeginStep(adios2::StepMode::Read, 10.0F) == adios2::StepStatus::EndOfStream);
     engine.Close();
 }
 

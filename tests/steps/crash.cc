@@ -1,13 +1,17 @@
-// Writers killed at any moment: every step that was ended stays, whole; nothing half is ever seen.
+// Writers killed at any moment, while they open and while they write, and restarted behind the steps that are there:
+// every step that was ended stays, whole; nothing half is ever seen; what it took is freed.
 #include "steps/check.h"
 #include "steps/model.h"
+#include "stepstore/admin.h"
 #include "support/processes.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
 #include <atomic>
+#include <filesystem>
 #include <random>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -18,13 +22,20 @@ using stepstore::testing::run_ranks;
 using stepstore::testing::start_child;
 using stepstore::testing::TemporaryDirectory;
 
-constexpr int ranks = 2;
-constexpr int kills = 14; // per layout
+constexpr int most_ranks = 3;
+constexpr int kills = 80; // per layout
 
-// How far each rank of the child got: it outlives the child.
+// How far the child got: it outlives the child.
 struct Progress {
-    std::atomic<std::uint64_t> ended[ranks];
-    std::uint64_t whole() const { return std::min(ended[0].load(), ended[1].load()); }
+    std::atomic<bool> opened;
+    std::atomic<std::uint64_t> first; // the number of its first step
+    std::atomic<std::uint64_t> ended[most_ranks];
+};
+
+struct Attempt {
+    int ranks;
+    bool append;
+    std::int64_t after;
 };
 
 class Crash : public ::testing::TestWithParam<Layout> {
@@ -37,71 +48,215 @@ protected:
     }
     ~Crash() override { munmap(progress, sizeof(Progress)); }
 
-    int write_for_ever() const
+    // Rows of 16 KiB: blocks small enough to be copied together, and large ones.
+    static Model model_of(int ranks) { return {ranks, 2048, true}; }
+
+    // steps: how many to write before closing; negative: for ever.
+    int write(const Attempt& attempt, int steps, useconds_t pause = 0) const
     {
-        run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
-            Writer writer(location, options_of(GetParam()), communicator);
-            while (true) {
-                model.write_step(writer, communicator->rank());
-                ++progress->ended[communicator->rank()];
+        run_ranks(attempt.ranks, [&](std::shared_ptr<Communicator> communicator) {
+            WriterOptions options = options_of(GetParam());
+            if (attempt.append) options = WriterOptions();
+            options.append = attempt.append;
+            options.append_after = attempt.after;
+            Writer writer(location, options, communicator);
+            if (communicator->rank() == 0) {
+                progress->first = writer.steps();
+                progress->opened = true;
             }
+            for (int step = 0; step != steps; ++step) {
+                model_of(attempt.ranks).write_step(writer, communicator->rank());
+                ++progress->ended[communicator->rank()];
+                if (pause > 0) usleep(pause);
+            }
+            writer.close();
         });
-        return 1;
+        return 0;
     }
 
-    // In a process of its own: 0 when all is as it must be.
-    int verify(std::uint64_t at_least) const
+    // Lets a writer run until it has ended `wanted` steps and a little longer, or is just about to open; then kills it.
+    void kill_one(const Attempt& attempt, std::uint64_t wanted, useconds_t longer)
+    {
+        progress->opened = false;
+        for (auto& ended : progress->ended)
+            ended = 0;
+        const pid_t child = start_child([&] { return write(attempt, -1); });
+        while (ended(attempt.ranks) < wanted) {
+            int status = 0;
+            ASSERT_EQ(waitpid(child, &status, WNOHANG), 0) << "the writer ended by itself";
+            usleep(100);
+        }
+        usleep(longer);
+        ASSERT_EQ(kill(child, SIGKILL), 0);
+        ASSERT_EQ(end_of(child), -SIGKILL);
+    }
+    std::uint64_t ended(int ranks) const
+    {
+        std::uint64_t least = UINT64_MAX;
+        for (int rank = 0; rank < ranks; ++rank)
+            least = std::min(least, progress->ended[rank].load());
+        return least;
+    }
+
+    // In a process of its own, before and after somebody appended. Returns how many steps there are, or -1.
+    int verify(const std::vector<int>& ranks_of_step, std::uint64_t at_least) const
     {
         ReaderOptions options;
         options.mode = ReadMode::random_access;
         Reader reader(location, options, self_communicator());
         const std::uint64_t steps = reader.steps();
         EXPECT_GE(steps, at_least);
-        EXPECT_LE(steps, at_least + 1) << "only the step that was being ended may be there as well";
+        EXPECT_LE(steps, ranks_of_step.size());
+        if (::testing::Test::HasFailure()) return 255;
         for (std::uint64_t step = 0; step < steps; ++step)
-            model.check_step(reader, step);
+            model_of(ranks_of_step[step]).check_step(reader, step);
         Reader streaming(location, {}, self_communicator());
         for (std::uint64_t step = 0; step < steps; ++step) {
             EXPECT_EQ(streaming.begin_step(0), StepStatus::ok);
             streaming.end_step();
         }
-        EXPECT_EQ(streaming.begin_step(0), StepStatus::not_ready);
+        EXPECT_EQ(streaming.begin_step(0), StepStatus::writer_died);
         const StreamReport report = check_streams(location, true);
         EXPECT_FALSE(report.damaged()) << report.json();
         EXPECT_EQ(report.streams.at(0).whole_steps, steps);
-        return ::testing::Test::HasFailure() ? 1 : 0;
+        return ::testing::Test::HasFailure() ? 255 : static_cast<int>(steps);
+    }
+
+    bool pool_is_whole() const
+    {
+        std::string damage;
+        const int code = stepstore_pool_check(
+            location.c_str(), true, false,
+            [](const char* text, void* arg) {
+                if (std::string_view(text).find("\"severity\":\"damage\"") != std::string_view::npos)
+                    static_cast<std::string*>(arg)->append(text);
+                return 0;
+            },
+            &damage);
+        EXPECT_EQ(damage, "");
+        return code == 0 && damage.empty();
+    }
+
+    std::uint64_t disk_usage() const
+    {
+        std::uint64_t bytes = 0;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(location)) {
+            struct stat status {};
+            if (::stat(entry.path().c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+        }
+        return bytes;
     }
 
     TemporaryDirectory directory;
     std::string location = directory / "pool";
-    Model model{ranks, 16, true};
     Progress* progress = nullptr;
 };
 
-TEST_P(Crash, KilledWritersLeaveEveryEndedStep)
+TEST_P(Crash, KilledWritersLeaveEveryEndedStepAndAreGoneOnFrom)
 {
     std::mt19937 random(20261121u + static_cast<unsigned>(GetParam()));
-    std::uint64_t most = 0;
-    for (int kill_number = 0; kill_number < kills; ++kill_number) {
-        for (auto& ended : progress->ended)
-            ended = 0;
-        const pid_t child = start_child([&] { return write_for_ever(); });
-        // From some point of the first steps on, at any moment.
-        const std::uint64_t wanted = 1 + random() % 8;
-        while (progress->whole() < wanted) {
+    std::vector<int> ranks_of_step; // that are there
+    std::uint64_t most = 0, while_opening = 0;
+    for (int number = 0; number < kills; ++number) {
+        SCOPED_TRACE("kill " + std::to_string(number));
+        // Mostly behind all steps; from time to time fewer, so that they stay few, and anew.
+        const bool cut = ranks_of_step.size() > 8;
+        Attempt attempt{1 + static_cast<int>(random() % most_ranks), number % 20 != 0, cut ? 2 : -1};
+        const bool in_open = attempt.append && random() % 4 == 0;
+        kill_one(attempt, in_open ? 0 : 1 + random() % 4, static_cast<useconds_t>(random() % (in_open ? 12000 : 3000)));
+
+        // What may be there now: what was, or what the writer made of it.
+        std::uint64_t at_least = ranks_of_step.size();
+        const std::uint64_t kept = !attempt.append ? 0 : cut ? 2 : ranks_of_step.size();
+        std::vector<int> expected = ranks_of_step;
+        if (progress->opened) {
+            ASSERT_EQ(progress->first, kept);
+            at_least = kept + ended(attempt.ranks);
+            expected.resize(kept);
+            // The step that was being ended may be there as well.
+            expected.resize(at_least + 1, attempt.ranks);
+        } else {
+            at_least = kept; // it may have cut them off, or not yet
+            ++while_opening;
+        }
+        const int steps = run_in_child([&] { return verify(expected, at_least); });
+        ASSERT_GE(steps, 0);
+        ASSERT_NE(steps, 255);
+        ASSERT_TRUE(progress->opened || static_cast<std::size_t>(steps) == ranks_of_step.size() ||
+                    static_cast<std::uint64_t>(steps) == kept);
+        expected.resize(static_cast<std::size_t>(steps));
+        ranks_of_step = expected;
+        most = std::max<std::uint64_t>(most, ranks_of_step.size());
+    }
+    EXPECT_GT(most, 4u);
+    EXPECT_GT(while_opening, 0u);
+
+    // The last restart lives. Nothing of what the dead left is there any more.
+    ASSERT_EQ(run_in_child([&] { return write({2, true, 1}, 2); }), 0);
+    ASSERT_EQ(run_in_child([&] {
+                  const StreamReport report = check_streams(location, true);
+                  EXPECT_TRUE(report.findings.empty()) << report.json();
+                  EXPECT_EQ(report.streams.at(0).whole_steps, 3u);
+                  EXPECT_TRUE(pool_is_whole());
+                  return ::testing::Test::HasFailure() ? 1 : 0;
+              }),
+              0);
+    EXPECT_LT(disk_usage(), std::uint64_t{24} << 20);
+}
+
+// Readers killed while a writer writes: neither it nor other readers notice.
+TEST_P(Crash, KilledReadersHarmNobody)
+{
+    constexpr int readers = 45;
+    std::mt19937 random(20261122u + static_cast<unsigned>(GetParam()));
+    progress->opened = false;
+    const pid_t writer = start_child([&] { return write({2, false, -1}, -1, 5000); });
+    while (ended(2) < 1)
+        usleep(200);
+    for (int number = 0; number < readers; ++number) {
+        auto& reading = progress->ended[2];
+        reading = 0;
+        const pid_t reader = start_child([&] {
+            while (true) {
+                run_ranks(1 + number % 2, [&](std::shared_ptr<Communicator> communicator) {
+                    Reader one(location, {}, communicator);
+                    for (std::uint64_t step = 0; step < 6 && one.begin_step(-1) == StepStatus::ok; ++step) {
+                        model_of(2).check_step(one, step);
+                        one.end_step();
+                        ++reading;
+                    }
+                });
+                if (::testing::Test::HasFailure()) return 1;
+            }
+        });
+        while (reading < 1) {
             int status = 0;
-            ASSERT_EQ(waitpid(child, &status, WNOHANG), 0) << "the writer ended by itself";
-            usleep(200);
+            ASSERT_EQ(waitpid(reader, &status, WNOHANG), 0) << "the reader ended by itself";
+            usleep(100);
         }
         usleep(static_cast<useconds_t>(random() % 3000));
-        ASSERT_EQ(kill(child, SIGKILL), 0);
-        ASSERT_EQ(end_of(child), -SIGKILL);
-        const std::uint64_t whole = progress->whole();
-        ASSERT_EQ(run_in_child([&] { return verify(whole); }), 0)
-            << "after kill " << kill_number << " at step " << whole;
-        most = std::max(most, whole);
+        ASSERT_EQ(kill(reader, SIGKILL), 0);
+        ASSERT_EQ(end_of(reader), -SIGKILL);
+        int status = 0;
+        ASSERT_EQ(waitpid(writer, &status, WNOHANG), 0) << "the writer ended";
     }
-    EXPECT_GT(most, 1u);
+    const std::uint64_t before = ended(2);
+    while (ended(2) < before + 2)
+        usleep(200); // the writer goes on
+    ASSERT_EQ(kill(writer, SIGKILL), 0);
+    ASSERT_EQ(end_of(writer), -SIGKILL);
+    const std::uint64_t whole = ended(2);
+    ASSERT_EQ(run_in_child([&] {
+                  Reader reader(location, {}, self_communicator());
+                  for (std::uint64_t step = 0; step < whole; ++step) {
+                      EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
+                      if (step % 16 == 0) model_of(2).check_step(reader, step);
+                      reader.end_step();
+                  }
+                  EXPECT_TRUE(pool_is_whole());
+                  return ::testing::Test::HasFailure() ? 1 : 0;
+              }),
+              0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Crash, ::testing::ValuesIn(all_layouts), name_of_layout);

@@ -31,7 +31,7 @@ public:
                 ASSERT_EQ(range.length, request.memory[i].size());
                 ASSERT_LE(range.index + range.length, data_.size());
                 std::memcpy(request.memory[i].data(), data_.data() + range.index, range.length);
-                of_rank[request.rank].push_back(range);
+                of_rank[request.place.rank].push_back(range);
                 bytes += range.length;
             }
         }
@@ -67,8 +67,8 @@ protected:
     void add(Get& get, std::uint32_t rank = 0)
     {
         get.memory.assign(get.count[0] * get.count[1], UINT32_MAX);
-        reads.add(rank, 0, {origin, shape}, {get.start, get.count}, reinterpret_cast<std::byte*>(get.memory.data()),
-                  sizeof cells[0]);
+        reads.add({0, rank}, 0, {origin, shape}, {get.start, get.count},
+                  reinterpret_cast<std::byte*>(get.memory.data()), sizeof cells[0]);
     }
     void expect(const Get& get) const
     {
@@ -80,7 +80,7 @@ protected:
     }
     void run_and_expect(std::span<const Get> gets)
     {
-        reads.run(*reader);
+        reads.run([&](std::span<DataRequest> requests) { reader->read(requests); });
         for (const Get& get : gets)
             expect(get);
         EXPECT_EQ(reads.bytes(), reader->bytes);
@@ -148,8 +148,8 @@ TEST_F(DataReadsTest, ManyShortRangesAreSeveralRequests)
     StrictReader wide(std::move(data));
     std::vector<std::uint32_t> column(many);
     const Dims start{0, 0}, count{many, 1}, all{many, stride};
-    reads.add(1, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()), sizeof column[0]);
-    reads.run(wide);
+    reads.add({0, 1}, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()), sizeof column[0]);
+    reads.run([&](std::span<DataRequest> requests) { wide.read(requests); });
     EXPECT_EQ(reads.requests(), 3U);
     for (std::uint64_t i = 0; i < many; ++i)
         ASSERT_EQ(column[i], i);

@@ -28,7 +28,8 @@ void require_data(const BlobHeader& header, std::uint64_t unplaced, bool placed)
 
 } // namespace
 
-Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks) : generation_(generation), states_(ranks)
+Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks, std::shared_ptr<Dictionary> dictionary)
+    : generation_(generation), states_(ranks), dictionary_(std::move(dictionary))
 {
     forget();
 }
@@ -125,14 +126,14 @@ void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSect
             if (number < mapping->types.size()) return; // known from an earlier section
             if (number != mapping->types.size())
                 throw Error(-DER_DF_INVAL, std::string(what) + " skip a variable: the record is damaged");
-            const std::uint32_t id = dictionary_.add(step, rank, variable);
+            const std::uint32_t id = dictionary_->add(step, rank, variable);
             mapping->types.push_back({variable.type, variable.kind});
             mapping->global.push_back(id);
             if (id == Dictionary::none) return;
             if (mapping->local.size() <= id) mapping->local.resize(std::size_t{id} + 1, Dictionary::none);
             mapping->local[id] = number;
         },
-        [&](std::uint64_t since, Attribute&& attribute) { dictionary_.add(since, rank, std::move(attribute)); });
+        [&](std::uint64_t since, Attribute&& attribute) { dictionary_->add(since, rank, std::move(attribute)); });
     memo_.before = std::move(state.mapping);
     memo_.after = mapping;
     memo_.records.assign(section.records.begin(), section.records.end());

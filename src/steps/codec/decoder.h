@@ -109,11 +109,13 @@ public:
     // Gives the blob of a rank's earlier step, or the copy of the part of it that is wanted. The decoder checks it.
     using FetchBlob = FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, BlobPart part)>;
 
-    Decoder(std::uint64_t generation, std::uint32_t ranks);
+    // Of one segment; `dictionary` is that of the whole stream.
+    Decoder(std::uint64_t generation, std::uint32_t ranks,
+            std::shared_ptr<Dictionary> dictionary = std::make_shared<Dictionary>());
 
     // Throws for damage, naming step and rank; the decoder can be used further.
     std::unique_ptr<InstalledStep> install(StepBlobs&& blobs, FetchBlob fetch);
-    const Dictionary& dictionary() const { return dictionary_; }
+    const Dictionary& dictionary() const { return *dictionary_; }
     // Forgets what the ranks' earlier steps said (names keep their ids); the next step fetches what it needs. After a
     // failed install all ranks of a reader do this, so that they hold the same state again.
     void forget();
@@ -137,7 +139,7 @@ private:
 
     std::uint64_t generation_;
     std::vector<RankState> states_;
-    Dictionary dictionary_;
+    std::shared_ptr<Dictionary> dictionary_;
     Memo memo_;
 };
 

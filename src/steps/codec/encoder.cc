@@ -31,6 +31,14 @@ std::uint32_t checked_size(std::size_t size, const char* section, std::uint64_t 
     return static_cast<std::uint32_t>(size);
 }
 
+void require_alike(const Variable& before, Type type, ShapeKind kind)
+{
+    if (before.type == type && before.kind == kind) return;
+    throw Error(-DER_INVAL, "variable '" + before.name + "' was defined as " + std::string(name_of(before.kind)) +
+                                " of " + std::string(name_of(before.type)) + "; it cannot become a " +
+                                std::string(name_of(kind)) + " of " + std::string(name_of(type)));
+}
+
 } // namespace
 
 Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression)
@@ -38,16 +46,19 @@ Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, 
 {
 }
 
+void Encoder::expect(Variable variable)
+{
+    expected_.insert_or_assign(variable.name, std::move(variable));
+}
+
 VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
 {
     std::string key(name);
     if (const auto found = by_name_.find(key); found != by_name_.end()) {
-        const Variable& before = variables_[found->second].variable;
-        if (before.type == type && before.kind == kind) return found->second;
-        throw Error(-DER_INVAL, "variable '" + key + "' was defined as " + std::string(name_of(before.kind)) + " of " +
-                                    std::string(name_of(before.type)) + "; it cannot become a " +
-                                    std::string(name_of(kind)) + " of " + std::string(name_of(type)));
+        require_alike(variables_[found->second].variable, type, kind);
+        return found->second;
     }
+    if (const auto found = expected_.find(key); found != expected_.end()) require_alike(found->second, type, kind);
     if (key.empty()) throw Error(-DER_INVAL, "a variable needs a name");
     if (name_of(type).empty()) throw Error(-DER_INVAL, "variable '" + key + "' has an unknown type");
     if (type == Type::string && !is_value(kind))

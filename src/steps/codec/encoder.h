@@ -18,6 +18,8 @@ public:
     // metadata_compression: of the blobs.
     Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression = {});
 
+    // A variable of earlier steps of the stream: whoever defines it defines it alike.
+    void expect(Variable variable);
     VariableId define(std::string_view name, Type type, ShapeKind kind); // -DER_INVAL: defined otherwise before
     const Variable& variable(VariableId id) const;                       // -DER_INVAL: no such id
     void attribute(std::uint64_t step, Attribute attribute);             // the same value again: nothing happens
@@ -83,6 +85,7 @@ private:
     Compressor compressor_;
     std::vector<Known> variables_;
     std::unordered_map<std::string, VariableId> by_name_;
+    std::unordered_map<std::string, Variable> expected_;
     std::map<std::string, Attribute, std::less<>> attributes_;
     DefinitionLog definitions_;
     std::vector<CachedPlan> plans_;

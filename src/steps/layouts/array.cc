@@ -15,12 +15,15 @@
 #include "steps/codec/wire.h"
 #include "steps/layouts/layout.h"
 
+#include <algorithm>
+
 namespace stepstore::steps {
 
 namespace {
 
-constexpr std::uint64_t failed_size = UINT64_MAX;
-constexpr std::uint32_t sizes_magic = 0x5a535353; // "SSSZ"
+constexpr std::uint64_t failed_size = UINT64_MAX;       // of a rank that gives up this step
+constexpr std::uint64_t finished_size = UINT64_MAX - 1; // of one that writes no more
+constexpr std::uint32_t sizes_magic = 0x5a535353;       // "SSSZ"
 
 std::string sizes_key(std::uint64_t step)
 {
@@ -77,6 +80,12 @@ public:
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t step) override { exchange(step, failed_size); }
+    void finish() override
+    {
+        while (std::ranges::any_of(communicator_.allgather(finished_size),
+                                   [](std::uint64_t size) { return size != finished_size; }))
+            ;
+    }
 
     void store(std::uint64_t step, Bytes blob) override
     {
@@ -101,11 +110,12 @@ private:
     {
         std::vector<std::uint64_t> sizes = communicator_.allgather(mine);
         for (std::size_t rank = 0; rank < sizes.size(); ++rank)
-            if (sizes[rank] == failed_size && mine != failed_size)
+            if (sizes[rank] >= finished_size && mine != failed_size)
                 throw Error(
                     -DER_CANCELED,
-                    step_rank(step, static_cast<std::uint32_t>(rank)) +
-                        ": this rank failed, so the step was given up on all ranks; the steps before it are kept");
+                    step_rank(step, static_cast<std::uint32_t>(rank)) + ": this rank " +
+                        (sizes[rank] == failed_size ? "failed" : "writes no more (an earlier step failed there)") +
+                        ", so the step was given up on all ranks; the steps before it are kept");
         return sizes;
     }
 
@@ -197,6 +207,15 @@ private:
 };
 
 } // namespace
+
+void trim_array(const LayoutContext& context, std::uint64_t end)
+{
+    const auto bytes = context.container.key_value(context.record.side).get(sizes_key(end - 1));
+    if (!bytes) return;
+    const Sizes last = decode_sizes(*bytes, end - 1, context.record.ranks);
+    shorten(context.container.open_array(context.record.metadata, {1, context.record.chunk_size}),
+            last.base + last.offsets.back());
+}
 
 std::unique_ptr<LayoutWriter> make_array_writer(const LayoutContext& context, Communicator& communicator)
 {

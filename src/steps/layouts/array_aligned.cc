@@ -1,6 +1,8 @@
 // The layout `array-aligned`: one array object in slots of one chunk each; slot step * ranks + rank holds a rank's blob
 // of a step.
 //
+// Steps count from the first of the segment.
+//
 // 1. A rank stores its blob with one write that lies within one chunk, so on one target: atomic. No rank waits for
 // another.
 // 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout `kv`, where
@@ -19,8 +21,8 @@ namespace {
 std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
     std::uint64_t at = 0;
-    const bool overflow = __builtin_mul_overflow(step, record.ranks, &at) || __builtin_add_overflow(at, rank, &at) ||
-                          __builtin_mul_overflow(at, record.chunk_size, &at);
+    const bool overflow = __builtin_mul_overflow(step - record.first_step, record.ranks, &at) ||
+                          __builtin_add_overflow(at, rank, &at) || __builtin_mul_overflow(at, record.chunk_size, &at);
     if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
         throw Error(-DER_OVERFLOW, step_rank(step, rank) + " lies beyond the end of the largest possible array");
     return at;
@@ -160,6 +162,12 @@ private:
 };
 
 } // namespace
+
+void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
+{
+    shorten(context.container.open_array(context.record.metadata, {1, context.record.chunk_size}),
+            slot_at(context.record, end, 0));
+}
 
 std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext& context, Communicator& communicator)
 {

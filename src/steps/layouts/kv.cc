@@ -5,7 +5,9 @@
 // Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is.
 #include "steps/layouts/layout.h"
 
+#include <charconv>
 #include <deque>
+#include <optional>
 
 namespace stepstore::steps {
 
@@ -115,7 +117,32 @@ private:
     BlobCollector collector_;
 };
 
+// The step that a key speaks of: "Step<N>", and what may follow.
+std::optional<std::uint64_t> step_of_key(std::string_view key)
+{
+    constexpr std::string_view prefix = "Step";
+    if (!key.starts_with(prefix)) return std::nullopt;
+    const char* const end = key.data() + key.size();
+    std::uint64_t step = 0;
+    const auto [rest, error] = std::from_chars(key.data() + prefix.size(), end, step);
+    if (error != std::errc{} || (rest != end && *rest != '-')) return std::nullopt;
+    return step;
+}
+
 } // namespace
+
+void trim_kv(const LayoutContext& context, std::uint64_t end)
+{
+    KeyValue side = context.container.key_value(context.record.side);
+    std::vector<std::string> behind;
+    side.list([&](std::string_view key) {
+        const auto step = step_of_key(key);
+        if (step && *step >= end) behind.emplace_back(key);
+        return true;
+    });
+    for (const std::string& key : behind)
+        side.remove(key);
+}
 
 std::unique_ptr<LayoutWriter> make_kv_writer(const LayoutContext& context, Communicator& communicator)
 {

@@ -53,6 +53,22 @@ std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
                 "the layout " + std::string(name_of(context.record.layout)) + " is not available in this version");
 }
 
+void shorten(Array array, std::uint64_t bytes)
+{
+    if (array.size() > bytes) array.set_size(bytes);
+}
+
+void trim_layout(const LayoutContext& context, std::uint64_t end)
+{
+    switch (context.record.layout) {
+    case Layout::posix: trim_posix(context, end); break;
+    case Layout::array: trim_array(context, end); break;
+    case Layout::array_aligned: trim_array_aligned(context, end); break;
+    default: break;
+    }
+    trim_kv(context, end);
+}
+
 std::uint64_t default_chunk_size(Layout layout)
 {
     return layout == Layout::array_aligned ? 64 << 10 : 1 << 20;

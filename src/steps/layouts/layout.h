@@ -30,6 +30,9 @@ public:
     // that nobody waits for it.
     virtual void store(std::uint64_t step, Bytes blob) = 0;
     virtual void abandon(std::uint64_t /*step*/) {}
+    // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step failed: it
+    // then takes part in the exchanges of those that still write, so that they are told instead of waiting for it.
+    virtual void finish() {}
     virtual bool collective() const { return false; }
     std::uint64_t requests() const { return requests_; } // to the store
 
@@ -71,6 +74,15 @@ std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
 
 // The directory of a pool; nullopt: it has none (daos://). Throws what stepstore_pool_path says.
 std::optional<std::string> pool_directory(const std::string& pool);
+// Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole. Nobody
+// writes the segment any more.
+void trim_layout(const LayoutContext& context, std::uint64_t end);
+void shorten(Array array, std::uint64_t bytes); // never makes it longer
+void trim_posix(const LayoutContext&, std::uint64_t end);
+void trim_kv(const LayoutContext&, std::uint64_t end); // also what other layouts keep in the side object
+void trim_array(const LayoutContext&, std::uint64_t end);
+void trim_array_aligned(const LayoutContext&, std::uint64_t end);
+
 // The files of the posix layout: below the pool's directory.
 std::string posix_directory(const std::string& container, std::uint64_t generation);
 std::string posix_path(const std::string& pool, const StreamRecord& record); // absolute; -DER_NOSYS for daos:// pools

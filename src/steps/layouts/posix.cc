@@ -3,18 +3,21 @@
 // files/<container>/<generation>/{metadata,index,data.<rank>}.
 //
 // 1. All ranks hand their blobs to rank 0 (gather); a rank that has failed hands over nothing, and rank 0 gives the
-// step up.
+// step up. Rank 0 tells all what became of the step (broadcast).
 // 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`: entry N is
-// step N.
+// step N, counted from the first step of the segment.
 // 3. A step is there when its entry is there, whole. An entry at the end that is not whole is still being written (or
 // its writer died).
 #include "base/checksum.h"
+#include "steps/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/layout.h"
 #include "stepstore/admin.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -22,6 +25,8 @@ namespace {
 
 constexpr std::uint32_t index_magic = 0x58495353; // "SSIX"
 constexpr std::size_t entry_size = 64;
+constexpr std::array finished{
+    std::byte{1}}; // in place of a blob: this rank writes no more. Nothing: it gives the step up
 
 struct IndexEntry {
     std::uint32_t ranks = 0;
@@ -71,19 +76,67 @@ public:
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t step) override { hand_over(step, {}); }
-    void store(std::uint64_t step, Bytes blob) override { hand_over(step, blob); }
+    void store(std::uint64_t step, Bytes blob) override
+    {
+        const Outcome outcome = hand_over(step, blob);
+        if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+        if (outcome.kind != Outcome::stored) throw Error(-DER_CANCELED, outcome.why);
+    }
+    void finish() override
+    {
+        while (hand_over(no_step, finished).kind != Outcome::all_finished)
+            ;
+    }
 
 private:
-    void hand_over(std::uint64_t step, Bytes blob)
+    // What rank 0 says when all have handed over.
+    struct Outcome {
+        enum Kind : std::uint8_t { stored, given_up, all_finished } kind = given_up;
+        std::string why;
+    };
+
+    Outcome hand_over(std::uint64_t step, Bytes blob)
     {
         communicator_.gather(blob, gathered_, offsets_, 0);
-        if (communicator_.rank() != 0 || blob.empty()) return;
-        for (std::size_t rank = 0; rank < record_.ranks; ++rank)
-            if (offsets_[rank] == offsets_[rank + 1])
-                throw Error(-DER_CANCELED,
-                            step_rank(step, static_cast<std::uint32_t>(rank)) +
-                                ": this rank failed, so the step was given up; the steps before it are kept");
-        append(step);
+        Outcome outcome;
+        if (communicator_.rank() == 0) outcome = settle(step, blob);
+        const auto* why = reinterpret_cast<const std::byte*>(outcome.why.data());
+        std::vector<std::byte> message(why, why + outcome.why.size());
+        message.push_back(static_cast<std::byte>(outcome.kind));
+        communicator_.broadcast(message, 0);
+        outcome.kind = static_cast<Outcome::Kind>(message.back());
+        outcome.why = as_text(Bytes(message).first(message.size() - 1));
+        return outcome;
+    }
+
+    // On rank 0.
+    Outcome settle(std::uint64_t step, Bytes mine)
+    {
+        std::size_t with_blob = 0, done = 0, without = record_.ranks;
+        for (std::size_t rank = 0; rank < record_.ranks; ++rank) {
+            const std::uint64_t size = offsets_[rank + 1] - offsets_[rank];
+            with_blob += size > finished.size();
+            done += size == finished.size();
+            if (size <= finished.size()) without = std::min(without, rank);
+        }
+        if (done == record_.ranks) return {Outcome::all_finished, {}};
+        if (with_blob < record_.ranks) {
+            Outcome outcome{
+                Outcome::given_up,
+                "rank " + std::to_string(without) + " failed, in this step or before" +
+                    (step == no_step ? std::string() : ", so step " + std::to_string(step) + " was given up") +
+                    " on all ranks; the steps before it are kept"};
+            if (mine.size() > finished.size()) failed_ = std::make_exception_ptr(Error(-DER_CANCELED, outcome.why));
+            return outcome;
+        }
+        try {
+            append(step);
+            return {Outcome::stored, {}};
+        } catch (...) {
+            failed_ = std::current_exception();
+            return {Outcome::given_up, "rank 0 could not store step " + std::to_string(step) + ": " +
+                                           failure_of(failed_).message + "; the steps before it are kept"};
+        }
     }
 
     void append(std::uint64_t step)
@@ -97,7 +150,7 @@ private:
         metadata_->write(end_ + sizes.size(), gathered_);
         std::byte bytes[entry_size];
         store_entry(entry, bytes);
-        index_->write(step * entry_size, bytes);
+        index_->write((step - record_.first_step) * entry_size, bytes);
         requests_ += 3;
         end_ += entry.length;
     }
@@ -108,6 +161,7 @@ private:
     std::uint64_t end_ = 0;
     std::vector<std::byte> gathered_;
     std::vector<std::uint64_t> offsets_;
+    std::exception_ptr failed_; // of rank 0, in the exchange that was
 };
 
 class PosixReader final : public LayoutReader {
@@ -165,13 +219,14 @@ private:
         if (!index_ || !metadata_) return false;
         std::byte bytes[entry_size];
         ++requests_;
-        if (index_->read(step * entry_size, bytes) < entry_size) return false;
+        const std::uint64_t at = (step - record_.first_step) * entry_size;
+        if (index_->read(at, bytes) < entry_size) return false;
         if (load_entry(bytes, entry) && entry.step == step && entry.generation == record_.generation &&
             entry.ranks == record_.ranks)
             return true;
         // Not whole: at the end it is being written; before the end it is damaged. Zeros: a step that was given up.
         if (std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; })) return false;
-        const bool last = index_->size() <= (step + 1) * entry_size && !(record_.closed && step < record_.steps);
+        const bool last = index_->size() <= at + entry_size && !(record_.closed && step < record_.steps);
         if (last) return false;
         throw Error(-DER_CSUM, "the entry of step " + std::to_string(step) + " in " + index_->path() +
                                    " is damaged: this step cannot be read, others can");
@@ -183,6 +238,20 @@ private:
 };
 
 } // namespace
+
+void trim_posix(const LayoutContext& context, std::uint64_t end)
+{
+    const std::string directory = posix_path(context.pool.location(), context.record);
+    auto index = File::open_to_write(directory + "/index");
+    auto metadata = File::open_to_write(directory + "/metadata");
+    if (!index || !metadata) return;
+    const std::uint64_t entries = (end - context.record.first_step) * entry_size;
+    IndexEntry last;
+    std::byte bytes[entry_size];
+    const bool whole = index->read(entries - entry_size, bytes) == entry_size && load_entry(bytes, last);
+    index->shorten(entries);
+    if (whole) metadata->shorten(last.offset + last.length);
+}
 
 std::unique_ptr<LayoutWriter> make_posix_writer(const LayoutContext& context, Communicator& communicator)
 {

@@ -1,0 +1,29 @@
+// Which process this is, and whether another one still lives: as far as this machine can tell.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace stepstore::steps {
+
+// A process number alone is not enough: numbers are used again, and are different ones in another container.
+struct ProcessIdentity {
+    std::string host;    // for messages
+    std::string machine; // the running system and its space of process numbers
+    std::uint64_t process = 0;
+    std::uint64_t started = 0; // in the machine's own ticks since it was started
+
+    std::string text() const { return "process " + std::to_string(process) + " on host " + host; }
+    friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
+};
+
+ProcessIdentity this_process();
+
+enum class Life : std::uint8_t {
+    alive,
+    dead,
+    elsewhere // on another machine, or in another container: cannot be seen from here
+};
+Life life_of(const ProcessIdentity& process);
+
+} // namespace stepstore::steps

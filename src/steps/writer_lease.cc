@@ -1,0 +1,296 @@
+#include "steps/writer_lease.h"
+
+#include "base/checksum.h"
+#include "steps/codec/wire.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <unistd.h>
+#include <utility>
+
+namespace stepstore::steps {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t turns_hi = 0x53530003;   // beside the catalogue's 0x53530001 and the streams' 0x53530002
+constexpr std::uint32_t turn_magic = 0x54575353; // "SSWT"
+constexpr std::uint32_t turn_version = 1;
+constexpr double signs_per_timeout = 3;
+constexpr std::chrono::milliseconds look_interval{50};
+
+KeyValue open_turns(const Container& container, Access access)
+{
+    return container.key_value(container.object_id(0, turns_hi, ObjectType::key_value), access);
+}
+
+std::string turn_key(std::uint64_t number, const std::string& stream)
+{
+    return std::to_string(number) + "/" + stream;
+}
+
+std::string first_key(const std::string& stream)
+{
+    return "first/" + stream;
+}
+
+std::uint64_t now_ms()
+{
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
+}
+
+std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.fixed(turn_magic);
+    to.fixed(turn_version);
+    to.fixed(token);
+    to.fixed(static_cast<std::uint8_t>(turn.over ? 1 : 0));
+    to.fixed(turn.interval_ms);
+    to.fixed(turn.sign_ms);
+    to.fixed(turn.since_ms);
+    to.fixed(turn.writer.process);
+    to.fixed(turn.writer.started);
+    to.text(turn.writer.host);
+    to.text(turn.writer.machine);
+    to.fixed(checksum(bytes));
+    return bytes;
+}
+
+// A turn that cannot be read is that of a writer of whom nothing is known but its signs: the bytes change or not.
+WriterTurn decode_turn(Bytes bytes)
+{
+    WriterTurn unknown;
+    unknown.writer.host = "an unknown host (the record of who writes is damaged)";
+    try {
+        if (bytes.size() < 8 ||
+            load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) != checksum(bytes.first(bytes.size() - 8)))
+            return unknown;
+        WireReader from(bytes.first(bytes.size() - 8), "the record of who writes a stream");
+        if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version) return unknown;
+        WriterTurn turn;
+        from.fixed<std::uint64_t>(); // token
+        turn.over = from.fixed<std::uint8_t>() != 0;
+        turn.interval_ms = from.fixed<std::uint64_t>();
+        turn.sign_ms = from.fixed<std::uint64_t>();
+        turn.since_ms = from.fixed<std::uint64_t>();
+        turn.writer.process = from.fixed<std::uint64_t>();
+        turn.writer.started = from.fixed<std::uint64_t>();
+        turn.writer.host = from.text();
+        turn.writer.machine = from.text();
+        return turn;
+    } catch (const Error&) {
+        return unknown;
+    }
+}
+
+std::optional<std::uint64_t> load_first(const KeyValue& turns, const std::string& stream)
+{
+    const auto value = turns.get(first_key(stream));
+    if (!value || value->size() != sizeof(std::uint64_t)) return std::nullopt;
+    return load_little<std::uint64_t>(value->data());
+}
+
+std::uint64_t random_token()
+{
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+}
+
+} // namespace
+
+WriterLease::WriterLease(const Container& container, std::string stream, std::string where, double timeout_seconds)
+    : turns_(open_turns(container, Access::read_write)), stream_(std::move(stream)), where_(std::move(where)),
+      timeout_(timeout_seconds), token_(random_token())
+{
+    turn_.writer = this_process();
+    turn_.interval_ms = static_cast<std::uint64_t>(std::ceil(timeout_ * 1000 / signs_per_timeout));
+    acquire();
+    held_ = true;
+    if (turn_.interval_ms > 0) signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
+}
+
+WriterLease::~WriterLease()
+{
+    give_back();
+}
+
+std::optional<std::uint64_t> WriterLease::first_turn() const
+{
+    return load_first(turns_, stream_);
+}
+
+std::vector<std::byte> WriterLease::encoded(bool over) const
+{
+    WriterTurn turn = turn_;
+    turn.over = over;
+    turn.sign_ms = now_ms();
+    return encode_turn(turn, token_);
+}
+
+void WriterLease::acquire()
+{
+    while (true) {
+        const auto first = first_turn();
+        std::optional<std::vector<std::byte>> before;
+        number_ = first.value_or(0);
+        while (auto turn = turns_.get(turn_key(number_, stream_))) {
+            before = std::move(turn);
+            ++number_;
+        }
+        if (before) wait_until_over(number_ - 1, *before);
+        turn_.since_ms = now_ms();
+        try {
+            turns_.put(turn_key(number_, stream_), encoded(false), Condition::must_not_exist);
+        } catch (const Error& error) {
+            if (error.code() == -DER_EXIST) continue; // somebody was faster
+            throw;
+        }
+        if (first_turn() == first && (!before || turns_.get(turn_key(number_ - 1, stream_)) == before)) {
+            if (number_ == first.value_or(0)) return;
+            std::byte value[sizeof number_];
+            store_little(value, number_);
+            turns_.put(first_key(stream_), Bytes(value));
+            for (std::uint64_t old = first.value_or(0); old < number_; ++old)
+                turns_.remove(turn_key(old, stream_));
+            return;
+        }
+        turns_.remove(turn_key(number_, stream_));
+    }
+}
+
+// Returns when the turn, which holds `bytes`, is over and will not change any more.
+void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::byte>& bytes)
+{
+    const WriterTurn turn = decode_turn(bytes);
+    if (turn.over) return;
+    const auto busy = [&](const std::string& advice) {
+        throw Error(-DER_BUSY, "the stream " + where_ + " is being written by " + turn.writer.text() + ": " + advice);
+    };
+    switch (life_of(turn.writer)) {
+    case Life::dead: return;
+    case Life::alive:
+        if (turn.writer == turn_.writer)
+            busy("that is this process itself, whose other engine on it was neither closed nor destroyed; close that "
+                 "one first, or write another stream");
+        busy("wait until it closes the stream, or end that process, or write another stream");
+    case Life::elsewhere: break;
+    }
+    if (timeout_ <= 0) return;
+    const std::string advice =
+        "it cannot be seen from here whether it lives; it counts as dead after " + std::to_string(timeout_) +
+        " seconds without a sign of life (WriterTimeoutSecs; 0 takes over at once, when you know that it is dead)";
+    // Its clock may be another: what looks fresh is not taken, what looks old is watched.
+    const std::uint64_t now = now_ms();
+    const std::uint64_t age = std::max(now, turn.sign_ms) - std::min(now, turn.sign_ms);
+    if (turn.interval_ms > 0 && age < 2 * turn.interval_ms) busy(advice);
+    const double patience = std::max(timeout_, signs_per_timeout * static_cast<double>(turn.interval_ms) / 1000);
+    const auto begin = Clock::now();
+    while (std::chrono::duration<double>(Clock::now() - begin).count() < patience) {
+        std::this_thread::sleep_for(look_interval);
+        const auto current = turns_.get(turn_key(number, stream_));
+        if (!current) return; // others have taken over: step 3 notices
+        if (*current == bytes) continue;
+        if (decode_turn(*current).over) return;
+        busy(advice);
+    }
+}
+
+void WriterLease::give_signs(const std::stop_token& stop)
+{
+    const std::chrono::milliseconds interval(turn_.interval_ms);
+    std::unique_lock lock(mutex_);
+    while (!stopped_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
+        if (stop.stop_requested()) return;
+        try {
+            turns_.put(turn_key(number_, stream_), encoded(false), Condition::must_exist);
+        } catch (const Error& error) {
+            // Removed by the one that took over. Anything else (a full disk) may be over by the next sign.
+            if (error.code() == -DER_NONEXIST) {
+                lost_ = true;
+                return;
+            }
+        }
+    }
+}
+
+void WriterLease::require_held() const
+{
+    if (lost_)
+        throw Error(-DER_STALE,
+                    "the stream " + where_ +
+                        " was taken over by another writer, to which this one seemed dead (no sign of life "
+                        "for longer than its WriterTimeoutSecs): what this one writes is not kept any more");
+}
+
+bool WriterLease::mine() const
+{
+    return static_cast<std::uint64_t>(::getpid()) == turn_.writer.process;
+}
+
+void WriterLease::stop_signs() noexcept
+{
+    if (!signs_.joinable()) return;
+    if (!mine()) return signs_.detach(); // a thread of the parent
+    signs_.request_stop();
+    signs_.join();
+}
+
+void WriterLease::give_back() noexcept
+{
+    stop_signs();
+    if (!std::exchange(held_, false) || !mine() || lost_) return;
+    try {
+        turns_.put(turn_key(number_, stream_), encoded(true), Condition::must_exist);
+    } catch (...) { // then it ends with this process
+    }
+}
+
+void WriterLease::give_back_for_good() noexcept
+{
+    stop_signs();
+    if (!std::exchange(held_, false) || !mine() || lost_) return;
+    try {
+        turns_.remove(first_key(stream_));
+        turns_.remove(turn_key(number_, stream_));
+    } catch (...) {
+    }
+}
+
+WriterWatch::WriterWatch(const Container& container, std::string stream)
+    : turns_(open_turns(container, Access::read_only)), stream_(std::move(stream))
+{
+}
+
+WriterWatch::State WriterWatch::look()
+{
+    // Mostly the turn of the last look is still the last one.
+    auto bytes = turns_.get(turn_key(number_, stream_));
+    if (!bytes) number_ = load_first(turns_, stream_).value_or(0);
+    while (auto next = turns_.get(turn_key(bytes ? number_ + 1 : number_, stream_))) {
+        if (bytes) ++number_;
+        bytes = std::move(next);
+    }
+    if (!bytes) return State::unknown;
+    const auto now = Clock::now();
+    if (*bytes != last_) {
+        last_ = std::move(*bytes);
+        turn_ = decode_turn(last_);
+        since_ = now;
+    }
+    if (turn_.over) return State::left;
+    switch (life_of(turn_.writer)) {
+    case Life::alive: return State::working;
+    case Life::dead: return State::died;
+    case Life::elsewhere: break;
+    }
+    const bool silent = turn_.interval_ms > 0 && now - since_ > std::chrono::milliseconds(3 * turn_.interval_ms);
+    return silent ? State::died : State::working;
+}
+
+} // namespace stepstore::steps
