@@ -1,0 +1,102 @@
+// A rank that is killed while the others write, or wait for it: what killed_rank_test.sh runs.
+//
+//   killed_rank write LOCATION LAYOUT VICTIM MICROSECONDS   under mpirun: appends steps for ever; when all ranks have
+//                                                           ended two, the victim lives for so long
+//   killed_rank finish LOCATION                             under mpirun: appends two steps and closes
+//   killed_rank verify LOCATION                             reads all steps, checks them, prints how many there are
+#include "steps/check.h"
+#include "steps/model.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <mpi.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+
+using namespace stepstore;
+using namespace stepstore::steps;
+
+testing::Model model_of(int ranks)
+{
+    return {ranks, 4096, true};
+}
+
+constexpr int steps_before = 2;
+
+int write(const std::string& location, const std::string& layout, int victim, unsigned microseconds)
+{
+    const auto group = form_group("killed_rank", GroupChoice::world, 60);
+    WriterOptions options;
+    options.set("Layout", layout);
+    options.append = true;
+    Writer writer(location, options, group);
+    for (int step = 0;; ++step) {
+        if (step == steps_before) {
+            group->barrier();
+            if (group->rank() == victim)
+                std::thread([microseconds] {
+                    usleep(microseconds);
+                    kill(getpid(), SIGKILL);
+                }).detach();
+        }
+        model_of(group->size()).write_step(writer, group->rank());
+    }
+}
+
+int finish(const std::string& location)
+{
+    const auto group = form_group("killed_rank", GroupChoice::world, 60);
+    WriterOptions options;
+    options.append = true;
+    Writer writer(location, options, group);
+    for (int step = 0; step < steps_before; ++step)
+        model_of(group->size()).write_step(writer, group->rank());
+    writer.close();
+    return 0;
+}
+
+int verify(const std::string& location)
+{
+    ReaderOptions options;
+    options.mode = ReadMode::random_access;
+    Reader reader(location, options, self_communicator());
+    const std::uint64_t steps = reader.steps();
+    for (std::uint64_t step = 0; step < steps; ++step)
+        model_of(static_cast<int>(reader.writer_ranks())).check_step(reader, step);
+    Reader streaming(location, {}, self_communicator());
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        EXPECT_EQ(streaming.begin_step(0), StepStatus::ok);
+        streaming.end_step();
+    }
+    EXPECT_EQ(streaming.begin_step(-1), reader.closed() ? StepStatus::end_of_stream : StepStatus::writer_died);
+    const StreamReport report = check_streams(location, true);
+    EXPECT_FALSE(report.damaged()) << report.json();
+    if (reader.closed()) EXPECT_TRUE(report.findings.empty()) << report.json();
+    std::printf("%llu\n", static_cast<unsigned long long>(steps));
+    return ::testing::Test::HasFailure() ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    ::testing::InitGoogleTest(&argc, argv);
+    const std::string what = argc > 2 ? argv[1] : "";
+    try {
+        if (what == "verify") return verify(argv[2]);
+        MPI_Init(&argc, &argv);
+        int result = 2;
+        if (what == "write" && argc == 6)
+            result = write(argv[2], argv[3], std::atoi(argv[4]), static_cast<unsigned>(std::atoi(argv[5])));
+        if (what == "finish") result = finish(argv[2]);
+        MPI_Finalize();
+        return result;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "killed_rank %s: %s\n", what.c_str(), error.what());
+        std::_Exit(3);
+    }
+}
