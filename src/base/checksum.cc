@@ -14,6 +14,11 @@ std::uint64_t checksum(Bytes bytes)
     return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+std::uint64_t checksum(Bytes bytes, std::uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
 ChecksumStream::ChecksumStream() : state_(XXH3_createState())
 {
     if (state_ == nullptr) throw std::bad_alloc();

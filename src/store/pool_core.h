@@ -16,7 +16,7 @@
 
 namespace stepstore::store {
 
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 
 // ---- keys of the target meta()
 enum class MetaSpace : std::uint8_t {

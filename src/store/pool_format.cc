@@ -57,6 +57,10 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
                                  ", and this program knows up to " + std::to_string(format_version) +
                                  ": use the newer Stepstore that made it");
     }
+    if (version < format_version) {
+        fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) + ", and this program knows " +
+                                 std::to_string(format_version) + ": copy its content with the Stepstore that made it");
+    }
 }
 
 struct Nest {

@@ -1,7 +1,6 @@
 #include "store/record.h"
 
 #include "base/checksum.h"
-#include "store/keys.h"
 
 #include <algorithm>
 
@@ -9,22 +8,58 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t header_size = 40;
-constexpr std::size_t extent_size = 16;
+constexpr std::size_t header_size = 20;
+constexpr std::size_t inline_size = 8;  // of what lies between the long key and an inline payload
+constexpr std::size_t extent_size = 32; // between it and the checksums of the blocks
 
-// `rest`: what lies between the fixed header and an inline payload.
-std::uint64_t header_sum(Bytes key, const std::byte* value, Bytes rest)
+// `covered`: from byte 8 up to an inline payload, of which the length is covered too.
+std::uint64_t header_sum(Bytes key, Bytes covered, std::uint64_t inline_length)
 {
-    std::byte all[ReadTransaction::max_key + header_size + 8];
-    std::memcpy(all, key.data(), key.size());
-    std::memcpy(all + key.size(), value + 8, header_size - 8);
-    store_little(all + key.size() + header_size - 8, rest.empty() ? std::uint64_t{0} : checksum(rest));
-    return checksum({all, key.size() + header_size});
+    return checksum(covered, checksum(key) + inline_length);
 }
 
-std::size_t rest_size(RecordType type, std::size_t long_key, std::size_t sums)
+std::size_t long_key_size(const std::byte* value)
 {
-    return long_key + (type == RecordType::bulk ? extent_size + sums : 0);
+    return load_little<std::uint32_t>(value + 16) >> 8;
+}
+
+// Bytes from the long key on, up to an inline payload.
+std::size_t body_size(RecordType type, std::size_t long_key, std::size_t sums)
+{
+    switch (type) {
+    case RecordType::inlined: return long_key + inline_size;
+    case RecordType::bulk: return long_key + extent_size + sums;
+    case RecordType::marker: break;
+    }
+    return long_key;
+}
+
+// What lies behind the long key. nullptr, or what is wrong with it.
+const char* parse_body(Bytes body, Record& record)
+{
+    switch (record.type) {
+    case RecordType::inlined:
+        if (body.size() < inline_size) return "the record is shorter than its type says";
+        record.payload_sum = load_little<std::uint64_t>(body.data());
+        record.payload = body.subspan(inline_size);
+        record.length = record.payload.size();
+        return nullptr;
+    case RecordType::bulk: {
+        if (body.size() < extent_size) return "the record is shorter than its type says";
+        record.length = load_little<std::uint64_t>(body.data());
+        record.extent = {load_little<std::uint64_t>(body.data() + 8), load_little<std::uint64_t>(body.data() + 16),
+                         record.length};
+        const auto shift = load_little<std::uint64_t>(body.data() + 24);
+        if (shift < 16 || shift > 48) return "the record's block size is out of bounds";
+        record.block_shift = static_cast<unsigned>(shift);
+        record.sums = body.subspan(extent_size);
+        if (record.sums.size() % 8 != 0 || block_count(record.length, record.block_shift) != record.sums.size() / 8)
+            return "the record's number of block checksums differs from what its header says";
+        return nullptr;
+    }
+    case RecordType::marker: return body.empty() ? nullptr : "an end marker has a payload";
+    }
+    return "the record's type is not known";
 }
 
 } // namespace
@@ -32,42 +67,18 @@ std::size_t rest_size(RecordType type, std::size_t long_key, std::size_t sums)
 const char* parse_record(Bytes key, Bytes value, Record& record)
 {
     if (value.size() < header_size) return "the record is shorter than its header";
-    const std::byte* at = value.data();
-    record.type = static_cast<RecordType>(at[8]);
-    record.block_shift = static_cast<unsigned>(at[9]);
-    const std::size_t long_key = load_little<std::uint32_t>(at + 12);
-    record.length = load_little<std::uint64_t>(at + 16);
-    record.birth = load_little<std::uint64_t>(at + 24);
-    record.payload_sum = load_little<std::uint64_t>(at + 32);
+    record.birth = load_little<std::uint64_t>(value.data() + 8);
+    record.type = static_cast<RecordType>(value[16]);
+    record.length = 0;
+    record.payload_sum = 0;
     const Bytes body = value.subspan(header_size);
+    const std::size_t long_key = long_key_size(value.data());
     if (long_key > body.size()) return "the record is shorter than its header says";
     record.long_key = body.first(long_key);
-    const Bytes after_key = body.subspan(long_key);
-    Bytes rest = record.long_key;
-    switch (record.type) {
-    case RecordType::inlined:
-        if (record.length != after_key.size()) return "the record's length differs from what its header says";
-        record.payload = after_key;
-        break;
-    case RecordType::bulk: {
-        if (record.block_shift < 16 || record.block_shift > 48) return "the record's block size is out of bounds";
-        const auto blocks = block_count(record.length, record.block_shift);
-        if (after_key.size() < extent_size || blocks != (after_key.size() - extent_size) / 8 ||
-            after_key.size() % 8 != 0) {
-            return "the record's number of block checksums differs from what its header says";
-        }
-        record.extent = {load_little<std::uint64_t>(after_key.data()), load_little<std::uint64_t>(after_key.data() + 8),
-                         record.length};
-        record.sums = after_key.subspan(extent_size);
-        rest = body;
-        break;
-    }
-    case RecordType::marker:
-        if (record.length != 0 || !after_key.empty()) return "an end marker has a payload";
-        break;
-    default: return "the record's type is not known";
-    }
-    if (load_little<std::uint64_t>(at) != header_sum(key, at, rest)) {
+    if (const char* reason = parse_body(body.subspan(long_key), record)) return reason;
+    const std::size_t covered = header_size + body_size(record.type, long_key, record.sums.size());
+    if (load_little<std::uint64_t>(value.data()) !=
+        header_sum(key, value.subspan(8, covered - 8), value.size() - covered)) {
         return "the checksum of the record's key and header does not match";
     }
     return nullptr;
@@ -80,33 +91,34 @@ bool payload_intact(const Record& record)
 
 std::size_t NewRecord::stored_size() const
 {
-    return header_size + rest_size(type, long_key.size(), sums.size()) + (type == RecordType::inlined ? length : 0);
+    return header_size + body_size(type, long_key.size(), sums.size()) + (type == RecordType::inlined ? length : 0);
 }
 
 void NewRecord::encode(Bytes key, MutableBytes to) const
 {
-    std::byte header[header_size] = {};
-    header[8] = static_cast<std::byte>(type);
-    header[9] = static_cast<std::byte>(block_shift);
-    store_little(header + 12, static_cast<std::uint32_t>(long_key.size()));
-    store_little(header + 16, length);
-    store_little(header + 24, birth);
-    store_little(header + 32, type == RecordType::inlined ? payload_sum : 0);
-    std::byte* at = to.data() + header_size;
+    std::byte* at = to.data();
+    store_little(at + 8, birth);
+    store_little(at + 16, static_cast<std::uint32_t>(long_key.size() << 8) | static_cast<std::uint32_t>(type));
+    at += header_size;
     const auto copy = [&at](Bytes bytes) {
         if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
         at += bytes.size();
     };
+    const auto number = [&at](std::uint64_t value) {
+        store_little(at, value);
+        at += 8;
+    };
     copy(long_key);
+    if (type == RecordType::inlined) number(payload_sum);
     if (type == RecordType::bulk) {
-        store_little(at, extent.file);
-        store_little(at + 8, extent.offset);
-        at += extent_size;
+        number(length);
+        number(extent.file);
+        number(extent.offset);
+        number(block_shift);
         copy(sums);
     }
-    const Bytes rest(to.data() + header_size, at);
-    store_little(header, header_sum(key, header, rest));
-    std::memcpy(to.data(), header, header_size);
+    const Bytes covered(to.data() + 8, at);
+    store_little(to.data(), header_sum(key, covered, to.size() - 8 - covered.size()));
     if (type == RecordType::inlined) {
         for (const Bytes& piece : pieces)
             copy(piece);
@@ -115,11 +127,10 @@ void NewRecord::encode(Bytes key, MutableBytes to) const
 
 void rekey(Bytes new_key, MutableBytes value)
 {
-    const auto type = static_cast<RecordType>(value[8]);
-    const std::size_t long_key = load_little<std::uint32_t>(value.data() + 12);
-    const Bytes body = value.subspan(header_size);
-    const Bytes rest = type == RecordType::bulk ? body : body.first(long_key);
-    store_little(value.data(), header_sum(new_key, value.data(), rest));
+    const auto type = static_cast<RecordType>(value[16]);
+    const std::size_t covered =
+        type == RecordType::inlined ? header_size + body_size(type, long_key_size(value.data()), 0) : value.size();
+    store_little(value.data(), header_sum(new_key, Bytes(value).subspan(8, covered - 8), value.size() - covered));
 }
 
 unsigned block_shift_for(std::uint64_t length)
