@@ -57,10 +57,11 @@ bool DataPuts::gathered(const Waiting& one) const
 }
 
 // Compresses what is to be compressed and gets shorter by it, and finds the place of what has none yet.
-void DataPuts::settle(Waiting& one, Encoder& encoder)
+void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
 {
     Block& block = one.block;
     if (!block.to_place) return;
+    const Stopwatch watch(profile.data, "stepstore.data");
     const Bytes raw(block.memory, block.bytes);
     if (const auto packed = compressor_.compress(raw, number_size(block.type), block.compression)) {
         one.staged_at = stage(*packed);
@@ -80,10 +81,7 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
         measure(block, encoder);
     }
     Waiting now{block, Source::program, 0};
-    {
-        const Stopwatch watch(profile.data, "stepstore.data");
-        settle(now, encoder);
-    }
+    settle(now, encoder, profile);
     if (now.source == Source::program) {
         if (!gathered(now)) return write({&now, 1}, data, profile);
         now.staged_at = stage({block.memory, block.bytes});
@@ -112,7 +110,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
     const auto order = [](const Waiting& one) {
         return one.source == Source::staged ? 0 : one.source == Source::program ? 1 : 2;
     };
-    std::ranges::stable_sort(waiting_, {}, order);
+    if (!std::ranges::is_sorted(waiting_, {}, order)) std::ranges::stable_sort(waiting_, {}, order);
     const auto first_span = std::ranges::find(waiting_, Source::span, &Waiting::source);
     const auto due = static_cast<std::size_t>((spans ? waiting_.end() : first_span) - waiting_.begin());
     {
@@ -129,10 +127,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
     try {
         for (std::size_t i = 0; i < due; ++i) {
             Waiting& one = waiting_[i];
-            {
-                const Stopwatch watch(profile.data, "stepstore.data");
-                settle(one, encoder);
-            }
+            settle(one, encoder, profile);
             if (gathered(one)) {
                 one.staged_at = stage({one.block.memory, one.block.bytes});
                 one.source = Source::staged;

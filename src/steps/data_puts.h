@@ -42,7 +42,7 @@ private:
     static void measure(const Block& block, Encoder& encoder);
     std::size_t stage(Bytes bytes);
     bool gathered(const Waiting& one) const; // to be copied together with others
-    void settle(Waiting& one, Encoder& encoder);
+    void settle(Waiting& one, Encoder& encoder, Profile& profile);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 
     std::uint64_t gather_below_;
