@@ -348,6 +348,8 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                     "stepstore: variable '" + definition.name +
                         "' has a step selection, but the stream is read step by step: read at random without BeginStep "
                         "(parameter Reading=random)");
+    if (access_ == Access::random && selection.GetStepCount() > 1) // refused as a whole, before the first is got
+        absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
     auto* to = values;
     for (std::size_t i = 0; i < selection.GetStepCount(); ++i) {
         const auto step =

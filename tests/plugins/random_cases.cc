@@ -111,8 +111,9 @@ public:
             with_type(variable.type, [&]<class T>(std::type_identity<T>) { check<T>(variable, entry, step); });
         }
         engine_.PerformGets();
-        for (const auto& get : gets_)
-            if (*get.memory != get.expected) fail(__FILE__, __LINE__, get.what + ", step " + std::to_string(step));
+        for (auto& get : gets_)
+            if (without_padding(get, *get.memory) != without_padding(get, get.expected))
+                fail(__FILE__, __LINE__, get.what + ", step " + std::to_string(step));
         gets_.clear();
         for (const auto& [name, text] : stream_.attributes[at_random_ ? stream_.steps.size() - 1 : step]) {
             auto attribute = io_.InquireAttribute<std::string>(name);
@@ -125,7 +126,14 @@ private:
         std::string what;
         std::unique_ptr<std::vector<std::byte>> memory;
         std::vector<std::byte> expected;
+        bool padded; // long double: 10 bytes of 16 are the value's
     };
+    static const std::vector<std::byte>& without_padding(const Get& get, std::vector<std::byte>& data)
+    {
+        for (std::size_t i = 0; get.padded && i < data.size(); ++i)
+            if (i % 16 >= 10) data[i] = {};
+        return data;
+    }
 
     // Counted among the steps that have the variable.
     std::size_t relative_step(const RandomEntry& entry, std::size_t step) const
@@ -224,7 +232,7 @@ private:
             engine_.Get(target, to, mode);
         }
         gets_.push_back({variable.name + " (" + variable_text(variable) + ") " + text_of(wanted), std::move(memory),
-                         std::move(expected)});
+                         std::move(expected), variable.type == Type::float128});
     }
 
     static std::string text_of(const Wanted& wanted)
