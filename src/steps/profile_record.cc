@@ -109,7 +109,7 @@ std::string ProfileRecord::finish(const std::vector<std::string>& ranks) const
     const auto path = profile_path(location_, side_);
     if (!path) return record.dump();
     try {
-        record["file"] = *path;
+        record["file"] = path->substr(pool_directory(location_.pool)->size() + 1); // pools are moved and copied
         write_file(*path, record.dump(1) + "\n");
     } catch (const Error& error) {
         record.erase("file");

@@ -30,7 +30,7 @@ public:
     ProfileRecord(const Location& location, ProfileSide side, std::string_view layout);
 
     // {"version":2,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
-    //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],"file":..}
+    //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],"file":..} (relative to the pool)
     // targets: what each target served since the construction, also for others; not on a DAOS system. Writes the file
     // too; where that fails, "file_error" says why instead of "file".
     std::string finish(const std::vector<std::string>& ranks) const;

@@ -342,8 +342,22 @@ std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& o
     return std::make_unique<LmdbBackend>(path, PoolState::open(full, Access::read_write), Access::read_write);
 }
 
+// A pool without its format file is damaged, or another process is just making it.
+void wait_for_maker(const std::string& path)
+{
+    const std::string format = path + "/" + format_name;
+    const std::string name = path + "/" + lock_name;
+    const auto deadline = std::chrono::steady_clock::now() + making_patience;
+    while (!exists(format) && std::chrono::steady_clock::now() < deadline) {
+        const Descriptor lock = open_file(name, O_RDWR);
+        if (!lock || try_lock(lock.get(), Lock::shared, name)) return; // nobody is at work
+        std::this_thread::sleep_for(2ms);
+    }
+}
+
 std::unique_ptr<Backend> open(const std::string& path, Access access)
 {
+    wait_for_maker(absolute(path));
     return std::make_unique<LmdbBackend>(path, PoolState::open(absolute(path), access), access);
 }
 
