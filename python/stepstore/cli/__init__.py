@@ -73,7 +73,9 @@ def main() -> None:
     prepare_console()
     Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
     try:
-        sys.exit(app(prog_name="stepstore", standalone_mode=False) or 0)
+        code = app(prog_name="stepstore", standalone_mode=False) or 0
+        sys.stdout.flush()  # here, where a closed pipe is understood; not while the interpreter ends
+        sys.exit(code)
     except _ClickException as error:
         _exit_from_usage(error)
     except typer.Abort:
