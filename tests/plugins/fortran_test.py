@@ -1,6 +1,7 @@
 """The example in Fortran as its users run it: through BP5 and through Stepstore by adios2.xml alone, and what was read compared."""
 
 import argparse
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,8 +12,13 @@ from python_support import plugin_io
 OUTPUTS = 4
 
 
+def environment(folder):
+    """Two jobs that Open MPI starts at the same moment may trip over the directory that both make: each gets its own."""
+    return {**os.environ, "OMPI_MCA_orte_tmpdir_base": tempfile.mkdtemp(prefix="mpi-", dir=folder)}
+
+
 def run(words, folder):
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -22,7 +28,12 @@ def readings(arguments, folder, engine):
     config = folder / f"adios2-{engine}.xml"
     config.write_text((arguments.examples / config.name).read_text())
     live = subprocess.Popen(
-        [*arguments.mpirun_two, arguments.read, config.name], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*arguments.mpirun_two, arguments.read, config.name],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         run([*arguments.mpirun_four, arguments.write, config.name, str(OUTPUTS)], folder)
