@@ -133,7 +133,7 @@ TEST_P(EveryMethod, BlocksOfEverySizePutInEveryWay)
             writer.put(id("noise"), {}, {}, count, noise.data(), step == 1 ? Mode::sync : Mode::deferred);
             const std::span<std::byte> span = writer.put_span(id("span"), {}, {}, count);
             ASSERT_EQ(span.size(), size * 8);
-            std::memcpy(span.data(), values.data(), span.size());
+            std::ranges::copy(std::as_bytes(std::span(values)).first(span.size()), span.begin());
         }
         writer.end_step();
     }
