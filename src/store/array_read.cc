@@ -185,7 +185,7 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                                  std::span<const MutableBytes> memory, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<MutableBytes> request(object, shape, ranges, memory);
     ReadResult result;
@@ -210,7 +210,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
 
 std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     return size_in_bytes(object, shape, epoch) / shape.cell;
 }

@@ -129,7 +129,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
                             std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<Bytes> request(object, shape, ranges, memory);
     request.for_each_group([&](unsigned group, std::span<const Piece<Bytes>> pieces) {
@@ -144,7 +144,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
@@ -164,7 +164,7 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const ByteRange bounds(object, shape, {0, cells});
     const ArrayPosition from = position_of(shape, bounds.end);

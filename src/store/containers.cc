@@ -161,16 +161,31 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
     return info;
 }
 
+// Read at the open, not when there is something to tell: a thread that reads a target does not read meta as well.
+static std::string name_for_messages(ReadTransaction& meta, const std::string& path, std::uint64_t id)
+{
+    try {
+        const ContainerRecord record = read_container(meta, path, id);
+        return "container " + (record.label.empty() ? text(record.uuid) : record.label);
+    } catch (const Error&) { // the number where the name cannot be read
+        return "container " + std::to_string(id);
+    }
+}
+
 std::shared_ptr<Container> Pool::open_container(std::string_view name)
 {
     std::uint64_t id = 0;
     const std::string& path = impl_->core->path();
-    impl_->core->backend().meta().read([&](ReadTransaction& meta) { id = find_container(meta, path, name); });
+    std::string shown;
+    impl_->core->backend().meta().read([&](ReadTransaction& meta) {
+        id = find_container(meta, path, name);
+        if (id != 0) shown = name_for_messages(meta, path, id);
+    });
     if (id == 0) {
         fail(DER_NONEXIST, "pool " + path + " has no container " + quoted(as_bytes(name)) +
                                ": create it, or list the pool's containers");
     }
-    return std::make_shared<Container>(impl_, id);
+    return std::make_shared<Container>(impl_, id, std::move(shown));
 }
 
 std::vector<ContainerInfo> Pool::containers()
@@ -273,8 +288,9 @@ void finish_destructions(PoolCore& core)
     }
 }
 
-Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id)
-    : pool_(std::move(pool)), id_(id), seen_(std::make_unique<SeenVersions>(pool_->core->backend().targets()))
+Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id, std::string name)
+    : pool_(std::move(pool)), id_(id),
+      opened_(std::make_unique<OpenContainer>(pool_->core->backend().targets(), std::move(name)))
 {
     pool_->core->container_opened(id_);
 }

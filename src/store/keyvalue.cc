@@ -143,7 +143,7 @@ std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_wri
 void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition)
 {
     pool_->require_write("kv_put");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     require_key(object, key);
     if (value.size() > max_value) {
         fail(DER_REC2BIG, object.where(0) + ": a value of " + std::to_string(value.size()) +
@@ -198,7 +198,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
 
 std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     require_key(object, key);
     return read_value(object, pool_->access == Access::read_write, key, epoch,
                       [&](std::uint64_t size, MutableBytes& room) {
@@ -210,7 +210,7 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
 
 std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, Bytes key, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     require_key(object, key);
     std::vector<std::byte> value;
     const auto size = read_value(object, pool_->access == Access::read_write, key, epoch,
@@ -226,7 +226,7 @@ std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, By
 bool Container::kv_remove(const ObjectId& oid, Bytes key)
 {
     pool_->require_write("kv_remove");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     require_key(object, key);
     const Place place(object, key);
     bool removed = false;

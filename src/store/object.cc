@@ -9,9 +9,9 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
     put_sealed(target, container_key(container).view(), body);
 }
 
-ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, SeenVersions& seen)
+ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened)
     : path(pool.core->path()), backend(pool.core->backend()), container(static_cast<std::uint32_t>(container)),
-      oid(oid), placement(container, oid, backend.targets()), seen_(seen)
+      oid(oid), placement(container, oid, backend.targets()), opened_(opened)
 {
 }
 
@@ -31,9 +31,9 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
 
 void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const
 {
-    if (const std::uint64_t version = transaction.version(); !seen_.holds(target, version)) {
+    if (const std::uint64_t version = transaction.version(); !opened_.holds(target, version)) {
         state(transaction, target);
-        seen_.note(target, version);
+        opened_.note(target, version);
     }
     if (epoch == latest) return;
     Bytes value;
@@ -79,15 +79,7 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
 
 std::string ObjectAccess::where(unsigned target) const
 {
-    std::string name = "container " + std::to_string(container);
-    try { // only for messages: the id where the name cannot be read
-        backend.meta().read([&](ReadTransaction& meta) {
-            const ContainerRecord record = read_container(meta, path, container);
-            name = "container " + (record.label.empty() ? text(record.uuid) : record.label);
-        });
-    } catch (const Error&) {
-    }
-    return "pool " + path + ", target " + std::to_string(target) + ", " + name + ", object " + text(oid);
+    return "pool " + path + ", target " + std::to_string(target) + ", " + opened_.name + ", object " + text(oid);
 }
 
 void ObjectAccess::damaged(unsigned target, const std::string& what, const char* reason) const

@@ -27,11 +27,13 @@ struct ContainerState {
 };
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
 
-// By target, the version at which an open container was last found to exist. A read of the same version need not look
-// again: that is a second search in the index, and most reads meet a target that nobody wrote to since the last one.
-class SeenVersions {
+// What an open container knows of itself: its name for messages, and by target the version at which it was last found
+// to exist. A read of the same version need not look again: that is a second search in the index, and most reads meet a
+// target that nobody wrote to since the last one.
+class OpenContainer {
 public:
-    explicit SeenVersions(unsigned targets) : by_target_(targets) {}
+    OpenContainer(unsigned targets, std::string name) : name(std::move(name)), by_target_(targets) {}
+    const std::string name; // "container LABEL"
     bool holds(unsigned target, std::uint64_t version) const
     {
         return version != 0 && by_target_[target].load(std::memory_order_relaxed) == version;
@@ -68,7 +70,7 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents);
 
 class ObjectAccess {
 public:
-    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, SeenVersions& seen);
+    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened);
 
     Target& target(unsigned index) const { return backend.target(index); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
@@ -92,7 +94,7 @@ public:
     const Placement placement;
 
 private:
-    SeenVersions& seen_;
+    OpenContainer& opened_;
 };
 
 // Does a snapshot s with birth <= s < death exist?

@@ -85,7 +85,7 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
 void Container::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
 {
     pool_->require_write("array_create");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     if (attributes.cell_size == 0 || attributes.chunk_size == 0) {
         fail(DER_INVAL, "pool " + object.path + ", array " + text(oid) + ": a cell size of " +
                             std::to_string(attributes.cell_size) + " bytes and a chunk size of " +
@@ -121,7 +121,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
 
 std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     return from_copies(object.placement.group(0), [&](unsigned index) -> std::optional<ArrayAttributes> {
         std::optional<ArrayAttributes> found;
         object.target(index).read([&](ReadTransaction& transaction) {
@@ -157,7 +157,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
 
 Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     Epoch newest = 0;
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         newest = std::max(newest, from_copies(object.placement.group(group), [&](unsigned index) {
@@ -179,7 +179,7 @@ Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
 void Container::punch(const ObjectId& oid)
 {
     pool_->require_write("punch");
-    const ObjectAccess object(*pool_, id_, oid, *seen_);
+    const ObjectAccess object(*pool_, id_, oid, *opened_);
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         const ReplicaSet set = object.placement.group(group);
         for (unsigned copy = 0; copy < set.count; ++copy) {
@@ -224,7 +224,7 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
             std::erase_if(here, [&](const ObjectId& oid) {
                 if (found.contains(oid)) return true;
                 bool any = false;
-                const ObjectAccess object(*pool_, id_, oid, *seen_);
+                const ObjectAccess object(*pool_, id_, oid, *opened_);
                 object.require_epoch(transaction, index, epoch);
                 for_each_visible(object, index, transaction, epoch, [&](const ParsedKey&, const Record&) {
                     any = true;

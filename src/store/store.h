@@ -22,7 +22,7 @@ namespace stepstore::store {
 
 class Container;
 class PoolImpl;
-class SeenVersions;
+class OpenContainer;
 
 struct PoolOptions {
     std::string backend = "lmdb";
@@ -143,7 +143,7 @@ struct ListPosition {
 
 class Container {
 public:
-    explicit Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id);
+    Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id, std::string name);
     ~Container();
 
     ContainerInfo query();
@@ -195,7 +195,7 @@ public:
 private:
     std::shared_ptr<PoolImpl> pool_;
     std::uint64_t id_;
-    std::unique_ptr<SeenVersions> seen_;
+    std::unique_ptr<OpenContainer> opened_;
 };
 
 } // namespace stepstore::store
