@@ -1,8 +1,6 @@
 // Every type through every kind of shape, attributes, strings: written by all ranks, read back by all ranks.
 #include "harness.h"
-
-#include <complex>
-#include <limits>
+#include "values.h"
 
 namespace {
 
@@ -10,27 +8,10 @@ using namespace plugin_test;
 
 constexpr std::size_t per_rank = 5;
 
-// Differs with type, rank, element and step; the extremes of the type are among them.
-template <class T>
-T value_of(std::size_t rank, std::size_t i, std::size_t step)
-{
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-        using Part = typename T::value_type;
-        return {static_cast<Part>(rank * 100 + i) + Part(0.5), -static_cast<Part>(step + 1)};
-    } else {
-        if (i == 0) return std::numeric_limits<T>::lowest();
-        if (i == 1) return std::numeric_limits<T>::max();
-        return static_cast<T>(static_cast<T>(rank * 7 + i * 3) + static_cast<T>(step));
-    }
-}
-
 template <class T>
 std::vector<T> block_of(std::size_t rank, std::size_t step, std::size_t count = per_rank)
 {
-    std::vector<T> block(count);
-    for (std::size_t i = 0; i < count; ++i)
-        block[i] = value_of<T>(rank, i, step);
-    return block;
+    return values_of<T>(rank, step, count);
 }
 
 template <class T>
