@@ -2,6 +2,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
 from spack.package import *
 
 
@@ -30,6 +32,7 @@ class Stepstore(CMakePackage):
 
     depends_on("lmdb@0.9.22:")
     depends_on("xxhash@0.8:")
+    depends_on("nlohmann-json@3.9:")
     depends_on("zstd@1.4:", when="+compression")
     depends_on("c-blosc@1.16:", when="+compression")
     depends_on("mpi", when="+mpi")
