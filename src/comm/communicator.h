@@ -16,6 +16,7 @@ public:
     virtual ~Communicator() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
+    // Until all are here. For waits that may be long: a rank that waits leaves its processor to those that work.
     virtual void barrier() = 0;
     // The root's bytes on every rank; `bytes` is resized elsewhere. Any length, also beyond 2 GiB.
     virtual void broadcast(std::vector<std::byte>& bytes, int root) = 0;

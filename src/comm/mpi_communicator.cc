@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 namespace stepstore {
 namespace {
@@ -12,10 +14,11 @@ namespace {
 // MPI counts are ints; longer transfers go in pieces of this size.
 constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 // A broadcast's first message: the length and, where it fits, all of the bytes. Most are short and need no second one.
-constexpr std::size_t first_bytes = 4096;
+// Below what any MPI sends without asking the receiver.
+constexpr std::size_t first_bytes = 2048;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
-enum PieceTag : int { more_follows = 1, last_piece = 2 };
+enum Tag : int { more_follows = 1, last_piece = 2, broadcast_begins = 3 };
 
 } // namespace
 
@@ -58,7 +61,48 @@ void MpiCommunicator::require_usable() const
 void MpiCommunicator::barrier()
 {
     require_usable();
-    check_mpi(MPI_Barrier(comm_), "MPI_Barrier");
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
+    wait(request, "MPI_Ibarrier");
+}
+
+// MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests and on a
+// workstation, it takes it from the rank that all wait for; so pauses begin soon, and grow with the time waited.
+void MpiCommunicator::wait(MPI_Request request, const char* call) const
+{
+    using namespace std::chrono;
+    const auto begin = steady_clock::now();
+    int done = 0;
+    while (true) {
+        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+        if (done != 0) return;
+        const auto waited = steady_clock::now() - begin;
+        if (waited < 50us)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(std::clamp<nanoseconds>(waited / 4, 20us, 1ms));
+    }
+}
+
+// Along a binomial tree: whoever has the bytes sends them to the rank that is 2^k further, for falling k.
+void MpiCommunicator::broadcast_first(MutableBytes first, int root) const
+{
+    const int from_root = (rank_ - root + size_) % size_;
+    const auto at = [&](int distance) { return (distance + root) % size_; };
+    int step = 1;
+    while (step < size_ && (from_root & step) == 0)
+        step <<= 1;
+    const auto length = static_cast<int>(first.size());
+    if (from_root != 0) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Irecv(first.data(), length, MPI_BYTE, at(from_root - step), broadcast_begins, comm_, &request),
+                  "MPI_Irecv");
+        wait(request, "MPI_Irecv");
+    }
+    for (step >>= 1; step > 0; step >>= 1)
+        if (from_root + step < size_)
+            check_mpi(MPI_Send(first.data(), length, MPI_BYTE, at(from_root + step), broadcast_begins, comm_),
+                      "MPI_Send");
 }
 
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
@@ -69,7 +113,7 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
         store_little<std::uint64_t>(first.data(), bytes.size());
         std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes), first.begin() + length_bytes);
     }
-    check_mpi(MPI_Bcast(first.data(), static_cast<int>(first_bytes), MPI_BYTE, root, comm_), "MPI_Bcast");
+    broadcast_first(first, root);
     auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first.data()));
     auto in_first = std::min(length, first_bytes - length_bytes);
     if (rank_ != root) {

@@ -31,6 +31,8 @@ public:
 
 private:
     void require_usable() const;
+    void wait(MPI_Request request, const char* call) const;
+    void broadcast_first(MutableBytes first, int root) const;
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
 

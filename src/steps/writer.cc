@@ -316,6 +316,7 @@ void Writer::Impl::close()
     }
     closed = true;
     layout->finish();
+    communicator->barrier(); // ranks that are done wait here for those that are not, without taking their processor
     const std::vector<std::uint64_t> counts = communicator->allgather(steps);
     const auto least = std::ranges::min_element(counts);
     std::vector<std::string> profiles;
