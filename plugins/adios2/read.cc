@@ -97,7 +97,7 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     }
     last_step_ = static_cast<std::size_t>(stream_->current_step());
     blocks_.clear();
-    show_variables(stream_->variables(), steps::this_step);
+    show_step();
     show_attributes(steps::this_step);
     return adios2::StepStatus::OK;
 }
@@ -147,7 +147,22 @@ void ReadAdapter::hide_all()
         if (shown.present) io_.RemoveVariable(shown.definition.name);
     shown_.clear();
     in_step_.clear();
+    geometry_ = 0;
     by_identity_.clear();
+}
+
+// The current step's variables. Where the step has the geometry of the step before, only what a program can have done
+// to a variable is looked at.
+void ReadAdapter::show_step()
+{
+    const auto geometry = stream_->geometry();
+    if (geometry != geometry_) {
+        show_variables(stream_->variables(), steps::this_step);
+    } else {
+        for (auto id : in_step_)
+            show(id, shown_[id], shown_[id].shape);
+    }
+    geometry_ = geometry;
 }
 
 // Makes the step's variables the ones that the IO has. What did not change since the step before is left as it is.
@@ -174,10 +189,10 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
     auto& shown = shown_[id];
     if (shown.definition.name.empty()) shown.definition = reader().definitions()[id];
     steps::Dims shape;
-    steps::Dims count;
+    auto& count = shown.count;
     try {
         if (shown.definition.kind == steps::ShapeKind::local_array) {
-            count = in_program_order(largest_extent(id, step));
+            count = in_program_order(reader().largest_block(id, step));
         } else if (shown_as_array(shown.definition)) {
             shape = in_program_order(reader().shape(id, step));
             count = shape;
@@ -187,8 +202,13 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
         count = {1};
         if (shown.definition.kind != steps::ShapeKind::local_array) shape = count;
     }
+    show(id, shown, shape);
+}
+
+void ReadAdapter::show(steps::VariableId id, Shown& shown, const steps::Dims& shape)
+{
     auto before = shown.identity;
-    with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { show<T>(shown, shape, count); });
+    with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { define<T>(shown, shape); });
     if (shown.identity == before && shown.present) return;
     by_identity_.erase(before);
     by_identity_[shown.identity] = id;
@@ -197,18 +217,18 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
 
 // Defines the variable, or resets it to the whole array, as ADIOS2's engines hand it out at the start of a step.
 template <class T>
-void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
+void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
 {
     const auto& name = shown.definition.name;
     bool keep = shown.present && has_variable<T>(io_, name, shown.identity);
-    if (keep && shown_as_array(shown.definition)) keep = keep_array<T>(shown, shape, count);
+    if (keep && shown_as_array(shown.definition)) keep = keep_array<T>(shown, shape);
     if (keep) return;
     adios2::Variable<T> variable;
     io_.RemoveVariable(name);
     if (shown.definition.kind == steps::ShapeKind::local_value && shown.definition.type == steps::Type::string)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
     else
-        variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), count);
+        variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), shown.count);
     shown.identity = identity_of(variable);
     shown.shape = shape;
 }
@@ -216,7 +236,7 @@ void ReadAdapter::show(Shown& shown, const steps::Dims& shape, const steps::Dims
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing changed;
 // one look at its selection, which holds all that a program can have set, is then all that is done.
 template <class T>
-bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape, const steps::Dims& count)
+bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape)
 {
     const auto selection = adios2::core::InferSelection(*shown.identity);
     if (selection.HasBlockSelection() || selection.HasMemorySelection() || selection.GetStepStart() != 0 ||
@@ -231,9 +251,9 @@ bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape, const steps
     const auto& start = selection.GetStart();
     const adios2::Dims asked = start.empty() ? io_.InquireVariable<T>(name).Count() : adios2::Dims();
     const auto& selected = start.empty() ? asked : selection.GetCount();
-    const bool whole = selected == count && start.size() == shape.size() &&
+    const bool whole = selected == shown.count && start.size() == shape.size() &&
                        std::ranges::all_of(start, [](auto extent) { return extent == 0; });
-    if (!whole) io_.InquireVariable<T>(name).SetSelection({adios2::Dims(shape.size(), 0), count});
+    if (!whole) io_.InquireVariable<T>(name).SetSelection({adios2::Dims(shape.size(), 0), shown.count});
     return true;
 }
 

@@ -40,6 +40,7 @@ private:
         bool present = false; // in the current step
         const adios2::core::VariableBase* identity = nullptr;
         steps::Dims shape; // as the IO has it
+        steps::Dims count; // of the whole
     };
     struct Blocks {
         steps::Dims shape;
@@ -60,12 +61,14 @@ private:
     bool reversed() const; // the program's arrays are in the other order than the writer's
     steps::Dims in_program_order(steps::Dims dims) const;
 
+    void show_step();
     void show_variables(std::span<const steps::VariableId> ids, std::uint64_t step);
     void show_variable(steps::VariableId id, std::uint64_t step);
+    void show(steps::VariableId id, Shown& shown, const steps::Dims& shape);
     template <class T>
-    void show(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
+    void define(Shown& shown, const steps::Dims& shape);
     template <class T>
-    bool keep_array(Shown& shown, const steps::Dims& shape, const steps::Dims& count);
+    bool keep_array(Shown& shown, const steps::Dims& shape);
     void hide_all();
     void show_all_at_random();
     void show_attributes(std::uint64_t step);
@@ -82,7 +85,6 @@ private:
 
     Blocks& blocks_of(steps::VariableId id, std::uint64_t step) const;
     const steps::Block& block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
-    steps::Dims largest_extent(steps::VariableId id, std::uint64_t step) const;
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
              const adios2::Dims& told, steps::Mode mode);
@@ -97,6 +99,7 @@ private:
     std::optional<steps::Reader> random_;
     std::vector<Shown> shown_;
     std::vector<steps::VariableId> in_step_; // those of the current step, ascending
+    std::uint64_t geometry_ = 0;             // what the reader said when they were shown
     std::unordered_map<const void*, steps::VariableId> by_identity_;
     std::map<std::string, steps::Attribute> attributes_;
     std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown

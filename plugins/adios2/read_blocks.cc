@@ -35,18 +35,6 @@ const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t bl
     return blocks[block];
 }
 
-// In each dimension the most that any block has.
-steps::Dims ReadAdapter::largest_extent(steps::VariableId id, std::uint64_t step) const
-{
-    steps::Dims largest;
-    for (const auto& block : reader().blocks(id, step)) {
-        largest.resize(std::max(largest.size(), block.count.size()));
-        for (std::size_t i = 0; i < block.count.size(); ++i)
-            largest[i] = std::max(largest[i], block.count[i]);
-    }
-    return largest;
-}
-
 // Programs make room for what ADIOS2 says is selected: a vector in Get, the arrays of Python. ADIOS2 asks no plugin for
 // the size of a block, or for the shape of the step that is read at random: it says what was selected before, or the
 // whole shape. That is refused where it is too little, and in Python, where the result would have another shape,

@@ -50,6 +50,7 @@ public:
     std::unique_ptr<StreamDataReader> data;
     std::unique_ptr<DataReads> reads;
     std::shared_ptr<const InstalledStep> current; // stream mode
+    GeometryWatch geometry;
     StepSelection selection;
     std::uint64_t first_missing = 0; // random access: steps known to be whole; of all, not of the selected ones
     std::uint64_t variables_step = no_step;
@@ -136,6 +137,7 @@ StepStatus Reader::Impl::begin_step(double timeout_seconds)
         const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
         if (timeout_seconds >= 0) left = std::max(0.0, timeout_seconds - waited.count());
     }
+    if (current != nullptr) geometry.look(*current);
     return status;
 }
 
@@ -427,6 +429,17 @@ Dims Reader::block_extent(VariableId variable, std::uint64_t block, std::uint64_
     const PlacedBlock placed = impl_->placed(*wanted, variable, block);
     const DimsView count = placed.rank->geometry(placed.entry).count;
     return {count.begin(), count.end()};
+}
+
+Dims Reader::largest_block(VariableId variable, std::uint64_t step) const
+{
+    return stepstore::steps::largest_block(*impl_->step_with(variable, step), variable);
+}
+
+std::uint64_t Reader::geometry() const
+{
+    impl_->require_step();
+    return impl_->geometry.changes();
 }
 
 std::uint64_t Reader::block_count(VariableId variable, std::uint64_t step) const

@@ -74,6 +74,8 @@ public:
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
     // The extent of one block; empty for values. -DER_INVAL: there is no such block.
     Dims block_extent(VariableId variable, std::uint64_t block, std::uint64_t step = this_step) const;
+    // In each dimension the most that any block has.
+    Dims largest_block(VariableId variable, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
     std::optional<MinMax> minmax(VariableId variable, std::uint64_t step = this_step) const; // over all blocks
     // Random access: the steps that have the variable; how many; the index-th of them (nullopt: it has fewer). The
@@ -92,6 +94,9 @@ public:
     // A value that is no string, taken at once; block: which of a local value's.
     void get_value(VariableId variable, void* memory, std::uint64_t block = 0, std::uint64_t step = this_step) const;
     std::string get_string(VariableId variable, std::uint64_t block = 0, std::uint64_t step = this_step) const;
+    // Stream mode: as long as it stays, the current step has the variables, shapes and blocks of the step before.
+    std::uint64_t geometry() const;
+
     // Fetches everything that was deferred, in as few requests as possible. When it throws, all deferred gets are
     // dropped.
     void perform_gets();

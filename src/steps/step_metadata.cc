@@ -137,6 +137,19 @@ std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Var
     return blocks;
 }
 
+Dims largest_block(const InstalledStep& step, VariableId id)
+{
+    Dims largest;
+    each_block(step, id, [&](const PlacedBlock& placed) {
+        const DimsView count = placed.rank->geometry(placed.entry).count;
+        if (largest.size() < count.size()) largest.resize(count.size());
+        for (std::size_t i = 0; i < count.size(); ++i)
+            largest[i] = std::max(largest[i], count[i]);
+        return true;
+    });
+    return largest;
+}
+
 std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable)
 {
     std::optional<MinMax> sum;
@@ -159,6 +172,21 @@ std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const 
         return true;
     });
     return sum;
+}
+
+void GeometryWatch::look(const InstalledStep& step)
+{
+    const bool by_plans =
+        std::ranges::all_of(step.ranks, [](const RankStep& part) { return part.sections.overrides.empty(); });
+    const bool same = by_plans && std::ranges::equal(ranks_, step.ranks, [](const Seen& a, const RankStep& b) {
+                          return a.plan == b.plan && a.mapping == b.mapping;
+                      });
+    if (same) return;
+    ++changes_;
+    ranks_.clear();
+    if (!by_plans) return;
+    for (const RankStep& part : step.ranks)
+        ranks_.push_back({part.plan, part.mapping});
 }
 
 } // namespace stepstore::steps

@@ -25,6 +25,24 @@ std::uint64_t count_blocks(const InstalledStep& step, VariableId id);
 Dims shape_of(const InstalledStep& step, VariableId id, const Variable& variable);
 // With the starts that joined arrays and local values have in the whole.
 std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Variable& variable);
+// In each dimension the most that any block has.
+Dims largest_block(const InstalledStep& step, VariableId id);
 std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable);
+
+// Counts how often a step had other variables than the step before, or one of another geometry. A step that differs in
+// nothing but values and places of data is told by its plans, without a look at any block.
+class GeometryWatch {
+public:
+    void look(const InstalledStep& step);
+    std::uint64_t changes() const { return changes_; }
+
+private:
+    struct Seen { // owners: an address must not come back for another plan
+        std::shared_ptr<const Plan> plan;
+        std::shared_ptr<const Mapping> mapping;
+    };
+    std::vector<Seen> ranks_; // empty: the next step counts as another one
+    std::uint64_t changes_ = 0;
+};
 
 } // namespace stepstore::steps
