@@ -15,6 +15,18 @@
 
 namespace adios2::core {
 
+class VariableBase {
+public:
+    bool IsConstantDims() const noexcept;
+    Dims Shape(const size_t step) const;
+};
+
+template <class T>
+class Variable {
+public:
+    Dims Count() const;
+};
+
 class AttributeBase {
 public:
     virtual ~AttributeBase();
@@ -36,6 +48,19 @@ inline adios2::core::IO& core_of(const adios2::IO& io)
 {
     static_assert(sizeof(adios2::IO) == sizeof(adios2::core::IO*)); // all that it holds
     return *std::bit_cast<adios2::core::IO*>(io);
+}
+
+// What a put needs of a variable's dimensions.
+inline adios2::Dims shape_of(const adios2::core::VariableBase& variable)
+{
+    return variable.Shape(adios2::EngineCurrentStep);
+}
+
+template <class T>
+adios2::Dims count_of(const adios2::Variable<T>& variable)
+{
+    static_assert(sizeof(adios2::Variable<T>) == sizeof(const adios2::core::Variable<T>*));
+    return std::bit_cast<const adios2::core::Variable<T>*>(variable)->Count();
 }
 
 // Whether the IO has a variable of this name and type, and it is this one (identity_of() in adios_types.h).

@@ -38,6 +38,7 @@ adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
                                     ": call BeginStep before the first Put, or use no steps at all");
     writer_.begin_step();
     next_put_ = 0;
+    ++begun_;
     steps_used_ = true;
     return adios2::StepStatus::OK;
 }
@@ -81,6 +82,7 @@ void WriteAdapter::begin_implicit_step()
         throw Error(-DER_INVAL, "stepstore: Put between EndStep and BeginStep on the stream " +
                                     writer_.location().text() + ": call BeginStep first");
     writer_.begin_step();
+    ++begun_;
     implicit_step_ = true;
 }
 
@@ -95,23 +97,28 @@ WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
 }
 
 template <class T>
-const WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
+WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
 {
     const auto* identity = identity_of(variable);
     auto& entry = entry_of(identity);
     // An address may come back for another variable, after RemoveVariable.
     if (!entry.name.empty() && has_variable<T>(io_, entry.name, identity)) return entry;
-    const auto name = variable.Name();
-    const auto kind = kind_of(variable.ShapeID(), name);
-    return entry = {name, writer_.define(name, steps::type_of<T>(), kind), kind};
+    entry = {};
+    entry.name = variable.Name();
+    entry.kind = kind_of(variable.ShapeID(), entry.name);
+    entry.id = writer_.define(entry.name, steps::type_of<T>(), entry.kind);
+    return entry;
 }
 
 template <class T>
 void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
 {
     if (!writer_.in_step()) begin_implicit_step();
-    const auto& entry = known(variable);
-    refuse_operators(variable.Operations(), entry.name);
+    auto& entry = known(variable);
+    if (entry.looked_at != begun_) { // asking costs as much as all else of a put: once per step
+        refuse_operators(variable.Operations(), entry.name);
+        entry.looked_at = begun_;
+    }
     if (steps::is_value(entry.kind)) {
         if constexpr (std::is_same_v<T, std::string>)
             writer_.put_string(entry.id, *values);
@@ -123,38 +130,38 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + entry.name + "' is an array of strings: put single strings");
     } else {
-        const auto selection = selection_of(variable);
-        put_array(variable, entry, selection, values, mode);
+        put_array(variable, entry, values, mode);
     }
 }
 
 template <class T>
-void WriteAdapter::put_array(adios2::Variable<T>& variable, const Known& entry,
-                             const adios2::core::Selection& selection, const T* values, steps::Mode mode)
+void WriteAdapter::put_array(adios2::Variable<T>& variable, Known& entry, const T* values, steps::Mode mode)
 {
-    // A box that was set or defined is in the selection already; else (local and joined arrays: no start) ask for it.
-    const bool box = !selection.GetCount().empty();
-    const adios2::Dims asked = box ? adios2::Dims() : variable.Count();
-    const auto& count = box ? selection.GetCount() : asked;
-    const auto& start = selection.GetStart();
-    steps::DimsView shape, block_start;
-    switch (entry.kind) {
-    case steps::ShapeKind::global_array:
-        shape_ = variable.Shape();
-        shape = shape_;
-        block_start = start;
-        break;
-    case steps::ShapeKind::joined_array:
-        shape_ = variable.Shape();
-        for (auto& extent : shape_)
-            if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
-        shape = shape_;
-        break;
-    default: break;
+    // Local arrays have no start, and without one ADIOS2 takes no memory selection: constant, they need no look.
+    if (entry.constant && entry.kind == steps::ShapeKind::local_array)
+        return writer_.put(entry.id, {}, {}, entry.count, values, mode);
+    put_selected(variable, entry, values, mode);
+}
+
+template <class T>
+void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, const T* values, steps::Mode mode)
+{
+    const auto selection = selection_of(variable);
+    if (!entry.constant) {
+        entry.shape.clear();
+        if (entry.kind != steps::ShapeKind::local_array) entry.shape = shape_of(*identity_of(variable));
+        if (entry.kind == steps::ShapeKind::joined_array)
+            for (auto& extent : entry.shape)
+                if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
+        // A box that was set or defined is in the selection already; else (local and joined arrays) ask for it.
+        entry.count = selection.GetCount().empty() ? count_of(variable) : selection.GetCount();
+        entry.constant = identity_of(variable)->IsConstantDims();
     }
-    if (!selection.HasMemorySelection()) return writer_.put(entry.id, shape, block_start, count, values, mode);
-    const MemorySelection memory(selection, count, order_, entry.name);
-    const auto packed = writer_.put_span(entry.id, shape, block_start, count);
+    const bool global = entry.kind == steps::ShapeKind::global_array;
+    const steps::DimsView start = global ? steps::DimsView(selection.GetStart()) : steps::DimsView();
+    if (!selection.HasMemorySelection()) return writer_.put(entry.id, entry.shape, start, entry.count, values, mode);
+    const MemorySelection memory(selection, entry.count, order_, entry.name);
+    const auto packed = writer_.put_span(entry.id, entry.shape, start, entry.count);
     if (!packed.empty()) memory.pack(values, packed.data(), sizeof(T));
 }
 

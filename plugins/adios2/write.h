@@ -28,6 +28,10 @@ private:
         std::string name;
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
+        std::uint64_t looked_at = 0; // the step in which its operators were
+        // ADIOS2 has promised (ConstantDims) that shape, start and count stay; kept once they are known.
+        bool constant = false;
+        steps::Dims shape, count;
     };
     struct Put {
         const void* identity;
@@ -35,10 +39,11 @@ private:
     };
     Known& entry_of(const void* identity);
     template <class T>
-    const Known& known(adios2::Variable<T>& variable);
+    Known& known(adios2::Variable<T>& variable);
     template <class T>
-    void put_array(adios2::Variable<T>& variable, const Known& known, const adios2::core::Selection& selection,
-                   const T* values, steps::Mode mode);
+    void put_array(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
+    template <class T>
+    void put_selected(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
     void begin_implicit_step();
     void put_attributes();
 
@@ -49,7 +54,7 @@ private:
     std::unordered_map<const void*, Known> variables_;
     std::vector<Put> puts_; // of this step so far, then those of the step before
     std::size_t next_put_ = 0;
-    steps::Dims shape_; // of the put at work: kept for its memory
+    std::uint64_t begun_ = 0; // steps
     steps::Order order_;
     bool steps_used_ = false;    // the program called BeginStep
     bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines

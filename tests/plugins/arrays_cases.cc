@@ -286,4 +286,97 @@ CASE(uneven_ranks)
     engine.Close();
 }
 
+// Variables whose dimensions ADIOS2 promises not to change, in all kinds, several blocks of each, next to variables of
+// which one comes at the address of another.
+void write_constant(const std::string& name)
+{
+    auto adios = make_adios();
+    auto io = make_io(adios, "out-" + name, name);
+    const Dims shape{2 * ranks(), 3}, start{2 * rank(), 0}, count{2, 3};
+    auto global = io.DefineVariable<double>("global", shape, start, count, adios2::ConstantDims);
+    auto local = io.DefineVariable<int>("local", {}, {}, {2}, adios2::ConstantDims);
+    auto single = io.DefineVariable<int>("single", {}, {}, {1}, adios2::ConstantDims);
+    auto joined = io.DefineVariable<int>("joined", {adios2::JoinedDim, 2}, {}, {1, 2}, adios2::ConstantDims);
+    auto growing = io.DefineVariable<int>("growing", {}, {}, {1});
+    auto engine = open(io, name, adios2::Mode::Write);
+    for (int step = 0; step < 4; ++step) {
+        engine.BeginStep();
+        auto passing = io.DefineVariable<int>("passing" + std::to_string(step));
+        const int here = 1000 * step + 10 * run.rank;
+        std::vector<double> ghosts(4 * 5, -1), packed(6);
+        for (std::size_t i = 0; i < 6; ++i) {
+            packed[i] = cell(2 * rank() + i / 3, i % 3, static_cast<std::size_t>(step));
+            ghosts[(i / 3 + 1) * 5 + i % 3 + 1] = packed[i];
+        }
+        if (step == 1) global.SetMemorySelection({{1, 1}, {4, 5}});
+        if (step == 2) global.SetMemorySelection({});
+        engine.Put(global, step == 1 ? ghosts.data() : packed.data());
+        std::vector<int> values(static_cast<std::size_t>(4 + step));
+        std::iota(values.begin(), values.end(), here);
+        for (std::size_t block = 0; block < 2; ++block) {
+            engine.Put(local, &values[2 * block]);
+            engine.Put(single, &values[block], step == 2 ? adios2::Mode::Sync : adios2::Mode::Deferred);
+            engine.Put(joined, &values[block]);
+        }
+        growing.SetSelection({{}, {static_cast<std::size_t>(step + 1)}});
+        engine.Put(growing, values.data());
+        engine.Put(passing, step);
+        engine.EndStep();
+        io.RemoveVariable("passing" + std::to_string(step));
+    }
+    engine.Close();
+}
+
+// What a program selects in one step is not selected in the next, where nothing but the values is new.
+CASE(constant_dims)
+{
+    write_constant("constant");
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "constant");
+    auto engine = open(io, "constant", adios2::Mode::Read);
+    for (int step = 0; step < 4; ++step) {
+        EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
+        auto global = io.InquireVariable<double>("global");
+        auto joined = io.InquireVariable<int>("joined");
+        EXPECT((global.Shape() == Dims{2 * ranks(), 3} && global.Count() == global.Shape()));
+        EXPECT((joined.Shape() == Dims{2 * ranks(), 2} && joined.Count() == joined.Shape()));
+        std::vector<double> all;
+        std::vector<int> rows, block(2), element(1), grown(static_cast<std::size_t>(step + 1));
+        engine.Get(global, all);
+        engine.Get(joined, rows);
+        engine.PerformGets();
+        for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_EQ(all[i], cell(i / 3, i % 3, static_cast<std::size_t>(step)));
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            EXPECT_EQ(rows[i], 1000 * step + 10 * static_cast<int>(i / 4) + static_cast<int>(i / 2 % 2 + i % 2));
+        global.SetSelection({{1, 1}, {1, 1}});
+        double one = 0;
+        engine.Get(global, &one, adios2::Mode::Sync);
+        EXPECT_EQ(one, cell(1, 1, static_cast<std::size_t>(step)));
+        auto local = io.InquireVariable<int>("local"), single = io.InquireVariable<int>("single"),
+             growing = io.InquireVariable<int>("growing");
+        EXPECT_EQ(engine.BlocksInfo(single, engine.CurrentStep()).size(), 2 * ranks());
+        for (std::size_t b = 0; b < 2 * ranks(); ++b) {
+            const int first = 1000 * step + 10 * static_cast<int>(b / 2);
+            local.SetBlockSelection(b);
+            single.SetBlockSelection(b);
+            engine.Get(local, block.data(), adios2::Mode::Sync);
+            engine.Get(single, element.data());
+            engine.PerformGets();
+            const int in_block = first + 2 * static_cast<int>(b % 2);
+            EXPECT((block == std::vector{in_block, in_block + 1}));
+            EXPECT_EQ(element[0], first + static_cast<int>(b % 2));
+        }
+        growing.SetBlockSelection(0);
+        engine.Get(growing, grown.data(), adios2::Mode::Sync);
+        EXPECT_EQ(grown.back(), 1000 * step + step);
+        int passing = -1;
+        engine.Get("passing" + std::to_string(step), passing);
+        EXPECT_EQ(passing, step);
+        EXPECT(!io.InquireVariable<int>("passing" + std::to_string(step - 1)));
+        engine.EndStep();
+    }
+    engine.Close();
+}
+
 } // namespace
