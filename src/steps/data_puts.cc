@@ -23,6 +23,7 @@ std::size_t number_size(Type type)
 void DataPuts::clear()
 {
     waiting_.clear();
+    elements_.clear();
     staging_.clear();
     if (staging_.capacity() > kept_staging) staging_.shrink_to_fit();
     spans_.clear();
@@ -33,15 +34,29 @@ void DataPuts::defer(const Block& block)
     waiting_.push_back({block, Source::program, 0});
 }
 
+void DataPuts::defer_element(std::uint32_t entry, const void* memory)
+{
+    elements_.push_back({static_cast<const std::byte*>(memory), entry, false});
+}
+
+std::span<std::byte> DataPuts::span_element(std::uint32_t entry, std::size_t size)
+{
+    std::vector<std::byte>& memory = spans_.emplace_back(size);
+    elements_.push_back({memory.data(), entry, true});
+    return memory;
+}
+
+void DataPuts::perform_elements(bool spans, Encoder& encoder)
+{
+    for (const Element& one : elements_)
+        if (spans || !one.span) encoder.set_element(one.entry, one.memory);
+    std::erase_if(elements_, [&](const Element& one) { return spans || !one.span; });
+}
+
 void DataPuts::measure(const Block& block, Encoder& encoder)
 {
     std::byte* slot = encoder.minmax_slot(block.entry);
-    if (slot == nullptr) return;
-    const std::uint64_t number = block.bytes / size_of(block.type);
-    if (number == 1)
-        std::memcpy(slot, block.memory, block.bytes); // entry_is_single: it is both
-    else
-        store_minmax(block.type, block.memory, number, slot);
+    if (slot != nullptr) store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
 }
 
 std::size_t DataPuts::stage(Bytes bytes)
@@ -107,6 +122,8 @@ std::span<std::byte> DataPuts::span(Block block)
 // What is staged already goes first, so that the staging memory is free again whenever it is full.
 void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
 {
+    perform_elements(spans, encoder);
+    if (waiting_.empty()) return;
     const auto order = [](const Waiting& one) {
         return one.source == Source::staged ? 0 : one.source == Source::program ? 1 : 2;
     };

@@ -26,6 +26,9 @@ public:
     explicit DataPuts(std::uint64_t gather_below) : gather_below_(gather_below) {}
     void clear();
     void defer(const Block& block);
+    // A block of one element, which goes into the metadata: nothing else of it is left to do.
+    void defer_element(std::uint32_t entry, const void* memory);
+    std::span<std::byte> span_element(std::uint32_t entry, std::size_t size);
     // The memory is free again on return.
     void put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);
     std::span<std::byte> span(Block block);
@@ -39,15 +42,22 @@ private:
         Source source;
         std::size_t staged_at; // of staged ones
     };
+    struct Element {
+        const std::byte* memory;
+        std::uint32_t entry;
+        bool span;
+    };
     static void measure(const Block& block, Encoder& encoder);
     std::size_t stage(Bytes bytes);
     bool gathered(const Waiting& one) const; // to be copied together with others
     void settle(Waiting& one, Encoder& encoder, Profile& profile);
+    void perform_elements(bool spans, Encoder& encoder);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 
     std::uint64_t gather_below_;
     Compressor compressor_;
     std::vector<Waiting> waiting_;
+    std::vector<Element> elements_;
     std::vector<std::byte> staging_;
     std::deque<std::vector<std::byte>> spans_;
     std::vector<Range> ranges_;

@@ -3,6 +3,7 @@
 #include "steps/availability.h"
 #include "steps/collective.h"
 #include "steps/data_reads.h"
+#include "steps/hyperslab.h"
 #include "steps/profile_record.h"
 #include "steps/step_metadata.h"
 #include "steps/step_selection.h"
@@ -231,6 +232,8 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
                             BoxView wanted, std::byte* to)
 {
     const std::size_t size = size_of(source->dictionary().variables()[id].type);
+    if (block.rank->is_inline(block.entry))
+        return copy_shared(extent, block.rank->value(block.entry).data(), wanted, to, size, stream->record().order);
     const Placement place = block.rank->place(block.entry);
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
     if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);

@@ -194,6 +194,11 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
     if (number > 0 && memory == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    if (number == 1) { // it goes into the metadata
+        const std::uint32_t entry = encoder->add_block(id, shape, start, count, 0);
+        if (mode == Mode::deferred) return puts.defer_element(entry, memory);
+        return encoder->set_element(entry, static_cast<const std::byte*>(memory));
+    }
     const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
     if (number == 0) return;
     if (mode == Mode::deferred) return puts.defer(block);
@@ -214,6 +219,8 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
     require_step("put_span");
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
+    if (number == 1)
+        return puts.span_element(encoder->add_block(id, shape, start, count, 0), size_of(variable.type));
     const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
     if (number == 0) return {};
     return puts.span(block);

@@ -136,6 +136,29 @@ TEST_F(Puts, SpansWaitForTheEndOfTheStep)
     expect_at(0, values);
 }
 
+TEST_F(Puts, SingleElementsGoIntoTheMetadataAndAreReadAtTheEnd)
+{
+    const std::uint64_t one[] = {1};
+    double deferred = 1;
+    const auto entry = encoder.add_block(id, {}, {}, one, 8), in_span = encoder.add_block(id, {}, {}, one, 8);
+    puts.defer_element(entry, &deferred);
+    const std::span<std::byte> span = puts.span_element(in_span, 8);
+    ASSERT_EQ(span.size(), 8u);
+    deferred = 2;
+    puts.perform(false, encoder, recorder, profile);
+    deferred = 3; // the program's again
+    const double late = 4;
+    std::memcpy(span.data(), &late, 8);
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 0);
+    EXPECT_EQ(encoder.data_length(), 0u);
+    double stored[2];
+    const Bytes blob = encoder.finish(0); // the fixed section is its end
+    std::memcpy(stored, blob.data() + blob.size() - sizeof stored, sizeof stored);
+    EXPECT_EQ(stored[0], 2);
+    EXPECT_EQ(stored[1], 4);
+}
+
 TEST_F(Puts, AfterAnErrorEverythingThatWaitsCanBeTriedAgain)
 {
     const auto large = numbers(20000, 0), small = numbers(10, 1), squeezed = numbers(50000, 2);

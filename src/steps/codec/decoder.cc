@@ -206,6 +206,7 @@ Placement RankStep::place(std::uint32_t index) const
 {
     const PlanEntry& placed = entry(index);
     const std::uint64_t raw = raw_bytes(index);
+    if ((placed.flags & entry_is_inline) != 0) return {header.data_base, 0, Codec::none, 0};
     if ((placed.flags & entry_is_placed) == 0) {
         const Overrides* changed = overrides();
         return {header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]), raw, Codec::none, 0};

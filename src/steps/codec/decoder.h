@@ -84,7 +84,9 @@ public:
 
     const PlanEntry& entry(std::uint32_t index) const;
     BlockGeometry geometry(std::uint32_t index) const;
-    // Where a block lies in the rank's data array, as checked against the step's data. -DER_DF_INVAL: damage.
+    bool is_inline(std::uint32_t index) const { return (plan->entries[index].flags & entry_is_inline) != 0; }
+    // Where a block lies in the rank's data array, as checked against the step's data (an inline one: nowhere, 0
+    // bytes). -DER_DF_INVAL: damage.
     Placement place(std::uint32_t index) const;
     std::uint64_t raw_bytes(std::uint32_t index) const; // of a block, before compression
     std::uint32_t first_of(VariableId id) const;        // Plan::none: none

@@ -44,6 +44,7 @@ void require_alike(const Variable& before, Type type, ShapeKind kind)
 Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression)
     : generation_(generation), rank_(rank), statistics_(statistics), compression_(metadata_compression)
 {
+    plans_.reserve(cached_plans);
 }
 
 void Encoder::expect(Variable variable)
@@ -102,18 +103,53 @@ void Encoder::begin_step(std::uint64_t data_base)
     data_base_ = data_base;
     data_length_ = 0;
     placing_ = singles_ = false;
+    following_ = last_plan_;
+    followed_ = 0;
     entries_.clear();
     dims_.clear();
-    fixed_.clear();
+    fixed_.assign(following_ ? following_->fixed_bytes : 0, std::byte{0});
     tail_.clear();
 }
 
-std::uint32_t Encoder::add_entry(VariableId id, Known& known, PlanEntry entry)
+// Whether the entry is the one that the plan of the step before has next: most steps put the same again.
+bool Encoder::follow(const PlanEntry& entry, DimsView shape, DimsView start, DimsView count)
 {
-    entry.variable = id;
+    if (followed_ == following_->entries.size()) return false;
+    const PlanEntry& planned = following_->entries[followed_];
+    if (planned.variable != entry.variable || planned.flags != entry.flags || planned.dimensions != entry.dimensions)
+        return false;
+    const std::uint64_t* dims = following_->dims.data() + planned.dims_at;
+    for (const DimsView part : {shape, start, count})
+        for (const std::uint64_t extent : part)
+            if (*dims++ != extent) return false;
+    ++followed_;
+    return true;
+}
+
+void Encoder::stop_following()
+{
+    const CachedPlan& plan = *following_;
+    const bool all = followed_ == plan.entries.size();
+    const std::size_t dims = all ? plan.dims.size() : plan.entries[followed_].dims_at;
+    entries_.assign(plan.entries.begin(), plan.entries.begin() + followed_);
+    dims_.assign(plan.dims.begin(), plan.dims.begin() + static_cast<std::ptrdiff_t>(dims));
+    fixed_.resize(all ? plan.fixed_bytes : plan.entries[followed_].fixed_at);
+    following_ = nullptr;
+}
+
+std::uint32_t Encoder::add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count)
+{
+    if (following_) {
+        if (follow(entry, shape, start, count)) return followed_ - 1;
+        stop_following();
+    }
+    const Variable& variable = variables_[entry.variable].variable;
     const std::size_t at = fixed_.size();
+    entry.dims_at = static_cast<std::uint32_t>(dims_.size());
     entry.fixed_at = static_cast<std::uint32_t>(at);
-    fixed_.resize(at + fixed_size(known.variable.type, known.variable.kind, statistics_, entry.flags));
+    for (const DimsView part : {shape, start, count})
+        dims_.insert(dims_.end(), part.begin(), part.end());
+    fixed_.resize(at + fixed_size(variable.type, variable.kind, statistics_, entry.flags));
     entries_.push_back(entry);
     return static_cast<std::uint32_t>(entries_.size() - 1);
 }
@@ -121,29 +157,39 @@ std::uint32_t Encoder::add_entry(VariableId id, Known& known, PlanEntry entry)
 std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
                                  bool placed)
 {
+    known(id); // there is one
     PlanEntry entry;
-    entry.dims_at = static_cast<std::uint32_t>(dims_.size());
+    entry.variable = id;
     entry.dimensions = static_cast<std::uint8_t>(count.size());
     if (!shape.empty()) entry.flags |= entry_has_shape;
     if (!start.empty()) entry.flags |= entry_has_start;
     if (std::ranges::all_of(count, [](auto extent) { return extent == 1; })) {
-        entry.flags |= entry_is_single;
+        entry.flags |= entry_is_single | entry_is_inline;
         singles_ = true;
+        return add_entry(entry, shape, start, count);
     }
-    dims_.insert(dims_.end(), shape.begin(), shape.end());
-    dims_.insert(dims_.end(), start.begin(), start.end());
-    dims_.insert(dims_.end(), count.begin(), count.end());
     placing_ |= placed;
     if (placing_)
         entry.flags |= entry_is_placed;
     else
         data_length_ += bytes;
-    return add_entry(id, known(id), entry);
+    return add_entry(entry, shape, start, count);
+}
+
+void Encoder::set_element(std::uint32_t entry, const std::byte* value)
+{
+    const PlanEntry& single = entry_at(entry);
+    std::byte* to = fixed_.data() + single.fixed_at;
+    switch (const std::size_t size = size_of(variables_[single.variable].variable.type)) {
+    case 4: std::memcpy(to, value, 4); break;
+    case 8: std::memcpy(to, value, 8); break;
+    default: std::memcpy(to, value, size);
+    }
 }
 
 std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum)
 {
-    const PlanEntry& placed = entries_[entry];
+    const PlanEntry& placed = entry_at(entry);
     const Variable& variable = variables_[placed.variable].variable;
     std::byte* to =
         fixed_.data() + placed.fixed_at + minmax_size(variable.type, variable.kind, statistics_, placed.flags);
@@ -157,9 +203,9 @@ std::uint32_t Encoder::value_entry(VariableId id, Known& known)
 {
     if (known.stamp != stamp_) {
         PlanEntry entry;
+        entry.variable = id;
         entry.flags = entry_is_value;
-        entry.dims_at = static_cast<std::uint32_t>(dims_.size());
-        known.entry = add_entry(id, known, entry);
+        known.entry = add_entry(entry, {}, {}, {});
         known.stamp = stamp_;
     }
     return known.entry;
@@ -169,7 +215,7 @@ void Encoder::add_value(VariableId id, const void* value)
 {
     Known& variable = known(id);
     const std::uint32_t entry = value_entry(id, variable);
-    std::memcpy(fixed_.data() + entries_[entry].fixed_at, value, size_of(variable.variable.type));
+    std::memcpy(fixed_.data() + entry_at(entry).fixed_at, value, size_of(variable.variable.type));
 }
 
 void Encoder::add_string(VariableId id, std::string_view value)
@@ -180,15 +226,15 @@ void Encoder::add_string(VariableId id, std::string_view value)
         throw Error(-DER_OVERFLOW, "the strings of one step of rank " + std::to_string(rank_) + " exceed 4 GiB");
     const Bytes bytes = as_bytes(value);
     tail_.insert(tail_.end(), bytes.begin(), bytes.end());
-    std::byte* place = fixed_.data() + entries_[entry].fixed_at;
+    std::byte* place = fixed_.data() + entry_at(entry).fixed_at;
     store_little(place, static_cast<std::uint32_t>(at));
     store_little(place + 4, static_cast<std::uint32_t>(value.size()));
 }
 
 std::byte* Encoder::minmax_slot(std::uint32_t entry)
 {
-    if (!statistics_ || !has_minmax(variables_[entries_[entry].variable].variable.type)) return nullptr;
-    return fixed_.data() + entries_[entry].fixed_at;
+    if (!statistics_ || !has_minmax(variables_[entry_at(entry).variable].variable.type)) return nullptr;
+    return fixed_.data() + entry_at(entry).fixed_at;
 }
 
 // The cached plan of the same sequence that differs in the fewest blocks; nullptr when none is near.
@@ -212,7 +258,7 @@ Encoder::CachedPlan* Encoder::matching_plan(std::size_t& differing)
     return best;
 }
 
-void Encoder::remember_plan(std::uint64_t step)
+Encoder::CachedPlan& Encoder::remember_plan(std::uint64_t step)
 {
     CachedPlan* place = nullptr;
     if (plans_.size() < cached_plans)
@@ -224,15 +270,19 @@ void Encoder::remember_plan(std::uint64_t step)
     place->copied = false;
     place->placed = placing_;
     place->singles = singles_;
+    place->fixed_bytes = fixed_.size();
     place->entries = entries_;
     place->dims = dims_;
+    return *place;
 }
 
 void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
 {
     const std::size_t before = blob_.size();
     std::size_t differing = 0;
-    if (CachedPlan* plan = matching_plan(differing)) {
+    CachedPlan* plan = following_ ? following_ : matching_plan(differing);
+    if (plan != nullptr) {
+        last_plan_ = plan;
         plan->used = stamp_;
         if (!plan->copied) copy_plan(*plan);
         header.plan_step = plan->step;
@@ -243,7 +293,7 @@ void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
     encode_plan(entries_, dims_, statistics_, blob_);
     header.plan_step = step;
     header.plan_bytes = checked_size(blob_.size() - before, "blocks", step, rank_);
-    remember_plan(step);
+    last_plan_ = &remember_plan(step);
 }
 
 // Checksums, and compression where it is chosen and helps.
@@ -282,7 +332,7 @@ void Encoder::copy_plan(CachedPlan& plan)
     copy.rank = rank_;
     copy.plan_step = plan.step;
     if (plan.placed) copy.flags |= blob_placed;
-    if (plan.singles) copy.flags |= blob_singles;
+    if (plan.singles) copy.flags |= blob_singles | blob_inline;
     copy.plan_bytes = checked_size(kept.blob.size() - blob_header_size, "blocks", plan.step, rank_);
     seal(copy, kept.blob);
     plan.copied = true;
@@ -291,9 +341,10 @@ void Encoder::copy_plan(CachedPlan& plan)
 Bytes Encoder::finish(std::uint64_t step)
 {
     copies_.clear();
+    if (following_ && followed_ != following_->entries.size()) stop_following();
     BlobHeader header;
     header.flags = static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |
-                                              (singles_ ? blob_singles : 0));
+                                              (singles_ ? blob_singles | blob_inline : 0));
     header.generation = generation_;
     header.step = step;
     header.rank = rank_;
@@ -301,7 +352,7 @@ Bytes Encoder::finish(std::uint64_t step)
     header.data_length = data_length_;
     header.fixed_bytes = checked_size(fixed_.size(), "values", step, rank_);
     header.tail_bytes = checked_size(tail_.size(), "strings", step, rank_);
-    header.entries = checked_size(entries_.size(), "blocks", step, rank_);
+    header.entries = checked_size(entries(), "blocks", step, rank_);
     checked_size(dims_.size(), "dimensions", step, rank_);
     blob_.clear();
     blob_.resize(blob_header_size);
@@ -309,7 +360,7 @@ Bytes Encoder::finish(std::uint64_t step)
     if (header.definitions_bytes > 0) copy_definitions(header);
     header.batches = definitions_.batches();
     header.definitions_step = definitions_.last_step();
-    if (!entries_.empty()) write_plan(step, header);
+    if (header.entries > 0) write_plan(step, header);
     WireWriter wire(blob_);
     wire.bytes(fixed_);
     wire.bytes(tail_);

@@ -25,20 +25,21 @@ public:
     void attribute(std::uint64_t step, Attribute attribute);             // the same value again: nothing happens
 
     void begin_step(std::uint64_t data_base);
-    // One block: its entry, for minmax_slot(). It lies behind the step's data so far; or, when it is to be placed,
-    // where place() puts it. From the first placed block of a step on all are.
+    // One block: its entry. It lies behind the step's data so far; or, when it is to be placed, where place() puts it.
+    // From the first placed block of a step on all are. A single element has no place: set_element() stores it.
     std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
                             bool placed = false);
+    void set_element(std::uint32_t entry, const std::byte* value);
     bool placing() const { return placing_; }
     // Settles where a placed block of `length` stored bytes lies: in the rank's data, bytes.
     std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
     void add_value(VariableId id, const void* value);
     void add_string(VariableId id, std::string_view value);
-    // Where the block's min and max belong, one element each (of a block of one element: it, once); nullptr without
-    // statistics. Valid until the next add_.
+    // Where the min and max of a block of several elements belong, one element each; nullptr without statistics. Valid
+    // until the next add_.
     std::byte* minmax_slot(std::uint32_t entry);
     std::uint64_t data_length() const { return data_length_; } // of the blocks added (or placed) in this step
-    std::size_t entries() const { return entries_.size(); }
+    std::size_t entries() const { return following_ ? followed_ : entries_.size(); }
 
     // What later steps refer to is kept a second time, so that one damaged blob does not take other steps with it: to
     // be stored, before the blob of finish(), under these keys of the stream's side object. Definitions when they are
@@ -64,16 +65,23 @@ private:
         bool copied = false;
         bool placed = false;  // some block is
         bool singles = false; // some block is a single element
+        std::size_t fixed_bytes = 0;
         std::vector<PlanEntry> entries;
         std::vector<std::uint64_t> dims;
     };
 
     Known& known(VariableId id);
-    std::uint32_t add_entry(VariableId id, Known& known, PlanEntry entry);
+    std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
+    bool follow(const PlanEntry& entry, DimsView shape, DimsView start, DimsView count);
+    void stop_following();
+    const PlanEntry& entry_at(std::uint32_t entry) const
+    {
+        return following_ ? following_->entries[entry] : entries_[entry];
+    }
     std::uint32_t value_entry(VariableId id, Known& known);
     CachedPlan* matching_plan(std::size_t& differing);
     void write_plan(std::uint64_t step, BlobHeader& header);
-    void remember_plan(std::uint64_t step);
+    CachedPlan& remember_plan(std::uint64_t step);
     void seal(BlobHeader& header, std::vector<std::byte>& blob);
     void copy_definitions(const BlobHeader& header);
     void copy_plan(CachedPlan& plan);
@@ -88,7 +96,8 @@ private:
     std::unordered_map<std::string, Variable> expected_;
     std::map<std::string, Attribute, std::less<>> attributes_;
     DefinitionLog definitions_;
-    std::vector<CachedPlan> plans_;
+    std::vector<CachedPlan> plans_; // never moved
+    CachedPlan* last_plan_ = nullptr;
 
     // The step that is open.
     std::uint64_t stamp_ = 0;
@@ -96,6 +105,9 @@ private:
     std::uint64_t data_length_ = 0;
     bool placing_ = false;
     bool singles_ = false; // entry_is_single
+    // As long as all puts were those of the plan of the step before, it stands for them: entries_ and dims_ are empty.
+    CachedPlan* following_ = nullptr;
+    std::uint32_t followed_ = 0;
     std::vector<PlanEntry> entries_;
     std::vector<std::uint64_t> dims_;
     std::vector<std::byte> fixed_;

@@ -34,7 +34,7 @@ std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std:
     std::uint64_t sum = 0;
     for (const PlanEntry& entry : entries) {
         at.push_back(sum);
-        if (entry.flags & entry_is_value) continue;
+        if (entry.flags & (entry_is_value | entry_is_inline)) continue;
         std::uint64_t length = size_of(types[entry.variable].type);
         bool overflow = false;
         for (const std::uint64_t extent : geometry_of(entry, dims).count)
@@ -55,6 +55,8 @@ void require_single(const PlanEntry& entry, const std::uint64_t* dims, const Wir
 {
     const bool single = std::ranges::all_of(geometry_of(entry, dims).count, [](auto extent) { return extent == 1; });
     if (single != ((entry.flags & entry_is_single) != 0)) from.fail("calls a block a single element, or does not");
+    if ((entry.flags & entry_is_inline) != 0 && (!single || (entry.flags & entry_is_placed) != 0))
+        from.fail("holds a block inline that is no single element");
 }
 
 // Reads the geometry of one array entry: new, or that of an earlier one.
@@ -72,7 +74,7 @@ void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector
     entry.dimensions = from.fixed<std::uint8_t>();
     entry.flags = from.fixed<std::uint8_t>();
     if (entry.dimensions == 0 || entry.dimensions > max_dimensions ||
-        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed | entry_is_single)) != 0)
+        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed | entry_is_single | entry_is_inline)) != 0)
         from.fail("holds an impossible geometry");
     entry.dims_at = static_cast<std::uint32_t>(plan.dims.size());
     for (std::uint32_t i = 0; i < entry.dims_size(); ++i)
@@ -103,6 +105,7 @@ std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8
 std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
 {
     if (is_value(kind)) return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
+    if (entry_flags & entry_is_inline) return static_cast<std::uint32_t>(size_of(type));
     return minmax_size(type, kind, statistics, entry_flags) + ((entry_flags & entry_is_placed) ? placement_size : 0);
 }
 

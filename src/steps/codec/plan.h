@@ -16,8 +16,10 @@ inline constexpr std::uint8_t entry_has_shape = 1;
 inline constexpr std::uint8_t entry_has_start = 2;
 inline constexpr std::uint8_t entry_is_value = 4;
 inline constexpr std::uint8_t entry_is_placed = 8; // the step says where the block lies, and in which form
-inline constexpr std::uint8_t entry_is_single =
-    16; // one element, which is both min and max and is stored once as those
+// One element, which is both min and max and is stored once as those.
+inline constexpr std::uint8_t entry_is_single = 16;
+// The block lies in the fixed section and has no data elsewhere: single elements, all of them from blob version 3 on.
+inline constexpr std::uint8_t entry_is_inline = 32;
 
 // One put. 16 bytes without padding: two sequences are compared with memcmp.
 struct PlanEntry {
