@@ -4,6 +4,7 @@
 #include "steps/statistics.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::size_t most_staged = 16 << 20; // bytes that wait in copies
 constexpr std::size_t kept_staging = 64 << 20;
+// A block from this size on is a range of its own: the store then keeps it as extents of its own, which begin in their
+// cache lines as the block's memory does and are read back whole (docs/design/lmdb-backend.md).
+constexpr std::uint64_t alone_from = 256 << 10;
 
 // Of the numbers that a type's elements consist of.
 std::size_t number_size(Type type)
@@ -166,10 +170,12 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
     ranges_.clear();
     memory_.clear();
     std::uint64_t bytes = 0;
+    bool growing = false; // the last range may take more
     for (const Waiting& one : due) {
         if (one.block.bytes == 0) continue;
         const std::byte* memory = one.source == Source::staged ? staging_.data() + one.staged_at : one.block.memory;
-        if (!ranges_.empty() && ranges_.back().index + ranges_.back().length == one.block.at)
+        const bool joins = std::exchange(growing, one.block.bytes < alone_from) && growing;
+        if (joins && ranges_.back().index + ranges_.back().length == one.block.at)
             ranges_.back().length += one.block.bytes;
         else
             ranges_.push_back({one.block.at, one.block.bytes});

@@ -6,7 +6,8 @@
 //
 // An update of [a, b) first cuts the live extents that reach over a or b, then retires what lies in between. A cut goes
 // through an extent's bulk blocks in this way: whole blocks stay where they are and belong to one part each; the block
-// that is cut becomes two small inline records. So every byte of an extent file belongs to at most one record.
+// that is cut becomes two small inline records. So every byte of an extent file belongs to at most one record, and so
+// does every unit of it (backend.h), which is what can be given back.
 #pragma once
 
 #include "store/bulk.h"

@@ -22,7 +22,7 @@ struct ArrayUpdate::Cut {
     std::vector<std::byte> payload; // inline
     BulkSource bulk;                // else
     bool is_bulk;
-    std::vector<ExtentRef> kept; // parts of the bulk extent that records still refer to
+    std::vector<ExtentRef> kept; // the rooms of the parts that records still refer to, in the order of the file
 };
 
 ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
@@ -94,40 +94,44 @@ void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, 
     if (needed(transaction_, object_.container, state_, cut.birth, epoch_)) put_part(cut, left, right, true);
     put_part(cut, right, cut.length, false);
     if (!cut.is_bulk) return;
-    std::ranges::sort(cut.kept, {}, &ExtentRef::offset);
-    std::uint64_t at = cut.bulk.extent.offset;
-    const std::uint64_t extent_end = at + cut.bulk.extent.length;
-    cut.kept.push_back({cut.bulk.extent.file, extent_end, 0});
+    const ExtentRef room = room_of(cut.bulk.extent);
+    std::uint64_t at = room.offset;
+    const auto release_until = [&](std::uint64_t border) {
+        if (border > at) released_.push_back({room.file, at, border - at});
+    };
     for (const ExtentRef& kept : cut.kept) {
-        if (kept.offset > at) released_.push_back({kept.file, at, kept.offset - at});
+        release_until(kept.offset);
         at = kept.offset + kept.length;
     }
+    release_until(room.offset + room.length);
 }
 
-// Offsets are in the record's payload.
+// Offsets are in the record's payload; parts come in its order.
 void ArrayUpdate::put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history)
 {
     if (from >= to) return;
     if (!cut.is_bulk) return put_inline(cut, from, to, to_history);
     const unsigned shift = cut.bulk.block_shift;
     const std::uint64_t block = std::uint64_t{1} << shift;
-    const std::uint64_t first = (from + block - 1) & ~(block - 1);
-    if (first >= to) return put_inline(cut, from, to, to_history);
+    std::uint64_t first = (from + block - 1) & ~(block - 1);
+    // No two rooms share a unit of the file: where the part before ends in the one in which this would begin, a block
+    // is copied.
+    if (!cut.kept.empty() && cut.bulk.extent.offset + first < cut.kept.back().offset + cut.kept.back().length)
+        first += block;
     const std::uint64_t last = to == cut.length ? to : to & ~(block - 1);
+    if (first >= last) return put_inline(cut, from, to, to_history);
     put_inline(cut, from, first, to_history);
-    if (first < last) {
-        NewRecord record;
-        record.type = RecordType::bulk;
-        record.block_shift = shift;
-        record.birth = cut.birth;
-        record.length = last - first;
-        record.extent = {cut.bulk.extent.file, cut.bulk.extent.offset + first, last - first};
-        record.sums = Bytes(cut.bulk.sums).subspan(8 * (first >> shift), 8 * block_count(last - first, shift));
-        KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + last);
-        if (to_history) key = history_key(key.view(), epoch_);
-        record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
-        cut.kept.push_back(record.extent);
-    }
+    NewRecord record;
+    record.type = RecordType::bulk;
+    record.block_shift = shift;
+    record.birth = cut.birth;
+    record.length = last - first;
+    record.extent = {cut.bulk.extent.file, cut.bulk.extent.offset + first, last - first};
+    record.sums = Bytes(cut.bulk.sums).subspan(8 * (first >> shift), 8 * block_count(last - first, shift));
+    KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + last);
+    if (to_history) key = history_key(key.view(), epoch_);
+    record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
+    cut.kept.push_back(room_of(record.extent));
     put_inline(cut, last, to, to_history);
 }
 

@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::size_t batch = 1000; // records taken out per transaction
 
+// From this many bytes on a payload takes a skew. It costs up to a unit of the file more, here 1.6 %.
+constexpr std::uint64_t skewed_from = 256 << 10;
+
+// Where a payload is to begin in its room: as its memory does in its cache line.
+std::uint64_t wanted_skew(const Piece<Bytes>& piece)
+{
+    if (piece.length() < skewed_from) return 0;
+    return reinterpret_cast<std::uintptr_t>(piece.memory.front().data()) & most_skew;
+}
+
 // A piece made ready outside the transaction.
 struct Prepared {
     const Piece<Bytes>* piece;
@@ -32,14 +42,17 @@ public:
             Prepared one{&piece};
             bytes_ += piece.length();
             if (piece.length() >= bulk_threshold) {
+                const std::uint64_t skew = wanted_skew(piece);
                 one.block_shift = block_shift_for(piece.length());
                 one.sums_at = sums_.size();
                 append_block_sums(piece.memory, one.block_shift, sums_);
                 one.sums_size = sums_.size() - one.sums_at;
-                if (const auto over = appended % extent_alignment; over != 0) { // each piece's blocks are its own
-                    static constexpr std::array<std::byte, extent_alignment> padding{};
-                    bulk.push_back(Bytes(padding).subspan(over));
-                    appended += extent_alignment - over;
+                const std::uint64_t over = appended % extent_alignment;
+                const std::uint64_t begin = appended + (over == 0 ? 0 : extent_alignment - over) + skew;
+                if (begin > appended) { // each piece's room is its own
+                    static constexpr std::array<std::byte, extent_alignment + most_skew> padding{};
+                    bulk.push_back(Bytes(padding).first(begin - appended));
+                    appended = begin;
                 }
                 one.appended_at = appended;
                 appended += piece.length();

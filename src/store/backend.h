@@ -37,6 +37,21 @@ struct ExtentRef {
 // Where an append begins in its file: a multiple of this, so that space can be given back in such units.
 inline constexpr std::size_t extent_alignment = 4096;
 
+// A payload may begin a little behind such a multiple, where the memory that it comes from begins in its cache line:
+// copies between places that differ there take up to twice as long (docs/design/lmdb-backend.md). An extent's room is
+// the units that it touches, and no two records' rooms share one.
+inline constexpr std::uint64_t most_skew = 63;
+inline std::uint64_t skew_of(const ExtentRef& extent)
+{
+    return extent.offset % extent_alignment;
+}
+inline ExtentRef room_of(const ExtentRef& extent)
+{
+    const std::uint64_t skew = skew_of(extent);
+    return {extent.file, extent.offset - skew,
+            (skew + extent.length + extent_alignment - 1) / extent_alignment * extent_alignment};
+}
+
 struct Entry {
     Bytes key;
     Bytes value;
@@ -93,10 +108,11 @@ public:
     virtual ExtentRef append(const std::vector<Bytes>& pieces) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives space back: an extent's, or that of a part of one, which begins at a multiple of extent_alignment in the
-    // extent and ends at one or at its end. Only after the transaction that dropped the last reference to it has
-    // committed, and once: the room may hold another extent by then. A reader that still has the reference may read
-    // zeros or that other extent, so it verifies what it reads and looks the reference up again.
+    // Gives the room back of an extent, or of a part of one, which begins at a multiple of extent_alignment in the
+    // file or where the extent does, and ends at one or where the extent does. Only after the transaction that dropped
+    // the last reference to it has committed, and once: the room may hold another extent by then. A reader that still
+    // has the reference may read zeros or that other extent, so it verifies what it reads and looks the reference up
+    // again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {

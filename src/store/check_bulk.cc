@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t batch = 256; // records looked at per transaction
 
-std::uint64_t rounded_up(std::uint64_t bytes)
-{
-    return (bytes + extent_alignment - 1) / extent_alignment * extent_alignment;
-}
-
 bool record_at(Target& target, Bytes key, BulkSource& source)
 {
     bool bulk = false;
@@ -130,14 +125,15 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
         if (end > at) gaps.push_back({before.file, at, end - at});
     };
     for (const ExtentRef& one : references) {
-        gap_until(std::min(one.offset, before.length));
-        at = std::max(at, one.offset + rounded_up(one.length));
-        referenced += rounded_up(one.length);
+        const ExtentRef room = room_of(one);
+        gap_until(std::min(room.offset, before.length));
+        at = std::max(at, room.offset + room.length);
+        referenced += room.length;
     }
     gap_until(before.length);
     std::uint64_t gap_bytes = 0;
     for (const ExtentRef& gap : gaps)
-        gap_bytes += rounded_up(gap.length);
+        gap_bytes += room_of(gap).length;
     const std::uint64_t allocated = std::min(before.allocated, now.allocated);
     const std::uint64_t surplus = std::min(gap_bytes, allocated > referenced ? allocated - referenced : 0);
     if (surplus == 0) return;

@@ -95,11 +95,13 @@ private:
     {
         std::vector<Range> ranges;
         std::vector<std::vector<std::byte>> data;
+        std::vector<Bytes> memory;
         for (unsigned i = 0; i <= number(3); ++i) {
             ranges.push_back(range());
-            data.push_back(pattern(ranges.back().length * attributes_.cell_size, random_()));
+            const std::size_t before = number(64); // memory begins anywhere in a cache line
+            data.push_back(pattern(before + ranges.back().length * attributes_.cell_size, random_()));
+            memory.push_back(Bytes(data.back()).subspan(before));
         }
-        std::vector<Bytes> memory(data.begin(), data.end());
         container_.array_write(oid_, attributes_, ranges, memory);
         for (std::size_t i = 0; i < ranges.size(); ++i)
             model_.write(ranges[i].index * attributes_.cell_size, memory[i]);

@@ -28,6 +28,7 @@ public:
             all.insert(all.end(), piece.begin(), piece.end());
         }
         std::size_t at = 0;
+        all_ranges.insert(all_ranges.end(), ranges.begin(), ranges.end());
         for (const Range& range : ranges) {
             if (content.size() < range.index + range.length) content.resize(range.index + range.length);
             std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(at), range.length,
@@ -45,6 +46,7 @@ public:
     int requests = 0;
     int failures = 0;
     std::vector<Bytes> pieces;
+    std::vector<Range> all_ranges;
     std::vector<std::byte> content;
 };
 
@@ -106,6 +108,22 @@ TEST_F(Puts, DeferredBlocksGoInOneRequestLargeOnesFromTheProgramsMemory)
     expect_at(10 * 800, large);
     puts.perform(true, encoder, recorder, profile);
     EXPECT_EQ(recorder.requests, 1); // nothing twice
+}
+
+// So that the store keeps it as its memory lies, and a get of it reads whole extents.
+TEST_F(Puts, ABlockFrom256KiBOnIsARangeOfItsOwn)
+{
+    const std::size_t least = (256 << 10) / sizeof(double);
+    const auto small = numbers(100, 0), below = numbers(least - 1, 1);
+    const auto large = numbers(least, 2), other = numbers(least, 3);
+    for (const auto* values : {&small, &below, &large, &other, &below, &small})
+        puts.defer(block(*values));
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, 1);
+    std::vector<std::uint64_t> lengths;
+    for (const Range& range : recorder.all_ranges)
+        lengths.push_back(range.length / sizeof(double));
+    EXPECT_EQ(lengths, (std::vector<std::uint64_t>{100 + least - 1, least, least, least - 1 + 100}));
 }
 
 TEST_F(Puts, SyncBlocksAreFreeAtOnce)

@@ -232,38 +232,38 @@ void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
     const std::string path = path_of(extent.file);
-    if (extent.offset % alignment != 0 || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
+    if (skew_of(extent) > most_skew || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
         extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
     }
-    if (keep(extent)) return;
+    const ExtentRef room = room_of(extent);
+    if (keep(room)) return;
     if (!exists(path)) return; // all of it was released before
     const auto fd = cached(extent.file);
-    punch(fd->get(), extent.offset, aligned(extent.length), path);
+    punch(fd->get(), room.offset, room.length, path);
     if (allocated_of(fd->get(), path) == 0) remove_if_empty(extent.file);
 }
 
-// True when the extent's room was kept for the next ones (or is kept already).
-bool ExtentStore::keep(const ExtentRef& extent)
+// True when the room was kept for the next extents (or is kept already).
+bool ExtentStore::keep(const ExtentRef& room)
 {
-    const std::uint64_t length = aligned(extent.length);
     std::lock_guard lock(append_guard_);
     for (const Spare& spare : spares_) {
-        if (spare.file->number == extent.file && spare.offset == extent.offset) return true;
+        if (spare.file->number == room.file && spare.offset == room.offset) return true;
     }
-    if (!appended_ || appended_->number != extent.file || extent.offset + length > appended_->end) return false;
-    if (length > max_spare) return false;
+    if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end) return false;
+    if (room.length > max_spare) return false;
     // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no
     // more.
-    while (spare_bytes_ + length > max_spare) {
+    while (spare_bytes_ + room.length > max_spare) {
         const Spare oldest = spares_.front();
         spares_.erase(spares_.begin());
         spare_bytes_ -= oldest.length;
         punch(oldest.file->fd.get(), oldest.offset, oldest.length, path_of(oldest.file->number));
     }
-    spares_.push_back({appended_, extent.offset, length});
-    spare_bytes_ += length;
+    spares_.push_back({appended_, room.offset, room.length});
+    spare_bytes_ += room.length;
     return true;
 }
 

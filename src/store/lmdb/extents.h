@@ -8,7 +8,7 @@
 // 2. To append, a thread reserves [offset, offset + length) at the end, under a
 // mutex, and writes outside of it: threads
 //    and processes never write to the same bytes. Offsets are multiples of 4
-//    KiB, so that an extent's blocks are its own.
+//    KiB, so that an extent's room is its own.
 // 3. Bytes become reachable when the caller's transaction has put the reference
 // into the index. A process that dies before
 //    leaves bytes that nothing refers to. The next holder of the file starts
@@ -75,7 +75,7 @@ private:
         std::uint64_t length = 0; // a multiple of the alignment
     };
     std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset);
-    bool keep(const ExtentRef& extent);
+    bool keep(const ExtentRef& room);
     std::uint64_t spare_in(std::uint64_t number); // bytes
     std::shared_ptr<Appended> take_over();
     std::shared_ptr<Appended> make_file();

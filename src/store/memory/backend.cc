@@ -143,7 +143,7 @@ public:
         const auto found = extents_.find(extent.file);
         if (found == extents_.end()) return;
         std::uint64_t& released = released_[extent.file];
-        released += (extent.length + extent_alignment - 1) / extent_alignment * extent_alignment;
+        released += room_of(extent).length;
         if (released < found->second->size()) return;
         extents_.erase(found);
         released_.erase(extent.file);
