@@ -1,0 +1,81 @@
+// The catalogue: which fields there are, and where.
+//
+// archive() remembers; flush() publishes, for each collocation key touched, one page with all its new entries: visible
+// in one instant, whole, or not at all. Pages have a total order per collocation key, the same for every reader: of two
+// entries of one field the later page's counts. So a field that is archived again is replaced atomically, and of two
+// processes that archive the same field at once one wins whole.
+#pragma once
+
+#include "fields/dataset.h"
+#include "fields/location.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::fields {
+
+class CatalogueWriter {
+public:
+    // dataset: of a session that was opened for writing.
+    explicit CatalogueWriter(std::shared_ptr<Dataset> dataset);
+    ~CatalogueWriter(); // what was not flushed is not indexed
+    CatalogueWriter(const CatalogueWriter&) = delete;
+    CatalogueWriter& operator=(const CatalogueWriter&) = delete;
+
+    // Keys and foreign locations may have any length; 64 KiB each are tested. timestamp: seconds since 1970; 0: now. No
+    // request is made. The last of several entries of one field counts.
+    void archive(const Key& collocation, const Key& element, Location location, std::uint64_t timestamp = 0);
+    // Returns when all is published and (sync) on the medium. The locations' bytes must have been flushed before. After
+    // an error what was not published yet stays, and another flush() tries again. -DER_NO_PERM: archiving is
+    // switched off. -DER_STALE: wiped.
+    void flush(bool sync = true);
+    std::uint64_t pending() const; // entries not flushed
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+struct Entry {
+    Location location;
+    std::uint64_t timestamp = 0; // seconds since 1970
+};
+
+struct IndexSummary {
+    Key collocation;
+    Axes axes;
+    std::uint64_t entries = 0;
+    std::uint64_t newest = 0; // seconds since 1970
+};
+
+// Caches what it has read of the index, for all calls; every call sees what was flushed before it began, by whomever.
+class CatalogueReader {
+public:
+    explicit CatalogueReader(std::shared_ptr<Dataset> dataset);
+    ~CatalogueReader();
+    CatalogueReader(const CatalogueReader&) = delete;
+    CatalogueReader& operator=(const CatalogueReader&) = delete;
+
+    // nullopt: there is no such field. One small request when the index is cached. -DER_NO_PERM: retrieving is switched
+    // off (looked at when the reader is made). -DER_STALE: the dataset was wiped.
+    std::optional<Entry> find(const Key& collocation, const Key& element);
+
+    // Every collocation key that matches and has something, with its axes and the number of entries (replaced ones
+    // included) and time of its newest; until `each` returns false. Costs the pages' summaries, not the pages, with
+    // Index::process.
+    void indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each);
+
+    // The values of each keyword of the element keys under a collocation key; may still hold those of removed fields
+    // until purge. Empty: nothing was archived.
+    Axes axes(const Key& collocation);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace stepstore::fields

@@ -1,0 +1,29 @@
+// Where a field's bytes lie.
+#pragma once
+
+#include "stepstore/client.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace stepstore::fields {
+
+// In an array object of a dataset's container. What it names never changes: the bytes are there, or the field was
+// removed and its space reclaimed, which reading tells.
+struct FieldLocation {
+    std::uint64_t object = 0; // the lower id; the rest follows from the dataset's record
+    std::uint64_t offset = 0; // bytes
+    std::uint64_t length = 0;
+
+    // "OBJECT.OFFSET.LENGTH", in decimal.
+    std::string text() const;
+    static FieldLocation parse(std::string_view text); // -DER_INVAL
+    friend bool operator==(const FieldLocation&, const FieldLocation&) = default;
+};
+
+// A field in the store of the catalogue's own dataset, or bytes that mean something to the caller (a file and an
+// offset, an object of another pool), of any length: the catalogue keeps them and gives them back.
+using Location = std::variant<FieldLocation, std::string>;
+
+} // namespace stepstore::fields

@@ -1,0 +1,80 @@
+// A pool with fields in it: its root key-value, which names the datasets, and the open handles of this process.
+//
+// Durability. What is archived is invisible until flush() (store.h, catalogue.h), which returns when everything
+// archived by that object is indexed, visible and synced to the medium, whatever the pool's durability. At
+// durability=process that holds until the next update of the pool: a power failure while something is being written
+// can cost whole indexes (docs/format.md), the death of processes never costs anything. At durability=power nothing
+// that was flushed is lost. An archive of record belongs into a pool of durability=power.
+//
+// Threads. Every class here may be used by several threads at once unless it says otherwise. Objects keep open what
+// they need, in any order of destruction. After a fork both processes may go on; what was archived and not flushed
+// stays the parent's.
+//
+// Errors. stepstore::Error with a DER_* code. -DER_NONEXIST: no such pool. -DER_STALE: what was open is gone: "the
+// dataset ... was wiped". -DER_MISMATCH: another schema. -DER_NO_PERM: locked. A missing dataset or field is no error.
+#pragma once
+
+#include "fields/dataset.h"
+#include "fields/key.h"
+#include "fields/options.h"
+#include "stepstore/client.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::fields {
+
+struct DatasetEntry {
+    Key key;
+    std::string container; // the label of its container
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+public:
+    // The process's one session on a pool for this access: opened at the first call, kept for the life of the process
+    // (or until release()). location: as Pool::connect takes it. -DER_NONEXIST: there is no pool there.
+    // With create_pool (and read_write) a pool is made there instead, as files make directories.
+    static std::shared_ptr<Session> open(const std::string& location, Access access, bool create_pool = false);
+    // Lets go of all sessions of the process that nobody else holds; for tests and for programs that destroy pools.
+    static void release();
+
+    // The dataset, to write: made if it is not there, by the first of all processes that ask. `schema`: a text that
+    // belongs to it; stored by whoever makes it; -DER_MISMATCH when another one is stored and `schema` is not empty.
+    // Opened once per process and cached; a cached one that was wiped meanwhile is opened (made) anew.
+    std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {}, const std::string& schema = {});
+    // To read, or to write what is there. nullptr: there is none. Never makes anything.
+    std::shared_ptr<Dataset> find(const Key& key, const std::string& schema = {});
+    // The dataset whose container has this label: for locations that name the container. nullptr: wiped, or never was.
+    std::shared_ptr<Dataset> find_container(const std::string& label);
+
+    // Every dataset whose key matches, in no promised order, until `each` returns false. One listing of the root
+    // key-value; opens nothing.
+    void datasets(const Request& request, const std::function<bool(const DatasetEntry&)>& each) const;
+
+    const Pool& pool() const { return pool_; }
+    const std::string& location() const { return pool_.location(); }
+    Access access() const { return access_; }
+
+    // ---- for the parts of this library
+    // The container's label of the root's entry. nullopt: none.
+    std::optional<std::string> root_entry(const std::string& key) const;
+    // Takes the dataset out of the root, if it still is that container's. False: somebody else did.
+    bool remove_root_entry(const std::string& key, const std::string& container);
+    void forget(const std::string& key);
+
+private:
+    Session(Pool pool, Access access);
+    struct Cache;
+
+    Pool pool_;
+    Access access_;
+    std::unique_ptr<Cache> cache_;
+
+public:
+    ~Session();
+};
+
+} // namespace stepstore::fields

@@ -1,0 +1,56 @@
+// The store: fields' bytes in array objects of a dataset's container. Works without the catalogue (a caller may index
+// the locations elsewhere).
+//
+// Object numbers are taken from a range that the process allocates once per dataset. A field of at least
+// DatasetOptions::pack_below bytes has an object of its own; smaller ones are collected and written together, at the
+// latest by flush(). An object that a flushed location names is never written to again.
+#pragma once
+
+#include "fields/dataset.h"
+#include "fields/location.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace stepstore::fields {
+
+class Store {
+public:
+    // dataset: of a session that was opened for writing, for archive().
+    explicit Store(std::shared_ptr<Dataset> dataset, const WriterOptions& options = {});
+    ~Store(); // what was not flushed is lost: purge reclaims it
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+
+    // Takes a copy (or has written it when it returns). The location holds from flush() on, not before. A field of 0
+    // bytes has a location too. Throws what a write meets: -DER_NOSPACE, -DER_STALE (wiped); an asynchronous write's
+    // error comes from a later archive() or flush().
+    FieldLocation archive(Bytes data);
+    // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller that flushes
+    // a CatalogueWriter of the same pool right after, which syncs everything. After an error nothing of what was
+    // archived since the last flush() may be indexed.
+    void flush(bool sync = true);
+
+    // The bytes of a field: one read, no size query. memory: location.length bytes. -DER_STALE: the field was removed
+    // and its space reclaimed, or the dataset was wiped: the message says which. -DER_CSUM: damaged.
+    void read(const FieldLocation& location, MutableBytes memory) const;
+    std::vector<std::byte> read(const FieldLocation& location) const;
+    // A part of a field: from `offset` within it.
+    void read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const;
+    // Several at once, in flight together; memory: one piece per location, of its length. Fields that lie side by side
+    // in an object are read in one request.
+    void read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const;
+
+    // Whether the bytes are still there. One size query.
+    bool exists(const FieldLocation& location) const;
+
+    const std::shared_ptr<Dataset>& dataset() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace stepstore::fields
