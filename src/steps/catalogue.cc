@@ -1,7 +1,7 @@
 #include "steps/catalogue.h"
 
 #include "base/checksum.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "steps/layouts/layout.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "steps/collective.h"
 
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <new>
 

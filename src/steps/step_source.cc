@@ -1,6 +1,6 @@
 #include "steps/step_source.h"
 
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "steps/collective.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "steps/stream.h"
 
 #include "steps/append.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile_record.h"
 #include "steps/reader.h"

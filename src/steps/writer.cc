@@ -1,7 +1,7 @@
 #include "steps/writer.h"
 
 #include "steps/codec/encoder.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "steps/collective.h"
 #include "steps/data_puts.h"
 #include "steps/profile.h"

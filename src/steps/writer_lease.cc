@@ -1,7 +1,7 @@
 #include "steps/writer_lease.h"
 
 #include "base/checksum.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <algorithm>
 #include <cmath>

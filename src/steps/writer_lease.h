@@ -19,7 +19,7 @@
 // does not look fresh is watched for the time-out before it counts as dead.
 #pragma once
 
-#include "steps/process.h"
+#include "base/process.h"
 #include "stepstore/client.h"
 
 #include <atomic>
@@ -29,7 +29,7 @@
 #include <optional>
 #include <thread>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 // What a turn says.
 struct WriterTurn {
@@ -98,4 +98,4 @@ private:
     std::chrono::steady_clock::time_point since_;
 };
 
-} // namespace stepstore::steps
+} // namespace stepstore

@@ -3,7 +3,7 @@
 #include "blob_codec.h"
 #include "steps/codec/decoder.h"
 #include "steps/codec/encoder.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "steps/codec/definitions.h"
 
 #include "steps/codec/blob.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 namespace stepstore::steps {
 

@@ -1,6 +1,6 @@
 #include "steps/codec/encoder.h"
 
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>

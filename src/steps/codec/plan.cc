@@ -1,7 +1,7 @@
 #include "steps/codec/plan.h"
 
 #include "base/checksum.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -12,7 +12,7 @@
 // its sizes are put only after an allgather that every rank enters with the blob before stored. No next step and not
 // closed: not there yet.
 #include "base/checksum.h"
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 #include "steps/layouts/layout.h"
 
 #include <algorithm>

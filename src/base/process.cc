@@ -1,4 +1,4 @@
-#include "steps/process.h"
+#include "base/process.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 namespace {
 
@@ -77,4 +77,4 @@ Life life_of(const ProcessIdentity& process)
     return ended ? Life::dead : Life::alive;
 }
 
-} // namespace stepstore::steps
+} // namespace stepstore

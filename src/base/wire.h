@@ -1,4 +1,4 @@
-// Writing and reading the bytes of a stream: little-endian fixed integers and LEB128 varints. Reading is checked: any
+// Writing and reading records: little-endian fixed integers and LEB128 varints. Reading is checked: any
 // bytes whatever end in a value or in an Error (-DER_DF_INVAL), never beyond the end.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 class WireWriter {
 public:
@@ -118,4 +118,4 @@ private:
     std::size_t at_ = 0;
 };
 
-} // namespace stepstore::steps
+} // namespace stepstore

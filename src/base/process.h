@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 // A process number alone is not enough: numbers are used again, and are different ones in another container.
 struct ProcessIdentity {
@@ -26,4 +26,4 @@ enum class Life : std::uint8_t {
 };
 Life life_of(const ProcessIdentity& process);
 
-} // namespace stepstore::steps
+} // namespace stepstore
