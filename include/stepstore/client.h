@@ -88,6 +88,7 @@ public:
     Pending& operator=(Pending&&) noexcept;
     void wait();  // throws the call's Error; a second wait returns at once
     bool ready(); // does not block
+    std::uint64_t cells_short() const; // of an array's read, after wait(): as in ReadResult
     struct State;
 
 private:

@@ -78,6 +78,13 @@ void Pending::wait()
     if (state_) state_->wait();
 }
 
+std::uint64_t Pending::cells_short() const
+{
+    if (!state_ || !state_->array) return 0;
+    const daos_size_t cells = state_->array->iod.arr_nr_short_read;
+    return cells == ArrayCall::not_told ? 0 : cells;
+}
+
 bool Pending::ready()
 {
     return !state_ || state_->ready();

@@ -17,6 +17,7 @@ namespace stepstore::fields {
 
 class Session;
 class Writer;
+class IndexRow;
 
 inline constexpr std::uint32_t fields_format = 1;
 
@@ -70,10 +71,13 @@ public:
     // ---- for the parts of this library
     const Container& container() const { return container_; }
     KeyValue& key_value() const { return key_value_; }
-    KeyValue index_object(const std::string& collocation) const; // opens; asks nothing of the store
-    ObjectId index_id(const std::string& collocation) const;
+    ObjectId index_id(std::uint64_t number) const;
     ObjectId page_object_id(std::uint64_t writer) const;
-    Array data_array(std::uint64_t object) const; // opens with attributes; asks nothing of the store
+    KeyValue open_key_value(const ObjectId& id) const; // asks nothing of the store
+    Array data_array(std::uint64_t object) const;      // opens with attributes; asks nothing of the store
+    std::uint64_t allocate_numbers(std::uint64_t count);
+    std::vector<std::string> keys_with(std::string_view prefix) const; // of the dataset key-value, without the prefix
+    std::shared_ptr<IndexRow> row(const std::string& collocation);     // cached
     // This process's number as a writer, registered in the dataset at the first call, with a range of object numbers.
     Writer& writer();
     // Runs `body`; an error that the dataset's wipe explains becomes -DER_STALE "... was wiped".
@@ -100,7 +104,9 @@ private:
     Container container_;
     mutable KeyValue key_value_;
     DatasetRecord record_;
-    std::mutex mutex_;
+    struct Rows;
+    std::unique_ptr<Rows> rows_;
+    std::mutex mutex_; // guards writer_
     std::unique_ptr<Writer> writer_;
 };
 

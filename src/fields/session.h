@@ -63,18 +63,28 @@ public:
     std::optional<std::string> root_entry(const std::string& key) const;
     // Takes the dataset out of the root, if it still is that container's. False: somebody else did.
     bool remove_root_entry(const std::string& key, const std::string& container);
+    bool put_root_entry(const std::string& key, const std::string& container); // false: there is one
     void forget(const std::string& key);
+    std::string make_label(const Key& key); // of a new dataset's container
+    std::shared_ptr<Dataset> make_dataset(const std::string& label, const Key& key, const DatasetOptions& options,
+                                          const std::string& schema);
+    std::shared_ptr<Dataset> open_labelled(const std::string& label, const std::string& text);
+
+    ~Session();
 
 private:
     Session(Pool pool, Access access);
-    struct Cache;
+    KeyValue* root(bool make) const;
+    KeyValue* locked_root(bool make) const;
+    void forget_all();
+    std::shared_ptr<Dataset> dataset_in(Container container, const std::string& text);
+    std::shared_ptr<Dataset> cached(const std::string& text, const std::string& label) const;
+    std::shared_ptr<Dataset> cache(std::shared_ptr<Dataset> dataset);
 
+    struct Cache;
     Pool pool_;
     Access access_;
-    std::unique_ptr<Cache> cache_;
-
-public:
-    ~Session();
+    std::unique_ptr<Cache> cache_; // guards itself
 };
 
 } // namespace stepstore::fields

@@ -1,0 +1,131 @@
+#include "fields/catalogue.h"
+
+#include "fields/index_row.h"
+#include "fields/session.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+
+namespace stepstore::fields {
+
+namespace {
+
+std::uint64_t now()
+{
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+} // namespace
+
+struct CatalogueWriter::State {
+    using Entries = std::map<std::string, PageEntry>;
+
+    explicit State(std::shared_ptr<Dataset> of) : dataset(std::move(of)) {}
+
+    std::shared_ptr<Dataset> dataset;
+    std::mutex mutex;
+    std::map<std::string, Entries> pending; // by collocation
+    std::string collocation;                // of the last call, and its entries
+    Entries* last = nullptr;
+};
+
+CatalogueWriter::CatalogueWriter(std::shared_ptr<Dataset> dataset) : state_(std::make_unique<State>(std::move(dataset)))
+{
+}
+
+CatalogueWriter::~CatalogueWriter() = default;
+
+void CatalogueWriter::archive(const Key& collocation, const Key& element, Location location, std::uint64_t timestamp)
+{
+    std::string under = collocation.text();
+    const std::lock_guard lock(state_->mutex);
+    if (state_->last == nullptr || state_->collocation != under) {
+        state_->last = &state_->pending[under];
+        state_->collocation = std::move(under);
+    }
+    (*state_->last)[element.text()] = {false, std::move(location), timestamp != 0 ? timestamp : now()};
+}
+
+void CatalogueWriter::flush(bool sync)
+{
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->pending.empty()) state_->dataset->require_enabled(Control::archive);
+    state_->last = nullptr;
+    while (!state_->pending.empty()) {
+        const auto one = state_->pending.begin();
+        publish(*state_->dataset->row(one->first), *state_->dataset, [&](PageBuilder& builder) {
+            for (const auto& [text, entry] : one->second)
+                builder.add(text, entry);
+        });
+        state_->pending.erase(one);
+    }
+    if (sync) state_->dataset->session().pool().sync();
+}
+
+std::uint64_t CatalogueWriter::pending() const
+{
+    const std::lock_guard lock(state_->mutex);
+    std::uint64_t count = 0;
+    for (const auto& one : state_->pending)
+        count += one.second.size();
+    return count;
+}
+
+struct CatalogueReader::State {
+    std::shared_ptr<Dataset> dataset;
+};
+
+CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset)
+    : state_(std::make_unique<State>(State{std::move(dataset)}))
+{
+    state_->dataset->require_enabled(Control::retrieve);
+}
+
+CatalogueReader::~CatalogueReader() = default;
+
+std::optional<Entry> CatalogueReader::find(const Key& collocation, const Key& element)
+{
+    const auto row = state_->dataset->row(collocation.text());
+    if (!row->refresh()) return std::nullopt;
+    auto found = row->find(element.text());
+    if (!found) return std::nullopt;
+    return Entry{std::move(found->location), found->timestamp};
+}
+
+namespace {
+
+IndexSummary summary_of(const Key& collocation, IndexRow& row)
+{
+    IndexSummary summary{collocation, {}, 0, 0};
+    for (const auto& page : row.pages()) {
+        const PageSummary& one = page->record.summary;
+        summary.entries += one.entries - one.removals;
+        summary.newest = std::max(summary.newest, one.newest);
+        for (const auto& [keyword, values] : one.axes)
+            summary.axes[keyword].insert(values.begin(), values.end());
+    }
+    return summary;
+}
+
+} // namespace
+
+Axes CatalogueReader::axes(const Key& collocation)
+{
+    const auto row = state_->dataset->row(collocation.text());
+    return row->refresh() ? summary_of(collocation, *row).axes : Axes();
+}
+
+void CatalogueReader::indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each)
+{
+    state_->dataset->collocations([&](const Key& key) {
+        if (!request.matches(key)) return true;
+        const auto row = state_->dataset->row(key.text());
+        if (!row->refresh()) return true;
+        const IndexSummary summary = summary_of(key, *row);
+        return summary.entries == 0 || each(summary);
+    });
+}
+
+} // namespace stepstore::fields

@@ -1,0 +1,200 @@
+#include "fields/dataset.h"
+
+#include "fields/index_row.h"
+#include "fields/record.h"
+#include "fields/session.h"
+#include "fields/writer.h"
+
+#include <daos_errno.h>
+
+#include <unordered_map>
+
+namespace stepstore::fields {
+
+namespace {
+
+constexpr std::size_t shown_key = 200;
+constexpr std::size_t cache_limit = 128 << 20; // bytes of index that a dataset keeps in memory, about
+
+} // namespace
+
+struct Dataset::Rows {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<IndexRow>> open;
+    std::shared_ptr<std::atomic<std::size_t>> bytes = std::make_shared<std::atomic<std::size_t>>(0);
+};
+
+std::string_view name_of(Control control)
+{
+    switch (control) {
+    case Control::retrieve: return "retrieve";
+    case Control::list: return "list";
+    case Control::archive: return "archive";
+    case Control::wipe: break;
+    }
+    return "wipe";
+}
+
+Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container, DatasetRecord record)
+    : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
+      key_value_(container_.key_value(container_.object_id(0, 0, ObjectType::key_value), session_->access())),
+      record_(std::move(record)), rows_(std::make_unique<Rows>())
+{
+}
+
+Dataset::~Dataset() = default;
+
+std::string Dataset::name() const
+{
+    const std::string shown = text_.size() <= shown_key ? text_ : text_.substr(0, shown_key) + "...";
+    return "dataset " + shown + " of pool " + session_->location();
+}
+
+void Dataset::collocations(const std::function<bool(const Key&)>& each) const
+{
+    guarded([&] {
+        key_value_.list([&](std::string_view key) {
+            return !key.starts_with(collocation_prefix) || each(Key::parse(key.substr(sizeof collocation_prefix - 1)));
+        });
+    });
+}
+
+std::vector<std::string> Dataset::keys_with(std::string_view prefix) const
+{
+    std::vector<std::string> names;
+    guarded([&] {
+        key_value_.list([&](std::string_view key) {
+            if (key.starts_with(prefix)) names.emplace_back(key.substr(prefix.size()));
+            return true;
+        });
+    });
+    return names;
+}
+
+void Dataset::set_enabled(Control control, bool enabled)
+{
+    const std::string key = control_prefix + std::string(name_of(control));
+    guarded([&] {
+        if (enabled)
+            key_value_.remove(key);
+        else
+            key_value_.put(key, as_bytes("off"));
+    });
+}
+
+bool Dataset::enabled(Control control) const
+{
+    const std::string key = control_prefix + std::string(name_of(control));
+    return guarded([&] { return !key_value_.get_into(key, {}).has_value(); });
+}
+
+void Dataset::require_enabled(Control control) const
+{
+    if (!enabled(control))
+        throw Error(-DER_NO_PERM, name() + ": it is locked: " + std::string(name_of(control)) +
+                                      " is switched off for it; unlock it first");
+}
+
+std::optional<std::string> Dataset::attribute(const std::string& name) const
+{
+    const auto value = guarded([&] { return key_value_.get(attribute_prefix + name); });
+    if (!value) return std::nullopt;
+    return std::string(as_text(*value));
+}
+
+void Dataset::set_attribute(const std::string& name, std::string_view value)
+{
+    guarded([&] { key_value_.put(attribute_prefix + name, as_bytes(value)); });
+}
+
+std::string Dataset::attribute_or_set(const std::string& name, std::string_view value)
+{
+    return guarded([&] {
+        for (;;) {
+            if (auto there = attribute(name)) return *std::move(there);
+            try {
+                key_value_.put(attribute_prefix + name, as_bytes(value), Condition::must_not_exist);
+                return std::string(value);
+            } catch (const Error& error) {
+                if (error.code() != -DER_EXIST) throw;
+            }
+        }
+    });
+}
+
+void Dataset::remove_attribute(const std::string& name)
+{
+    guarded([&] { key_value_.remove(attribute_prefix + name); });
+}
+
+std::vector<std::string> Dataset::attributes() const
+{
+    return keys_with(attribute_prefix);
+}
+
+bool Dataset::is_there() const
+{
+    return session_->root_entry(text_) == container_.label();
+}
+
+void Dataset::require_there() const
+{
+    if (!is_there())
+        throw Error(-DER_STALE, name() + " was wiped: what was open of it is gone; open it again to see what is there now");
+}
+
+void Dataset::explain(const Error& error) const
+{
+    bool there = true;
+    try {
+        there = is_there();
+    } catch (const Error&) { // the first error says more
+    }
+    if (!there) require_there();
+    throw error;
+}
+
+std::uint64_t Dataset::allocate_numbers(std::uint64_t count)
+{
+    return guarded([&] { return container_.allocate_oids(count); });
+}
+
+ObjectId Dataset::index_id(std::uint64_t number) const
+{
+    return container_.object_id(number, index_hi, ObjectType::key_value, record_.options.index_class);
+}
+
+ObjectId Dataset::page_object_id(std::uint64_t writer) const
+{
+    return container_.object_id(writer, page_hi, ObjectType::key_value, record_.options.index_class);
+}
+
+KeyValue Dataset::open_key_value(const ObjectId& id) const
+{
+    return container_.key_value(id, session_->access());
+}
+
+Array Dataset::data_array(std::uint64_t object) const
+{
+    const ObjectId id = container_.object_id(object, data_hi, ObjectType::array_bytes, record_.options.data_class);
+    return container_.open_array(id, {1, record_.options.chunk_size}, session_->access());
+}
+
+Writer& Dataset::writer()
+{
+    const std::lock_guard lock(mutex_);
+    if (writer_ && !writer_->is_mine()) static_cast<void>(writer_.release()); // the parent's
+    if (!writer_) guarded([&] { writer_ = std::make_unique<Writer>(*this); });
+    return *writer_;
+}
+
+std::shared_ptr<IndexRow> Dataset::row(const std::string& collocation)
+{
+    const std::lock_guard lock(rows_->mutex);
+    if (*rows_->bytes > cache_limit) rows_->open.clear();
+    auto& row = rows_->open[collocation];
+    if (!row) row = std::make_shared<IndexRow>(*this, collocation, rows_->bytes);
+    return row;
+}
+
+} // namespace stepstore::fields

@@ -1,0 +1,316 @@
+#include "fields/index_row.h"
+
+#include "fields/record.h"
+#include "fields/writer.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::fields {
+
+namespace {
+
+constexpr char from_key[] = "from";
+constexpr int rounds = 64; // of beginning anew because a purge was faster
+
+// Of a place whose record is gone.
+bool is_gone(Bytes value)
+{
+    return value.size() < frame_size;
+}
+
+} // namespace
+
+std::string place_key(std::uint64_t place)
+{
+    return "r/" + std::to_string(place);
+}
+
+IndexRow::IndexRow(Dataset& dataset, std::string collocation, std::shared_ptr<std::atomic<std::size_t>> cached_bytes)
+    : dataset_(dataset), collocation_(std::move(collocation)), cached_bytes_(std::move(cached_bytes))
+{
+}
+
+IndexRow::~IndexRow()
+{
+    *cached_bytes_ -= accounted_;
+}
+
+std::string IndexRow::what(const std::string& thing) const
+{
+    return thing + " under '" + collocation_.substr(0, 200) + "' in " + dataset_.name();
+}
+
+void IndexRow::account(std::size_t bytes)
+{
+    accounted_ += bytes;
+    *cached_bytes_ += bytes;
+}
+
+bool IndexRow::open_index()
+{
+    if (index_) return true;
+    const auto value = dataset_.key_value().get(collocation_prefix + collocation_);
+    if (!value) return false;
+    index_.emplace(dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
+    return true;
+}
+
+// Whoever comes first settles which object it is.
+void IndexRow::make_index()
+{
+    if (open_index()) return;
+    const std::uint64_t number = dataset_.writer().object_number();
+    try {
+        dataset_.key_value().put(collocation_prefix + collocation_, encode_collocation(number),
+                                 Condition::must_not_exist);
+    } catch (const Error& error) {
+        if (error.code() != -DER_EXIST) throw;
+    }
+    open_index();
+}
+
+KeyValue* IndexRow::index_object()
+{
+    const std::lock_guard lock(mutex_);
+    return open_index() ? &*index_ : nullptr;
+}
+
+bool IndexRow::refresh()
+{
+    const std::lock_guard lock(mutex_);
+    return dataset_.guarded([&] { return refresh_locked(); });
+}
+
+bool IndexRow::refresh_locked()
+{
+    if (!open_index()) return false;
+    if (!begun_) {
+        if (const auto from = index_->get(from_key))
+            next_ = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
+        begun_ = true;
+    }
+    while (const auto value = index_->get(place_key(next_))) {
+        if (!is_gone(*value)) add(next_, decode_row(*value, what("index page " + std::to_string(next_))));
+        ++next_;
+    }
+    tail_ = std::max(tail_, next_);
+    return next_ > 0;
+}
+
+void IndexRow::add(std::uint64_t place, RowRecord record)
+{
+    const bool have_base = !pages_.empty() && pages_.front()->record.is_base;
+    const std::uint64_t covered = have_base ? pages_.front()->record.covers : 0;
+    if (record.is_base ? record.covers < covered : place < covered) return; // a base says it already
+    account(record.inside.size() + record.firsts.size() * 64 + 256);
+    auto page = std::make_shared<RowPage>();
+    page->place = place;
+    page->record = std::move(record);
+    if (page->record.where == PagesAt::inside && !page->record.firsts.empty()) {
+        page->parts = {std::make_shared<const Part>(std::move(page->record.inside),
+                                                    what("index page " + std::to_string(place)))};
+        page->record.inside = {};
+    }
+    page->parts.resize(page->record.firsts.size());
+    if (page->record.is_base) {
+        const std::uint64_t covers = page->record.covers;
+        std::erase_if(pages_, [&](const auto& one) { return one->record.is_base || one->place < covers; });
+        pages_.insert(pages_.begin(), std::move(page));
+    } else {
+        pages_.push_back(std::move(page));
+    }
+}
+
+void IndexRow::reset()
+{
+    const std::lock_guard lock(mutex_);
+    pages_.clear();
+    begun_ = false;
+    next_ = 0;
+    *cached_bytes_ -= accounted_;
+    accounted_ = 0;
+}
+
+std::vector<std::shared_ptr<RowPage>> IndexRow::pages()
+{
+    const std::lock_guard lock(mutex_);
+    return pages_;
+}
+
+std::uint64_t IndexRow::end()
+{
+    const std::lock_guard lock(mutex_);
+    return next_;
+}
+
+KeyValue& IndexRow::object_of(const RowRecord& record)
+{
+    if (record.where == PagesAt::index_object) return *index_;
+    if (!page_object_ || page_object_->first != record.writer)
+        page_object_.emplace(record.writer, dataset_.open_key_value(dataset_.page_object_id(record.writer)));
+    return page_object_->second;
+}
+
+std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, bool keep)
+{
+    const std::lock_guard lock(mutex_);
+    if (page.parts.at(index)) return page.parts[index];
+    auto bytes = dataset_.guarded(
+        [&] { return object_of(page.record).get(part_key(page.record.writer, page.record.page, index)); });
+    if (!bytes) throw PartGone{};
+    auto part = std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
+    if (keep) {
+        account(part->size());
+        page.parts[index] = part;
+    }
+    return part;
+}
+
+namespace {
+
+// Whether the page can have an entry with this text, by its parts' first texts and its axes.
+bool may_have(const RowRecord& record, std::string_view text, const Key& key)
+{
+    if (record.firsts.empty() || text < record.firsts.front()) return false;
+    return std::ranges::all_of(key.pairs(), [&](const Key::Pair& pair) {
+        const auto axis = record.summary.axes.find(pair.first);
+        return axis != record.summary.axes.end() && axis->second.contains(pair.second);
+    });
+}
+
+} // namespace
+
+std::optional<PageEntry> IndexRow::find(std::string_view text)
+{
+    const Key key = Key::parse(text);
+    for (int round = 0;; ++round) {
+        try {
+            const auto all = pages();
+            for (auto page = all.rbegin(); page != all.rend(); ++page) {
+                const RowRecord& record = (*page)->record;
+                if (!may_have(record, text, key)) continue;
+                const auto behind = std::ranges::upper_bound(record.firsts, text, std::less<std::string_view>());
+                const auto index = static_cast<std::size_t>(behind - record.firsts.begin()) - 1;
+                auto entry = part(**page, index, true)->find(text);
+                if (!entry) continue;
+                if (entry->removed) return std::nullopt;
+                return entry;
+            }
+            return std::nullopt;
+        } catch (const PartGone&) {
+            if (round == rounds)
+                throw Error(-DER_IO, what("an index page") + " refers to a part that is not there: it is damaged");
+            reset();
+            refresh();
+        }
+    }
+}
+
+PagesAt IndexRow::pages_at() const
+{
+    return dataset_.options().index == Index::process ? PagesAt::page_object : PagesAt::index_object;
+}
+
+void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
+{
+    const std::lock_guard lock(mutex_);
+    dataset_.guarded([&] {
+        make_index();
+        object_of(record).put(part_key(record.writer, record.page, index), bytes);
+    });
+}
+
+// The end of the row, or a place behind which it is: places have no gaps, so it is found in O(log n) requests.
+std::uint64_t IndexRow::free_place()
+{
+    const auto there = [&](std::uint64_t place) { return index_->get_into(place_key(place), {}).has_value(); };
+    if (tail_ == 0) {
+        if (const auto from = index_->get(from_key))
+            tail_ = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
+    }
+    if (!there(tail_)) return tail_;
+    std::uint64_t low = tail_, step = 1; // low is there
+    while (there(low + step)) {
+        low += step;
+        step *= 2;
+    }
+    std::uint64_t high = low + step;
+    while (high - low > 1) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        (there(middle) ? low : high) = middle;
+    }
+    return high;
+}
+
+std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
+{
+    const std::lock_guard lock(mutex_);
+    return dataset_.guarded([&] {
+        make_index();
+        bool searched = tail_ > 0;
+        if (!searched) tail_ = free_place();
+        for (;;) {
+            if (covers_itself) {
+                record.is_base = true;
+                record.covers = tail_;
+            }
+            try {
+                index_->put(place_key(tail_), encode_row(record), Condition::must_not_exist);
+                return tail_++;
+            } catch (const Error& error) {
+                if (error.code() != -DER_EXIST) throw;
+            }
+            // Another process was faster: mostly by one place.
+            ++tail_;
+            if (std::exchange(searched, false)) tail_ = free_place();
+        }
+    });
+}
+
+std::vector<std::shared_ptr<RowPage>> IndexRow::covered(std::uint64_t covers)
+{
+    const std::lock_guard lock(mutex_);
+    return dataset_.guarded([&] {
+        std::vector<std::shared_ptr<RowPage>> found;
+        std::uint64_t place = 0;
+        if (const auto from = index_->get(from_key))
+            place = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
+        // A purge that died may have left some before the hint; walk back over what is not gone.
+        while (place > 0) {
+            const auto value = index_->get(place_key(place - 1));
+            if (!value || is_gone(*value)) break;
+            --place;
+        }
+        for (; place < covers; ++place) {
+            const auto value = index_->get(place_key(place));
+            if (!value || is_gone(*value)) continue;
+            auto page = std::make_shared<RowPage>();
+            page->place = place;
+            page->record = decode_row(*value, what("index page " + std::to_string(place)));
+            found.push_back(std::move(page));
+        }
+        return found;
+    });
+}
+
+void IndexRow::begin_at(std::uint64_t place)
+{
+    const std::lock_guard lock(mutex_);
+    std::vector<std::byte> bytes;
+    WireWriter(bytes).fixed(place);
+    index_->put(from_key, bytes);
+}
+
+void IndexRow::drop(const RowPage& page)
+{
+    const std::lock_guard lock(mutex_);
+    if (page.record.where != PagesAt::inside)
+        for (std::size_t i = 0; i < page.record.firsts.size(); ++i)
+            object_of(page.record).remove(part_key(page.record.writer, page.record.page, i));
+    const std::byte gone{}; // last: the record says which parts there were, should this process die
+    index_->put(place_key(page.place), {&gone, 1});
+}
+
+} // namespace stepstore::fields

@@ -1,0 +1,128 @@
+#include "fields/listing.h"
+
+#include "fields/merge.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <deque>
+
+namespace stepstore::fields {
+
+namespace {
+
+// Whether a page can hold a match: each of its axes that the request names has a wanted value.
+bool may_match(const RowRecord& record, const Request& request, const Key& collocation)
+{
+    if (record.summary.mixed) return true; // there may be keys without the keyword, which match
+    return std::ranges::all_of(request.wanted(), [&](const auto& one) {
+        if (collocation.find(one.first) != nullptr) return true;
+        const auto axis = record.summary.axes.find(one.first);
+        if (axis == record.summary.axes.end()) return true;
+        return std::ranges::any_of(one.second, [&](const std::string& value) { return axis->second.contains(value); });
+    });
+}
+
+} // namespace
+
+struct Listing::State {
+    State(std::shared_ptr<Dataset> of, Request wanted, const ListOptions& with)
+        : dataset(std::move(of)), request(std::move(wanted)), options(with)
+    {
+        dataset->require_enabled(Control::list);
+    }
+
+    void begin(const Key& key)
+    {
+        row = std::make_unique<IndexRow>(*dataset, key.text(), std::make_shared<std::atomic<std::size_t>>(0));
+        collocation = std::make_shared<const Key>(key);
+        after.reset();
+        walk();
+    }
+    // The row as it is now, behind what was given already.
+    void walk()
+    {
+        row->reset();
+        merge.reset();
+        if (!row->refresh()) return;
+        auto pages = row->pages();
+        // Pages that cannot match hide nothing that does.
+        std::erase_if(pages, [&](const auto& page) { return !may_match(page->record, request, *collocation); });
+        merge.emplace(*row, pages, after);
+    }
+    bool advance() // to the next field under this collocation key
+    {
+        for (int round = 0; merge;) {
+            try {
+                return merge->next();
+            } catch (const PartGone&) {
+                if (++round == 64)
+                    throw Error(-DER_IO, "an index page under '" + row->collocation().substr(0, 200) + "' in " +
+                                             dataset->name() + " refers to a part that is not there: it is damaged");
+                walk();
+            }
+        }
+        return false;
+    }
+
+    std::shared_ptr<Dataset> dataset;
+    Request request;
+    ListOptions options;
+    std::deque<Key> collocations; // still to be listed
+    std::unique_ptr<IndexRow> row;
+    std::optional<Merge> merge;
+    std::shared_ptr<const Key> collocation;
+    std::optional<std::string> after;
+    Key element;
+    std::size_t given = 0; // of the entries of the field at which `merge` stands
+};
+
+Listing::Listing(std::shared_ptr<Dataset> dataset, Request request, const ListOptions& options)
+    : state_(std::make_unique<State>(std::move(dataset), std::move(request), options))
+{
+    state_->dataset->collocations([&](const Key& key) {
+        if (state_->request.matches(key)) state_->collocations.push_back(key);
+        return true;
+    });
+}
+
+Listing::Listing(std::shared_ptr<Dataset> dataset, const Key& collocation, Request request, const ListOptions& options)
+    : state_(std::make_unique<State>(std::move(dataset), std::move(request), options))
+{
+    if (state_->request.matches(collocation)) state_->collocations.push_back(collocation);
+}
+
+Listing::~Listing() = default;
+Listing::Listing(Listing&&) noexcept = default;
+Listing& Listing::operator=(Listing&&) noexcept = default;
+
+bool Listing::next(ListedField& field)
+{
+    State& state = *state_;
+    for (;;) {
+        // The rest of a field's entries, when masked ones are wanted.
+        while (state.given > 0 && state.options.masked && state.merge && state.given < state.merge->entries().size()) {
+            const PageEntry& entry = state.merge->entries()[state.given++];
+            if (entry.removed) continue;
+            field = {state.collocation, state.element, {entry.location, entry.timestamp}, true};
+            return true;
+        }
+        state.given = 0;
+        if (!state.advance()) {
+            if (state.collocations.empty()) return false;
+            state.begin(state.collocations.front());
+            state.collocations.pop_front();
+            continue;
+        }
+        state.after = state.merge->text();
+        state.element = Key::parse(*state.after);
+        if (!state.request.matches(state.element)) continue;
+        state.given = 1;
+        const PageEntry& newest = state.merge->newest();
+        if (newest.removed) continue;
+        field = {state.collocation, state.element, {newest.location, newest.timestamp}, false};
+        return true;
+    }
+}
+
+} // namespace stepstore::fields

@@ -1,0 +1,44 @@
+// The pages of a row as one sorted sequence: each field once, its newest entry first. Holds one part of each page that
+// the sequence is in the middle of, no more.
+#pragma once
+
+#include "fields/index_row.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::fields {
+
+class Merge {
+public:
+    // pages: oldest first. after: begins behind this text.
+    Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages, const std::optional<std::string>& after);
+    // To the next field. False: no more. Throws PartGone: begin anew behind text().
+    bool next();
+    const std::string& text() const { return text_; }
+    const PageEntry& newest() const { return entries_.front(); }
+    // All entries of the field, newest first.
+    const std::vector<PageEntry>& entries() const { return entries_; }
+
+private:
+    struct Source {
+        std::shared_ptr<RowPage> page;
+        std::size_t rank = 0; // greater: newer
+        std::size_t part = 0;
+        std::optional<Part::Cursor> cursor; // none: the part is not read yet, and `text` is its first entry's
+        std::string text;
+    };
+    // Whether a comes after b: the heap's order.
+    static bool after(const Source& a, const Source& b);
+    bool advance(Source& source);
+    void push(Source&& source);
+
+    IndexRow& row_;
+    std::vector<Source> heap_;
+    std::optional<std::string> after_;
+    std::string text_;
+    std::vector<PageEntry> entries_;
+};
+
+} // namespace stepstore::fields

@@ -1,0 +1,64 @@
+// The records of the catalogue as bytes (docs/format-fields.md): one frame for all, and the small ones.
+#pragma once
+
+#include "base/process.h"
+#include "base/wire.h"
+#include "fields/dataset.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::fields {
+
+enum class Magic : std::uint32_t {
+    root = 0x52465353,        // "SSFR"
+    dataset = 0x44465353,     // "SSFD"
+    collocation = 0x43465353, // "SSFC"
+    writer = 0x57465353,      // "SSFW"
+    row = 0x49465353,         // "SSFI"
+    part = 0x50465353,        // "SSFP"
+};
+
+inline constexpr std::size_t frame_size = 16;
+
+// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with frame_size bytes
+// of room.
+void seal(std::vector<std::byte>& bytes, Magic magic);
+std::vector<std::byte> framed(); // the room
+// The body. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: newer. what: for messages.
+Bytes unseal(Bytes bytes, Magic magic, const std::string& what);
+
+std::vector<std::byte> encode_root(const std::string& container);
+std::string decode_root(Bytes bytes, const std::string& what);
+std::vector<std::byte> encode_dataset(const DatasetRecord& record);
+DatasetRecord decode_dataset(Bytes bytes, const std::string& what);
+std::vector<std::byte> encode_collocation(std::uint64_t index_object);
+std::uint64_t decode_collocation(Bytes bytes, const std::string& what);
+
+// A range of numbers that a process took. The first is its number as a writer; objects have the others.
+struct WriterRecord {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    ProcessIdentity process;
+};
+std::vector<std::byte> encode_writer(const WriterRecord& record);
+WriterRecord decode_writer(Bytes bytes, const std::string& what);
+
+// Keys of the dataset key-value.
+inline constexpr char record_key[] = "record";
+inline constexpr char collocation_prefix[] = "c/";
+inline constexpr char writer_prefix[] = "w/";
+inline constexpr char attribute_prefix[] = "a/";
+inline constexpr char control_prefix[] = "x/";
+// Of the root's.
+inline constexpr char root_prefix[] = "d/";
+inline constexpr char root_container[] = "stepstore-fields";
+inline constexpr char dataset_container_prefix[] = "fields-";
+
+// The user's half of the ids' upper part.
+inline constexpr std::uint32_t index_hi = 0x53530101;
+inline constexpr std::uint32_t page_hi = 0x53530102;
+inline constexpr std::uint32_t data_hi = 0x53530103;
+
+} // namespace stepstore::fields

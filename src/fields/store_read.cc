@@ -1,0 +1,117 @@
+// Reading fields. There is no size query: the length is in the location. A field that is not there any more shows by
+// itself: an object is destroyed as a whole, so the read meets its end too early.
+#include "fields/session.h"
+#include "fields/store.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+namespace stepstore::fields {
+
+namespace {
+
+constexpr std::size_t most_reads = 32; // in flight
+
+[[noreturn]] void gone(const Dataset& dataset, std::uint64_t object)
+{
+    dataset.require_there();
+    throw Error(-DER_STALE, "the field in object " + std::to_string(object) + " of " + dataset.name() +
+                                " was replaced or removed, and its space reclaimed by a purge: look it up again");
+}
+
+// What is read of one object in one request.
+struct ObjectRead {
+    ObjectRead(const Dataset& dataset, std::uint64_t number) : object(number), array(dataset.data_array(number)) {}
+
+    std::uint64_t object;
+    Array array;
+    std::vector<Range> ranges;
+    std::vector<MutableBytes> memory;
+    Pending pending;
+};
+
+} // namespace
+
+void Store::read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const
+{
+    const Dataset& dataset = *this->dataset();
+    if (offset > location.length || memory.size() > location.length - offset)
+        throw Error(-DER_INVAL, "read " + std::to_string(memory.size()) + " bytes from " + std::to_string(offset) +
+                                    " of the field " + location.text() + " of " + dataset.name() + ": it has " +
+                                    std::to_string(location.length));
+    if (memory.empty()) return;
+    const ReadResult result = dataset.guarded(
+        [&] { return dataset.data_array(location.object).read(location.offset + offset, memory); });
+    if (result.cells_short > 0) gone(dataset, location.object);
+}
+
+void Store::read(const FieldLocation& location, MutableBytes memory) const
+{
+    read(location, 0, memory);
+}
+
+std::vector<std::byte> Store::read(const FieldLocation& location) const
+{
+    std::vector<std::byte> bytes(location.length);
+    read(location, 0, bytes);
+    return bytes;
+}
+
+void Store::read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const
+{
+    const Dataset& dataset = *this->dataset();
+    if (locations.size() != memory.size())
+        throw Error(-DER_INVAL, "read " + std::to_string(locations.size()) + " fields of " + dataset.name() + " into " +
+                                    std::to_string(memory.size()) + " pieces of memory: give one for each");
+    std::vector<std::size_t> order(locations.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(locations[i].object, locations[i].offset); });
+    dataset.guarded([&] {
+        EventQueue queue = dataset.session().pool().event_queue();
+        std::deque<ObjectRead> reads;
+        const auto wait_oldest = [&] {
+            reads.front().pending.wait();
+            if (reads.front().pending.cells_short() > 0) gone(dataset, reads.front().object);
+            reads.pop_front();
+        };
+        for (auto at = order.begin(); at != order.end();) {
+            const std::uint64_t object = locations[*at].object;
+            std::optional<ObjectRead> one;
+            std::uint64_t end = 0; // behind the range before: ranges of one request must not overlap
+            for (; at != order.end() && locations[*at].object == object; ++at) {
+                const FieldLocation& field = locations[*at];
+                if (memory[*at].size() != field.length)
+                    throw Error(-DER_INVAL, "read field " + field.text() + " of " + dataset.name() + " into " +
+                                                std::to_string(memory[*at].size()) + " bytes: give as many as it has");
+                if (field.length == 0) continue;
+                if (one && field.offset < end) break; // asked for twice
+                if (!one) one.emplace(dataset, object);
+                if (one->ranges.empty() || field.offset != end)
+                    one->ranges.push_back({field.offset, field.length});
+                else
+                    one->ranges.back().length += field.length;
+                one->memory.push_back(memory[*at]);
+                end = field.offset + field.length;
+            }
+            if (!one) continue;
+            if (reads.size() == most_reads) wait_oldest();
+            ObjectRead& started = reads.emplace_back(*std::move(one));
+            started.pending = started.array.read(queue, started.ranges, started.memory);
+        }
+        while (!reads.empty())
+            wait_oldest();
+    });
+}
+
+bool Store::exists(const FieldLocation& location) const
+{
+    const Dataset& dataset = *this->dataset();
+    if (location.length == 0) return dataset.is_there();
+    return dataset.guarded(
+        [&] { return dataset.data_array(location.object).size() >= location.offset + location.length; });
+}
+
+} // namespace stepstore::fields

@@ -1,0 +1,43 @@
+// A process as a writer of a dataset: the numbers that are its own. Registered in the dataset before the first is used,
+// so that purge finds what a process that died has left.
+#pragma once
+
+#include "fields/record.h"
+
+#include <cstdint>
+#include <mutex>
+#include <sys/types.h>
+
+namespace stepstore::fields {
+
+inline constexpr std::uint64_t numbers_per_range = std::uint64_t{1} << 20;
+
+// Objects are written in the order of their numbers, but for so many that may be on their way at once.
+inline constexpr std::size_t max_unwritten_numbers = 256;
+
+class Writer {
+public:
+    explicit Writer(Dataset& dataset);
+
+    std::uint64_t object_number(); // of a new object; never given before. May allocate and register a range.
+    struct Page {
+        std::uint64_t writer;
+        std::uint64_t page;
+    };
+    Page page_number(); // of a new index page
+    // Of a parent's, after a fork: its numbers are not ours.
+    bool is_mine() const;
+
+private:
+    void take_range();
+
+    Dataset& dataset_;
+    pid_t process_;
+    std::mutex mutex_;
+    std::uint64_t number_ = 0;
+    std::uint64_t next_object_ = 0;
+    std::uint64_t end_object_ = 0;
+    std::uint64_t next_page_ = 0;
+};
+
+} // namespace stepstore::fields
