@@ -145,12 +145,15 @@ void Dataset::require_there() const
 
 void Dataset::explain(const Error& error) const
 {
-    bool there = true;
-    try {
-        there = is_there();
-    } catch (const Error&) { // the first error says more
+    const int code = error.code();
+    if (code == -DER_NONEXIST || code == -DER_CONT_NONEXIST || code == -DER_NO_HDL) {
+        bool there = true;
+        try {
+            there = is_there();
+        } catch (const Error&) { // the first error says more
+        }
+        if (!there) require_there();
     }
-    if (!there) require_there();
     throw error;
 }
 

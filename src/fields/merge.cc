@@ -52,6 +52,7 @@ bool Merge::advance(Source& source)
 bool Merge::next()
 {
     entries_.clear();
+    ranks_.clear();
     while (!heap_.empty() && (entries_.empty() || heap_.front().text == text_)) {
         std::ranges::pop_heap(heap_, after);
         Source source = std::move(heap_.back());
@@ -60,6 +61,7 @@ bool Merge::next()
         if (was_read && (!after_ || source.text > *after_)) {
             text_ = source.text;
             entries_.push_back(source.cursor->entry());
+            ranks_.push_back(source.rank);
         }
         if (advance(source)) push(std::move(source));
     }

@@ -20,6 +20,8 @@ public:
     const PageEntry& newest() const { return entries_.front(); }
     // All entries of the field, newest first.
     const std::vector<PageEntry>& entries() const { return entries_; }
+    // Which of the pages each is of.
+    const std::vector<std::size_t>& ranks() const { return ranks_; }
 
 private:
     struct Source {
@@ -39,6 +41,7 @@ private:
     std::optional<std::string> after_;
     std::string text_;
     std::vector<PageEntry> entries_;
+    std::vector<std::size_t> ranks_;
 };
 
 } // namespace stepstore::fields

@@ -31,6 +31,8 @@ struct WriterOptions {
     // (small packed fields excepted, which are written together).
     bool asynchronous = false;
     std::uint64_t in_flight = 64 << 20; // bytes that may be under way; archive() waits beyond
+    // The fields are indexed by a catalogue that is not this dataset's: purge then takes no field for unreferenced.
+    bool indexed_elsewhere = false;
 };
 
 // From text, as a configuration file has it: index (shared, process), packBelow, packSize, chunkSize (bytes, also with

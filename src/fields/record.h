@@ -47,6 +47,7 @@ WriterRecord decode_writer(Bytes bytes, const std::string& what);
 
 // Keys of the dataset key-value.
 inline constexpr char record_key[] = "record";
+inline constexpr char elsewhere_key[] = "indexed-elsewhere"; // there: fields of this store have another catalogue
 inline constexpr char collocation_prefix[] = "c/";
 inline constexpr char writer_prefix[] = "w/";
 inline constexpr char attribute_prefix[] = "a/";

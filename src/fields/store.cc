@@ -124,6 +124,8 @@ void Store::State::wait_all()
 Store::Store(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
     : state_(std::make_unique<State>(std::move(dataset), options))
 {
+    if (options.indexed_elsewhere)
+        state_->dataset->guarded([&] { state_->dataset->key_value().put(elsewhere_key, as_bytes("yes")); });
 }
 
 Store::~Store() = default;

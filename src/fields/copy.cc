@@ -1,0 +1,117 @@
+// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put last on the
+// condition that there is none. So nobody sees half of it; purge_pool() removes what a process that died has left.
+#include "fields/index_row.h"
+#include "fields/listing.h"
+#include "fields/maintenance.h"
+#include "fields/record.h"
+#include "fields/store.h"
+
+#include <daos_errno.h>
+
+#include <map>
+
+namespace stepstore::fields {
+
+namespace {
+
+constexpr std::uint64_t fields_per_flush = 10000;
+constexpr std::uint64_t bytes_per_flush = 256 << 20;
+
+// How far each row goes: whether something was published since is seen by it.
+std::map<std::string, std::uint64_t> ends_of(Dataset& dataset)
+{
+    std::map<std::string, std::uint64_t> ends;
+    for (const std::string& collocation : dataset.keys_with(collocation_prefix)) {
+        IndexRow row(dataset, collocation, std::make_shared<std::atomic<std::size_t>>(0));
+        if (row.refresh()) ends[collocation] = row.end();
+    }
+    return ends;
+}
+
+std::uint64_t copy_fields(const std::shared_ptr<Dataset>& from, const std::shared_ptr<Dataset>& to)
+{
+    const Store source(from);
+    Store store(to, {.asynchronous = true});
+    CatalogueWriter catalogue(to);
+    std::uint64_t count = 0, bytes = 0, unflushed = 0;
+    const auto flush = [&] {
+        store.flush(false);
+        catalogue.flush(false);
+        bytes = unflushed = 0;
+    };
+    Listing listing(from, {}, {.masked = false, .even_if_locked = true});
+    for (ListedField field; listing.next(field); ++count) {
+        Location location = field.entry.location;
+        if (const auto* own = std::get_if<FieldLocation>(&location)) {
+            bytes += own->length;
+            location = store.archive(source.read(*own));
+        }
+        catalogue.archive(*field.collocation, field.element, std::move(location), field.entry.timestamp);
+        if (++unflushed == fields_per_flush || bytes >= bytes_per_flush) flush();
+    }
+    flush();
+    return count;
+}
+
+void copy_flags(const Dataset& from, Dataset& to)
+{
+    for (const std::string& name : from.attributes())
+        if (const auto value = from.attribute(name)) to.set_attribute(name, *value);
+    for (const Control control : {Control::retrieve, Control::list, Control::archive, Control::wipe})
+        if (!from.enabled(control)) to.set_enabled(control, false);
+}
+
+[[noreturn]] void already_there(const std::string& key, const Session& to)
+{
+    throw Error(-DER_EXIST, "copy to dataset " + key + " of pool " + to.location() +
+                                ": there is one already: wipe it first, or give another key");
+}
+
+} // namespace
+
+std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as)
+{
+    const std::string key = as.text();
+    if (to.root_entry(key)) already_there(key, to);
+    const std::string label = to.make_label(as);
+    std::uint64_t count = 0;
+    try {
+        auto copied = to.make_dataset(label, as, dataset->options(), dataset->schema());
+        copied->writer(); // so that purge_pool() leaves it alone
+        count = copy_fields(dataset, copied);
+        copy_flags(*dataset, *copied);
+        to.pool().sync();
+        if (!to.put_root_entry(key, label)) already_there(key, to);
+    } catch (...) {
+        try {
+            to.pool().destroy_container(label, true);
+        } catch (const Error&) { // the first error is told; purge_pool() removes the rest
+        }
+        throw;
+    }
+    to.pool().sync();
+    return count;
+}
+
+std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as)
+{
+    dataset->require_enabled(Control::wipe);
+    const bool was_enabled = dataset->enabled(Control::archive);
+    dataset->set_enabled(Control::archive, false);
+    try {
+        const auto before = ends_of(*dataset);
+        const std::uint64_t count = copy(dataset, to, as);
+        if (const auto copied = to.find(as)) copied->set_enabled(Control::archive, was_enabled);
+        if (ends_of(*dataset) != before)
+            throw Error(-DER_BUSY, "move " + dataset->name() +
+                                       ": something was archived meanwhile by a writer that had begun before: the copy "
+                                       "is there, the original was left as it is");
+        wipe(dataset->session(), dataset->key());
+        return count;
+    } catch (...) {
+        if (was_enabled && dataset->is_there()) dataset->set_enabled(Control::archive, true);
+        throw;
+    }
+}
+
+} // namespace stepstore::fields

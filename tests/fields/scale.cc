@@ -1,0 +1,121 @@
+// Many fields, many datasets.
+#include "fields/fixture.h"
+
+#include <fstream>
+
+namespace stepstore::fields::testing {
+namespace {
+
+std::uint64_t resident_bytes()
+{
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return pages * 4096;
+}
+
+class Scale : public ::testing::TestWithParam<Index> {
+protected:
+    Scale() : location(directory / "pool") { create_pool(location, "lmdb"); }
+    ~Scale() override { Session::release(); }
+
+    // Of all targets, ever.
+    std::uint64_t fetches() const
+    {
+        std::string json;
+        const auto keep = [](const char* text, void* arg) {
+            *static_cast<std::string*>(arg) = text;
+            return 0;
+        };
+        EXPECT_EQ(stepstore_pool_describe(location.c_str(), keep, &json), 0) << stepstore_last_message();
+        std::uint64_t sum = 0;
+        const std::string name = "\"fetches\":";
+        for (std::size_t at = json.find(name); at != std::string::npos; at = json.find(name, at + 1))
+            sum += std::stoull(json.substr(at + name.size()));
+        return sum;
+    }
+
+    TemporaryDirectory directory;
+    std::string location;
+};
+INSTANTIATE_TEST_SUITE_P(Indexes, Scale, ::testing::Values(Index::shared, Index::process),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST_P(Scale, AHundredThousandFieldsInADataset)
+{
+    constexpr int steps = 20, levels = 50, params = 100;
+    DatasetOptions options;
+    options.index = GetParam();
+    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key(), options);
+    Fields fields(dataset);
+    const auto data = pattern(100, 1);
+    for (int step = 0; step < steps; ++step) {
+        for (int param = 0; param < params; ++param)
+            for (int level = 0; level < levels; ++level)
+                fields.archive(collocation_key(step % 2), element_key(step, param, level), data);
+        fields.flush();
+    }
+    Session::release();
+    const auto reading = Session::open(location, Access::read_only)->find(dataset_key());
+    // Not a request per field: the pool counts them.
+    const std::uint64_t before = fetches();
+    std::uint64_t count = 0;
+    Listing listing(reading, {});
+    for (ListedField field; listing.next(field);)
+        ++count;
+    EXPECT_EQ(count, steps * levels * params);
+    EXPECT_LT(fetches() - before, 1000U);
+    // Pages of other steps are not read.
+    const std::uint64_t at_step = fetches();
+    EXPECT_EQ(list(reading, {{"step", {"7"}}}).size(), levels * params);
+    if (GetParam() == Index::process) EXPECT_LT(fetches() - at_step, 60U);
+    EXPECT_EQ(retrieve(reading, collocation_key(1), element_key(19, 99, 49)), data);
+}
+
+TEST_P(Scale, ListingTakesMemoryOfItsPagesAtHandOnly)
+{
+    DatasetOptions options;
+    options.index = GetParam();
+    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key(), options);
+    CatalogueWriter catalogue(dataset);
+    const std::string place(200, 'x'); // 60 MB of index in all
+    for (int page = 0; page < 10; ++page) {
+        for (int i = 0; i < 30000; ++i)
+            catalogue.archive(collocation_key(), element_key(page, i), place + std::to_string(i));
+        catalogue.flush(false);
+    }
+    const std::uint64_t before = resident_bytes();
+    std::uint64_t count = 0;
+    Listing listing(dataset, {});
+    for (ListedField field; listing.next(field);)
+        ++count;
+    EXPECT_EQ(count, 300000U);
+    EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 25U << 20);
+}
+
+TEST_P(Scale, FourHundredDatasetsInAPool)
+{
+    DatasetOptions options;
+    options.index = GetParam();
+    const auto session = Session::open(location, Access::read_write);
+    for (int i = 0; i < 400; ++i) {
+        Fields fields(session->create(dataset_key(std::to_string(i)), options));
+        fields.archive(collocation_key(), element_key(1), pattern(1000, static_cast<std::uint64_t>(i)));
+        fields.store.flush(false);
+        fields.catalogue.flush(false);
+    }
+    session->pool().sync();
+    Session::release();
+    const auto reading = Session::open(location, Access::read_only);
+    std::set<std::string> found;
+    reading->datasets({}, [&](const DatasetEntry& entry) { return found.insert(*entry.key.find("expver")).second; });
+    EXPECT_EQ(found.size(), 400U);
+    std::size_t some = 0;
+    reading->datasets({{"expver", {"7", "70", "500"}}}, [&](const DatasetEntry&) { return ++some > 0; });
+    EXPECT_EQ(some, 2U);
+    for (int i = 0; i < 400; i += 57)
+        EXPECT_EQ(retrieve(reading->find(dataset_key(std::to_string(i))), collocation_key(), element_key(1)),
+                  pattern(1000, static_cast<std::uint64_t>(i)));
+}
+
+} // namespace
+} // namespace stepstore::fields::testing
