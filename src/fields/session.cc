@@ -206,8 +206,8 @@ void Session::forget_all()
     cache_->datasets.clear();
 }
 
-// Of a container that is there; nullptr when there is no record in it yet.
-std::shared_ptr<Dataset> Session::dataset_in(Container container, const std::string& text)
+// Of a container that is there, which is taken over; nullptr, and it is not, when there is no record in it yet.
+std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::string& text)
 {
     const std::string what = "the record of dataset " + text + " in pool " + location();
     const KeyValue entries =
@@ -232,14 +232,14 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     const ProcessIdentity maker = this_process();
     record.host = maker.host;
     record.process = maker.process;
+    if (auto there = dataset_in(container, key.text())) return there;
     KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value), Access::read_write);
-    if (auto there = dataset_in(pool_.open_container(label, access_), key.text())) return there;
     try {
         entries.put(record_key, encode_dataset(record), Condition::must_not_exist);
     } catch (const Error& error) {
         if (error.code() != -DER_EXIST) throw;
     }
-    return dataset_in(std::move(container), key.text());
+    return dataset_in(container, key.text());
 }
 
 std::shared_ptr<Dataset> Session::cached(const std::string& text, const std::string& label) const
@@ -317,7 +317,8 @@ std::shared_ptr<Dataset> Session::find(const Key& key, const std::string& schema
 std::shared_ptr<Dataset> Session::open_labelled(const std::string& label, const std::string& text)
 {
     try {
-        return dataset_in(pool_.open_container(label, access_), text);
+        Container container = pool_.open_container(label, access_);
+        return dataset_in(container, text);
     } catch (const Error& error) {
         if (is_missing(error)) return nullptr;
         throw;

@@ -77,7 +77,7 @@ private:
     KeyValue* root(bool make) const;
     KeyValue* locked_root(bool make) const;
     void forget_all();
-    std::shared_ptr<Dataset> dataset_in(Container container, const std::string& text);
+    std::shared_ptr<Dataset> dataset_in(Container& container, const std::string& text);
     std::shared_ptr<Dataset> cached(const std::string& text, const std::string& label) const;
     std::shared_ptr<Dataset> cache(std::shared_ptr<Dataset> dataset);
 

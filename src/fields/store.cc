@@ -35,14 +35,16 @@ struct Store::State {
     void write(std::uint64_t object, std::vector<std::byte>&& data);
     void wait_oldest();
     void wait_all();
-    // A write failed: what was archived since the last flush cannot be relied on. flush() says so.
+    // After a failed write nothing says which of the fields archived since the last flush are there. So that none of
+    // them is indexed by mistake, everything fails from then on.
     template <class Body>
-    void remembering(Body body)
+    void until_failure(Body body)
     {
+        if (failure) std::rethrow_exception(failure);
         try {
             dataset->guarded(body);
         } catch (...) {
-            if (!failure) failure = std::current_exception();
+            failure = std::current_exception();
             throw;
         }
     }
@@ -136,7 +138,7 @@ FieldLocation Store::archive(Bytes data)
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     FieldLocation location;
-    state.remembering([&] {
+    state.until_failure([&] {
         if (data.size() < state.dataset->options().pack_below) {
             location = state.pack(data);
             return;
@@ -154,15 +156,7 @@ void Store::flush(bool sync)
 {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
-    if (state.failure) { // an earlier call's, said again: nothing of this batch may be indexed
-        state.packed.clear();
-        try {
-            state.wait_all();
-        } catch (...) { // one error is told
-        }
-        std::rethrow_exception(std::exchange(state.failure, nullptr));
-    }
-    state.dataset->guarded([&] {
+    state.until_failure([&] {
         state.write_pack();
         state.wait_all();
         if (sync) state.dataset->session().pool().sync();

@@ -68,7 +68,7 @@ bool clear(const std::shared_ptr<Dataset>& dataset, const Key& collocation)
     if (!row->refresh()) return false;
     bool any = false;
     for (const auto& page : row->pages())
-        any = any || page->record.summary.entries > 0;
+        any = any || page->record.summary.entries > page->record.summary.removals;
     if (!any) return false;
     publish_clear(*row, *dataset);
     dataset->session().pool().sync();
