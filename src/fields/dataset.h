@@ -29,6 +29,7 @@ struct DatasetRecord {
     std::uint64_t created = 0; // seconds since 1970
     std::string host;          // who made it
     std::uint64_t process = 0;
+    std::uint64_t user = 0; // its number on that host
 };
 
 // What can be switched off for everybody (control flags); all are on in a new dataset.

@@ -22,6 +22,7 @@ enum Tag : std::uint16_t {
     tag_created = 9,
     tag_host = 10,
     tag_process = 11,
+    tag_user = 12,
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -38,6 +39,7 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_created, r.created);
     visit(tag_host, r.host);
     visit(tag_process, r.process);
+    visit(tag_user, r.user);
 }
 
 template <class T>

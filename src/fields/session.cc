@@ -20,6 +20,7 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace stepstore::fields {
@@ -232,6 +233,7 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     const ProcessIdentity maker = this_process();
     record.host = maker.host;
     record.process = maker.process;
+    record.user = ::geteuid();
     if (auto there = dataset_in(container, key.text())) return there;
     KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value), Access::read_write);
     try {

@@ -47,6 +47,10 @@ public:
     // Whether the bytes are still there. One size query.
     bool exists(const FieldLocation& location) const;
 
+    // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now. False: it
+    // lies in one with others, and its space stays until the dataset goes.
+    bool remove(const FieldLocation& location);
+
     const std::shared_ptr<Dataset>& dataset() const;
 
 private:

@@ -106,6 +106,14 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
     });
 }
 
+bool Store::remove(const FieldLocation& location)
+{
+    const Dataset& dataset = *this->dataset();
+    if (location.length == 0 || location.length < dataset.options().pack_below) return false;
+    dataset.guarded([&] { dataset.data_array(location.object).destroy(); });
+    return true;
+}
+
 bool Store::exists(const FieldLocation& location) const
 {
     const Dataset& dataset = *this->dataset();

@@ -250,6 +250,13 @@ TEST_P(Maintenance, FieldsWithAnotherCatalogueAreNotTakenForUnreferenced)
     ASSERT_EQ(locate(true), 0);
     EXPECT_EQ(purge(dataset).unreferenced, 0U);
     EXPECT_EQ(objects_in(dataset), 1U);
+    Store store(dataset);
+    const FieldLocation own = store.archive(pattern(100000, 2)), packed = store.archive(pattern(100, 3));
+    store.flush();
+    EXPECT_TRUE(store.remove(own));
+    EXPECT_FALSE(store.remove(packed));
+    EXPECT_FALSE(store.exists(own));
+    EXPECT_TRUE(store.exists(packed));
 }
 
 } // namespace
