@@ -77,6 +77,13 @@ KeyValue* IndexRow::index_object()
     return open_index() ? &*index_ : nullptr;
 }
 
+// The hint where to begin; 0: none.
+std::uint64_t IndexRow::read_from()
+{
+    const auto from = index_->get(from_key);
+    return from ? WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>() : 0;
+}
+
 bool IndexRow::refresh()
 {
     const std::lock_guard lock(mutex_);
@@ -86,13 +93,11 @@ bool IndexRow::refresh()
 bool IndexRow::refresh_locked()
 {
     if (!open_index()) return false;
-    if (!begun_) {
-        if (const auto from = index_->get(from_key))
-            next_ = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
-        begun_ = true;
-    }
     while (const auto value = index_->get(place_key(next_))) {
-        if (!is_gone(*value)) add(next_, decode_row(*value, what("index page " + std::to_string(next_))));
+        if (!is_gone(*value))
+            add(next_, decode_row(*value, what("index page " + std::to_string(next_))));
+        else if (next_ == 0) // a row that was purged, so there is a hint
+            next_ = std::max<std::uint64_t>(read_from(), 1) - 1;
         ++next_;
     }
     tail_ = std::max(tail_, next_);
@@ -127,7 +132,6 @@ void IndexRow::reset()
 {
     const std::lock_guard lock(mutex_);
     pages_.clear();
-    begun_ = false;
     next_ = 0;
     *cached_bytes_ -= accounted_;
     accounted_ = 0;
@@ -226,10 +230,7 @@ void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
 std::uint64_t IndexRow::free_place()
 {
     const auto there = [&](std::uint64_t place) { return index_->get_into(place_key(place), {}).has_value(); };
-    if (tail_ == 0) {
-        if (const auto from = index_->get(from_key))
-            tail_ = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
-    }
+    if (tail_ == 0) tail_ = read_from();
     if (!there(tail_)) return tail_;
     std::uint64_t low = tail_, step = 1; // low is there
     while (there(low + step)) {
@@ -274,9 +275,7 @@ std::vector<std::shared_ptr<RowPage>> IndexRow::covered(std::uint64_t covers)
     const std::lock_guard lock(mutex_);
     return dataset_.guarded([&] {
         std::vector<std::shared_ptr<RowPage>> found;
-        std::uint64_t place = 0;
-        if (const auto from = index_->get(from_key))
-            place = WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>();
+        std::uint64_t place = read_from();
         // A purge that died may have left some before the hint; walk back over what is not gone.
         while (place > 0) {
             const auto value = index_->get(place_key(place - 1));

@@ -15,7 +15,8 @@
 // 4. Whoever merges reads the row to its end, c, puts the merged page's parts, and puts the base at the first free place
 //    as in 2. What others published since lies at c or behind and still counts, wherever the base itself lies. Of several
 //    bases the one that covers most counts: it contains the others.
-// 5. Then the key "from" is set to c: where new readers begin to walk. It is a hint: any older value is right too.
+// 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any older value
+//    is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that walks over a gone place
 //    passes it: the base that covers it lies behind. One that wants a part which is not there any more begins anew
 //    (PartGone). Places stay, so that a place which is not there always is the end of the row.
@@ -82,6 +83,7 @@ private:
     bool refresh_locked();
     void add(std::uint64_t place, RowRecord record);
     KeyValue& object_of(const RowRecord& record);
+    std::uint64_t read_from();
     std::uint64_t free_place();
     std::string what(const std::string& thing) const; // for messages
     void account(std::size_t bytes);
@@ -93,7 +95,6 @@ private:
     std::size_t accounted_ = 0;
     std::optional<KeyValue> index_;
     std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer
-    bool begun_ = false;
     std::uint64_t next_ = 0; // to read
     std::uint64_t tail_ = 0; // no place before it is free
     std::vector<std::shared_ptr<RowPage>> pages_; // oldest first; a base is the first

@@ -122,6 +122,26 @@ inline std::map<std::string, ListedField> list(const std::shared_ptr<Dataset>& d
     return found;
 }
 
+// How many array objects there are in a container.
+inline std::size_t arrays_in(const std::string& location, const std::string& label)
+{
+    daos_handle_t pool{}, container{};
+    std::size_t arrays = 0;
+    const auto note = [](const char* json, void* arg) {
+        if (std::string_view(json).find("\"type\":\"array\"") != std::string_view::npos)
+            ++*static_cast<std::size_t*>(arg);
+        return 0;
+    };
+    EXPECT_EQ(daos_init(), 0);
+    EXPECT_EQ(daos_pool_connect(location.c_str(), nullptr, DAOS_PC_RO, &pool, nullptr, nullptr), 0);
+    EXPECT_EQ(daos_cont_open(pool, label.c_str(), DAOS_COO_RO, &container, nullptr, nullptr), 0);
+    EXPECT_EQ(stepstore_cont_objects(container, DAOS_TX_NONE, note, &arrays), 0);
+    daos_cont_close(container, nullptr);
+    daos_pool_disconnect(pool, nullptr);
+    daos_fini();
+    return arrays;
+}
+
 inline std::string pool_damage(const std::string& location)
 {
     std::string damage;

@@ -19,18 +19,7 @@ protected:
     }
     std::size_t objects_in(const std::shared_ptr<Dataset>& dataset) const
     {
-        daos_handle_t pool{}, container{};
-        EXPECT_EQ(daos_pool_connect(location.c_str(), nullptr, DAOS_PC_RO, &pool, nullptr, nullptr), 0);
-        EXPECT_EQ(daos_cont_open(pool, dataset->container_label().c_str(), DAOS_COO_RO, &container, nullptr, nullptr), 0);
-        std::size_t arrays = 0;
-        const auto note = [](const char* json, void* arg) {
-            if (std::string_view(json).find("\"cell_size\"") != std::string_view::npos) ++*static_cast<std::size_t*>(arg);
-            return 0;
-        };
-        EXPECT_EQ(stepstore_cont_objects(container, DAOS_TX_NONE, note, &arrays), 0);
-        daos_cont_close(container, nullptr);
-        daos_pool_disconnect(pool, nullptr);
-        return arrays;
+        return arrays_in(location, dataset->container_label());
     }
 };
 INSTANTIATE_FIELDS(Maintenance);

@@ -147,7 +147,7 @@ TEST_P(Processes, ReplacingIsAtomicForReaders)
                     }
                 }
                 if (list(dataset).size() != fields_each) throw std::runtime_error("the listing is not complete");
-                if (reader == 0 && loop % 5 == 4) purge(dataset);
+                if (loop % 5 == static_cast<std::uint64_t>(4 * reader)) purge(dataset); // at times both at once
             }
             return 0;
         }));

@@ -1,0 +1,224 @@
+// stepstore-bench-fieldstore: the field catalogue and store by themselves, without FDB: what their choices cost.
+//
+// Every process archives its own fields (a number of its own; steps, parameters, levels), flushes after each step; then
+// new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by the time from the first
+// beginning to the last end.
+#include "fields/catalogue.h"
+#include "fields/listing.h"
+#include "fields/session.h"
+#include "fields/store.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace stepstore::bench {
+
+namespace {
+
+using namespace stepstore::fields;
+using Clock = std::chrono::steady_clock;
+
+struct Case {
+    std::string directory = std::filesystem::temp_directory_path().string();
+    int processes = 1;
+    int steps = 10;
+    int params = 10;
+    int levels = 20;
+    std::size_t size = 1 << 20;
+    bool in_collocation = false; // number and levelist, as the references found best for DAOS
+    std::string durability = "process";
+    std::map<std::string, std::string> settings;
+};
+
+[[noreturn]] void usage(const std::string& wrong)
+{
+    std::fprintf(stderr,
+                 "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels size "
+                 "schema=element|collocation durability=process|power\n  and the settings of fields: index packBelow "
+                 "packSize chunkSize dataClass indexClass asynchronous inFlight\n",
+                 wrong.c_str());
+    std::exit(2);
+}
+
+Case parse(int count, char** arguments)
+{
+    Case one;
+    for (int i = 1; i < count; ++i) {
+        const std::string text = arguments[i];
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos) usage("'" + text + "' is no name=value");
+        const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+        if (name == "directory") one.directory = value;
+        else if (name == "processes") one.processes = std::stoi(value);
+        else if (name == "steps") one.steps = std::stoi(value);
+        else if (name == "params") one.params = std::stoi(value);
+        else if (name == "levels") one.levels = std::stoi(value);
+        else if (name == "size") one.size = std::stoul(value);
+        else if (name == "schema") one.in_collocation = value == "collocation";
+        else if (name == "durability") one.durability = value;
+        else one.settings[name] = value;
+    }
+    return one;
+}
+
+const Key dataset = {{"class", "od"}, {"expver", "0001"}, {"stream", "enfo"}, {"date", "20261122"}, {"time", "0000"}};
+
+struct Names {
+    Key collocation;
+    Key element;
+};
+
+Names names_of(const Case& one, int number, int step, int param, int level)
+{
+    Names names{{{"type", "pf"}, {"levtype", "pl"}}, {{"step", std::to_string(step)}}};
+    Key& where = one.in_collocation ? names.collocation : names.element;
+    where.add("number", std::to_string(number));
+    where.add("levelist", std::to_string(level));
+    names.element.add("param", std::to_string(param));
+    return names;
+}
+
+struct Times {
+    std::atomic<int> ready;
+    std::atomic<bool> go;
+    std::int64_t begin[256];
+    std::int64_t end[256];
+};
+
+// Seconds from the first beginning to the last end of `body` in that many processes. prepare: before the clock runs.
+double run(int processes, const std::function<std::function<void()>(int)>& prepare)
+{
+    void* memory = mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
+    auto* times = new (memory) Times{};
+    for (int process = 0; process < processes; ++process) {
+        if (fork() != 0) continue;
+        try {
+            const auto body = prepare(process);
+            ++times->ready;
+            while (!times->go) usleep(50);
+            times->begin[process] = Clock::now().time_since_epoch().count();
+            body();
+            times->end[process] = Clock::now().time_since_epoch().count();
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "%s\n", error.what());
+            _exit(1);
+        }
+        _exit(0);
+    }
+    int failed = 0, status = 0;
+    while (times->ready < processes && waitpid(-1, &status, WNOHANG) == 0)
+        usleep(100);
+    failed += status != 0; // of one that ended before it was ready
+    times->go = true;
+    while (waitpid(-1, &status, 0) > 0)
+        failed += status != 0;
+    const std::int64_t begin = *std::min_element(times->begin, times->begin + processes);
+    const std::int64_t end = *std::max_element(times->end, times->end + processes);
+    munmap(memory, sizeof(Times));
+    if (failed != 0) throw std::runtime_error("a process failed");
+    return std::chrono::duration<double>(Clock::duration(end - begin)).count();
+}
+
+void write_fields(const Case& one, const Options& options, const std::shared_ptr<Dataset>& to, int number,
+                  const std::vector<std::byte>& data)
+{
+    Store store(to, options.writer);
+    CatalogueWriter catalogue(to);
+    for (int step = 0; step < one.steps; ++step) {
+        for (int param = 0; param < one.params; ++param)
+            for (int level = 0; level < one.levels; ++level) {
+                const Names names = names_of(one, number, step, param, level);
+                catalogue.archive(names.collocation, names.element, store.archive(data));
+            }
+        store.flush(false);
+        catalogue.flush();
+    }
+}
+
+void read_fields(const Case& one, const std::string& pool, int number)
+{
+    const auto from = Session::open(pool, Access::read_only)->find(dataset);
+    const Store store(from);
+    CatalogueReader reader(from);
+    std::vector<std::array<int, 3>> order;
+    for (int step = 0; step < one.steps; ++step)
+        for (int param = 0; param < one.params; ++param)
+            for (int level = 0; level < one.levels; ++level)
+                order.push_back({step, param, level});
+    std::shuffle(order.begin(), order.end(), std::mt19937(7));
+    std::vector<std::byte> memory(one.size);
+    for (const auto& [step, param, level] : order) {
+        const Names names = names_of(one, number, step, param, level);
+        const auto entry = reader.find(names.collocation, names.element);
+        if (!entry) throw std::runtime_error("a field is missing: " + names.element.text());
+        store.read(std::get<FieldLocation>(entry->location), memory);
+    }
+}
+
+void report(const char* what, const Case& one, double seconds, bool bytes)
+{
+    const double fields = static_cast<double>(one.processes) * one.steps * one.params * one.levels;
+    std::printf("%-6s %8.3f s %9.2f us a field", what, seconds, seconds * 1e6 / fields);
+    if (bytes) std::printf(" %9.1f MiB/s", fields * static_cast<double>(one.size) / (1 << 20) / seconds);
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
+void measure(const Case& one)
+{
+    const Options options = parse_options(one.settings);
+    const std::string pool = one.directory + "/stepstore-bench-fields-" + std::to_string(getpid());
+    PoolOptions made;
+    made.durability = one.durability == "power" ? Durability::power : Durability::process;
+    Pool::create(pool, made);
+    const double write = run(one.processes, [&](int number) {
+        const auto to = Session::open(pool, Access::read_write)->create(dataset, options.dataset);
+        return [&one, &options, to, number, data = std::vector<std::byte>(one.size, std::byte{0x5a})] {
+            write_fields(one, options, to, number, data);
+        };
+    });
+    report("write", one, write, true);
+    const double read =
+        run(one.processes, [&](int number) { return [&one, &pool, number] { read_fields(one, pool, number); }; });
+    report("read", one, read, true);
+    const double list = run(1, [&](int) {
+        return [&] {
+            Listing listing(Session::open(pool, Access::read_only)->find(dataset), {});
+            int count = 0;
+            for (ListedField field; listing.next(field);)
+                ++count;
+            if (count != one.processes * one.steps * one.params * one.levels)
+                throw std::runtime_error("the listing is not complete");
+        };
+    });
+    report("list", one, list, false);
+    Pool::destroy(pool, true);
+}
+
+} // namespace
+
+} // namespace stepstore::bench
+
+int main(int count, char** arguments)
+{
+    try {
+        stepstore::bench::measure(stepstore::bench::parse(count, arguments));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "stepstore-bench-fieldstore: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}
