@@ -3,6 +3,14 @@
 
 namespace stepstore::fields {
 
+namespace {
+
+// A single part of up to so many bytes goes into the record: one put, and one request for a reader. Larger ones do not:
+// whoever walks the row reads all records.
+constexpr std::size_t most_inside = 3072;
+
+} // namespace
+
 std::uint64_t publish(IndexRow& row, Dataset& dataset, const std::function<void(PageBuilder&)>& entries,
                       const std::optional<std::uint64_t>& base_covers)
 {
@@ -10,25 +18,20 @@ std::uint64_t publish(IndexRow& row, Dataset& dataset, const std::function<void(
     const Writer::Page page = dataset.writer().page_number();
     record.writer = page.writer;
     record.page = page.page;
-    // The first part waits: with Index::shared a single one goes into the record.
-    std::vector<std::byte> first;
-    const bool inside = row.pages_at() == PagesAt::index_object;
     record.where = row.pages_at();
+    std::vector<std::byte> last; // the part before is stored when another one comes
     PageBuilder builder([&](BuiltPart&& part) {
-        const std::size_t index = record.firsts.size();
+        if (!record.firsts.empty()) row.put_part(record, record.firsts.size() - 1, last);
         record.firsts.push_back(std::move(part.first));
-        if (index == 0 && inside) {
-            first = std::move(part.bytes);
-            return;
-        }
-        if (index == 1 && inside) row.put_part(record, 0, first);
-        row.put_part(record, index, part.bytes);
+        last = std::move(part.bytes);
     });
     entries(builder);
     record.summary = builder.finish();
-    if (record.firsts.size() == 1 && inside) {
+    if (record.firsts.size() == 1 && last.size() <= most_inside && record.where == PagesAt::index_object) {
         record.where = PagesAt::inside;
-        record.inside = std::move(first);
+        record.inside = std::move(last);
+    } else if (!record.firsts.empty()) {
+        row.put_part(record, record.firsts.size() - 1, last);
     }
     if (base_covers) {
         record.is_base = true;

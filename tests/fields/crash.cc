@@ -147,9 +147,10 @@ TEST_P(Crash, WipingWhileOthersMakeAndWriteLeavesNothingHalf)
     for (const pid_t child : writers)
         EXPECT_EQ(end_of(child), 0);
     EXPECT_EQ(end_of(wiper), 0);
-    if (const auto dataset = session()->find(dataset_key()))
+    if (const auto dataset = session()->find(dataset_key())) {
         for (const auto& [name, field] : list(dataset))
             EXPECT_EQ(Store(dataset).read(std::get<FieldLocation>(field.entry.location)), pattern(500, 1));
+    }
     EXPECT_EQ(purge_pool(*session()), 0U);
 }
 
