@@ -37,7 +37,7 @@ std::string_view name_of(Control control)
 
 Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container, DatasetRecord record)
     : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
-      key_value_(container_.key_value(container_.object_id(0, 0, ObjectType::key_value), session_->access())),
+      key_value_(container_.key_value(container_.object_id(0, 0, ObjectType::key_value, main_class), session_->access())),
       record_(std::move(record)), rows_(std::make_unique<Rows>())
 {
 }

@@ -67,8 +67,11 @@ void IndexRow::make_index()
                                  Condition::must_not_exist);
     } catch (const Error& error) {
         if (error.code() != -DER_EXIST) throw;
+        open_index();
+        return;
     }
-    open_index();
+    index_.emplace(dataset_.open_key_value(dataset_.index_id(number)));
+    knows_tail_ = true; // its row is empty, or was a moment ago
 }
 
 KeyValue* IndexRow::index_object()
@@ -101,6 +104,7 @@ bool IndexRow::refresh_locked()
         ++next_;
     }
     tail_ = std::max(tail_, next_);
+    knows_tail_ = true;
     return next_ > 0;
 }
 
@@ -250,8 +254,9 @@ std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
     const std::lock_guard lock(mutex_);
     return dataset_.guarded([&] {
         make_index();
-        bool searched = tail_ > 0;
-        if (!searched) tail_ = free_place();
+        bool search = knows_tail_; // else it was just done
+        if (!knows_tail_) tail_ = free_place();
+        knows_tail_ = true;
         for (;;) {
             if (covers_itself) {
                 record.is_base = true;
@@ -265,7 +270,7 @@ std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
             }
             // Another process was faster: mostly by one place.
             ++tail_;
-            if (std::exchange(searched, false)) tail_ = free_place();
+            if (std::exchange(search, false)) tail_ = free_place();
         }
     });
 }

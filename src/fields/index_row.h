@@ -97,6 +97,7 @@ private:
     std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer
     std::uint64_t next_ = 0; // to read
     std::uint64_t tail_ = 0; // no place before it is free
+    bool knows_tail_ = false; // it was the end of the row at some time
     std::vector<std::shared_ptr<RowPage>> pages_; // oldest first; a base is the first
 };
 

@@ -57,6 +57,8 @@ inline constexpr char root_prefix[] = "d/";
 inline constexpr char root_container[] = "stepstore-fields";
 inline constexpr char dataset_container_prefix[] = "fields-";
 
+// Of the root and the dataset key-values: small, and listed more often than written, so all of it on one target.
+inline constexpr char main_class[] = "S1";
 // The user's half of the ids' upper part.
 inline constexpr std::uint32_t index_hi = 0x53530101;
 inline constexpr std::uint32_t page_hi = 0x53530102;

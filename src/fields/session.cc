@@ -152,7 +152,7 @@ KeyValue* Session::root(bool make) const
         if (!make && is_missing(error)) return nullptr;
         throw;
     }
-    const ObjectId id = cache_->root_container->object_id(0, 0, ObjectType::key_value);
+    const ObjectId id = cache_->root_container->object_id(0, 0, ObjectType::key_value, main_class);
     cache_->root.emplace(cache_->root_container->key_value(id, access_));
     return &*cache_->root;
 }
@@ -212,7 +212,7 @@ std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::st
 {
     const std::string what = "the record of dataset " + text + " in pool " + location();
     const KeyValue entries =
-        container.key_value(container.object_id(0, 0, ObjectType::key_value), Access::read_only);
+        container.key_value(container.object_id(0, 0, ObjectType::key_value, main_class), Access::read_only);
     const auto bytes = entries.get(record_key);
     if (!bytes) return nullptr;
     DatasetRecord record = decode_dataset(*bytes, what);
@@ -235,7 +235,7 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     record.process = maker.process;
     record.user = ::geteuid();
     if (auto there = dataset_in(container, key.text())) return there;
-    KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value), Access::read_write);
+    KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value, main_class), Access::read_write);
     try {
         entries.put(record_key, encode_dataset(record), Condition::must_not_exist);
     } catch (const Error& error) {
