@@ -29,7 +29,7 @@
 #include <optional>
 #include <thread>
 
-namespace stepstore {
+namespace stepstore::steps {
 
 // What a turn says.
 struct WriterTurn {
@@ -98,4 +98,4 @@ private:
     std::chrono::steady_clock::time_point since_;
 };
 
-} // namespace stepstore
+} // namespace stepstore::steps
