@@ -2,34 +2,58 @@
 
 #include "adios_types.h"
 
+#include <algorithm>
+
 namespace stepstore::adios {
+
+AttributeWatch::Known::Known(const std::string& its_name, const adios2::core::AttributeBase& attribute,
+                             steps::Attribute value)
+    : name(its_name), address(&attribute), type(&typeid(attribute)), count(value.count)
+{
+    if (value.strings.empty() && value.data.size() <= small.size()) {
+        std::ranges::copy(value.data, small.begin());
+    } else {
+        data = std::move(value.data);
+        strings = std::move(value.strings);
+    }
+}
 
 bool AttributeWatch::Known::same_as(const adios2::core::AttributeBase& now) const
 {
     if (address != &now || *type != typeid(now)) return false;
-    const void* values = value.strings.empty() ? static_cast<const void*>(value.data.data()) : value.strings.data();
-    return now.Equals(values, static_cast<std::size_t>(value.count));
+    const void* values = small.data();
+    if (!strings.empty()) values = strings.data();
+    if (!data.empty()) values = data.data();
+    return now.Equals(values, static_cast<std::size_t>(count));
 }
 
-// Both maps are in the order of the names: one walk through them.
+bool AttributeWatch::unchanged() const
+{
+    return std::ranges::equal(known_, core_of(io_).GetAttributes(), [](const Known& known, const auto& present) {
+        return known.name == present.first && known.same_as(*present.second);
+    });
+}
+
+// Both are in the order of the names: one walk through them.
 void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& changed)
 {
+    if (unchanged()) return;
     const auto& present = core_of(io_).GetAttributes();
-    auto at = known_.begin();
+    std::vector<Known> now;
+    now.reserve(present.size());
+    auto before = known_.begin();
     for (const auto& [name, attribute] : present) {
-        while (at != known_.end() && at->first != name && at->first < name)
-            at = known_.erase(at); // removed from the IO: the stream keeps it, as a BP file does
-        const bool known = at != known_.end() && at->first == name;
-        if (known && at->second.same_as(*attribute)) {
-            ++at;
+        while (before != known_.end() && before->name < name)
+            ++before; // removed from the IO: the stream keeps it, as a BP file does
+        if (before != known_.end() && before->name == name && before->same_as(*attribute)) {
+            now.push_back(std::move(*before++));
             continue;
         }
-        if (!known) at = known_.try_emplace(at, name);
-        at->second = {attribute.get(), &typeid(*attribute), read(name)};
-        changed(at->second.value);
-        ++at;
+        auto value = read(name);
+        changed(value);
+        now.emplace_back(name, *attribute, std::move(value));
     }
-    known_.erase(at, known_.end());
+    known_ = std::move(now);
 }
 
 steps::Attribute AttributeWatch::read(const std::string& name)

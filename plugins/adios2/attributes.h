@@ -4,10 +4,11 @@
 #include "core_api.h"
 #include "steps/types.h"
 
+#include <array>
 #include <functional>
-#include <map>
 #include <string>
 #include <typeinfo>
+#include <vector>
 
 namespace stepstore::adios {
 
@@ -21,15 +22,21 @@ public:
 
 private:
     struct Known {
+        std::string name;
         const adios2::core::AttributeBase* address = nullptr;
         const std::type_info* type = nullptr; // an address may come back for another attribute
-        steps::Attribute value;
+        std::uint64_t count = 0;
+        std::array<std::byte, 16> small{}; // the value, where it fits
+        std::vector<std::byte> data;
+        std::vector<std::string> strings;
+        Known(const std::string& name, const adios2::core::AttributeBase& attribute, steps::Attribute value);
         bool same_as(const adios2::core::AttributeBase& now) const;
     };
+    bool unchanged() const;
     steps::Attribute read(const std::string& name);
 
     adios2::IO io_;
-    std::map<std::string, Known> known_;
+    std::vector<Known> known_; // in the order of the names
 };
 
 } // namespace stepstore::adios

@@ -38,11 +38,6 @@ void DataPuts::defer(const Block& block)
     waiting_.push_back({block, Source::program, 0});
 }
 
-void DataPuts::defer_element(std::uint32_t entry, const void* memory)
-{
-    elements_.push_back({static_cast<const std::byte*>(memory), entry, false});
-}
-
 std::span<std::byte> DataPuts::span_element(std::uint32_t entry, std::size_t size)
 {
     std::vector<std::byte>& memory = spans_.emplace_back(size);

@@ -27,7 +27,10 @@ public:
     void clear();
     void defer(const Block& block);
     // A block of one element, which goes into the metadata: nothing else of it is left to do.
-    void defer_element(std::uint32_t entry, const void* memory);
+    void defer_element(std::uint32_t entry, const void* memory)
+    {
+        elements_.push_back({static_cast<const std::byte*>(memory), entry, false});
+    }
     std::span<std::byte> span_element(std::uint32_t entry, std::size_t size);
     // The memory is free again on return.
     void put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);

@@ -23,7 +23,10 @@ public:
     void perform_puts(bool spans);
     void end_step();
     void close();
-    void require_step(const char* what) const;
+    void require_step(const char* what) const
+    {
+        if (closed || failed || !in_step) refuse_outside(what);
+    }
     void require_open() const;
 
     WriterOptions options;
@@ -52,6 +55,8 @@ private:
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t number,
                               const void* memory);
     void mark_closed(std::uint64_t whole_steps);
+    [[noreturn]] void refuse_outside(const char* what) const;
+    void put_element(std::uint32_t entry, const void* memory, Mode mode);
     std::string name_of_put(const Variable& variable) const;
     void abandon();
 };
@@ -118,12 +123,11 @@ void Writer::Impl::require_open() const
                                     " could not be stored; the writer can only be closed now");
 }
 
-void Writer::Impl::require_step(const char* what) const
+void Writer::Impl::refuse_outside(const char* what) const
 {
     require_open();
-    if (!in_step)
-        throw Error(-DER_INVAL,
-                    std::string(what) + " outside of a step of " + opened.location.text() + ": call begin_step first");
+    throw Error(-DER_INVAL,
+                std::string(what) + " outside of a step of " + opened.location.text() + ": call begin_step first");
 }
 
 std::uint64_t Writer::Impl::begin_step()
@@ -188,17 +192,25 @@ DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView 
     return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how};
 }
 
+// A block of one element goes into the metadata.
+void Writer::Impl::put_element(std::uint32_t entry, const void* memory, Mode mode)
+{
+    if (mode == Mode::deferred)
+        puts.defer_element(entry, memory);
+    else
+        encoder->set_element(entry, static_cast<const std::byte*>(memory));
+}
+
 void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory, Mode mode)
 {
     require_step("put");
+    if (memory != nullptr)
+        if (const auto entry = encoder->next_element(id, shape, start, count); entry != Encoder::none)
+            return put_element(entry, memory, mode);
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
     if (number > 0 && memory == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
-    if (number == 1) { // it goes into the metadata
-        const std::uint32_t entry = encoder->add_block(id, shape, start, count, 0);
-        if (mode == Mode::deferred) return puts.defer_element(entry, memory);
-        return encoder->set_element(entry, static_cast<const std::byte*>(memory));
-    }
+    if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
     const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
     if (number == 0) return;
     if (mode == Mode::deferred) return puts.defer(block);

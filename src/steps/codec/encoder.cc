@@ -116,12 +116,9 @@ bool Encoder::follow(const PlanEntry& entry, DimsView shape, DimsView start, Dim
 {
     if (followed_ == following_->entries.size()) return false;
     const PlanEntry& planned = following_->entries[followed_];
-    if (planned.variable != entry.variable || planned.flags != entry.flags || planned.dimensions != entry.dimensions)
+    if (planned.variable != entry.variable || planned.flags != entry.flags ||
+        !has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count))
         return false;
-    const std::uint64_t* dims = following_->dims.data() + planned.dims_at;
-    for (const DimsView part : {shape, start, count})
-        for (const std::uint64_t extent : part)
-            if (*dims++ != extent) return false;
     ++followed_;
     return true;
 }
@@ -174,17 +171,6 @@ std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, 
     else
         data_length_ += bytes;
     return add_entry(entry, shape, start, count);
-}
-
-void Encoder::set_element(std::uint32_t entry, const std::byte* value)
-{
-    const PlanEntry& single = entry_at(entry);
-    std::byte* to = fixed_.data() + single.fixed_at;
-    switch (const std::size_t size = size_of(variables_[single.variable].variable.type)) {
-    case 4: std::memcpy(to, value, 4); break;
-    case 8: std::memcpy(to, value, 8); break;
-    default: std::memcpy(to, value, size);
-    }
 }
 
 std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum)

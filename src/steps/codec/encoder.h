@@ -6,6 +6,7 @@
 #include "steps/codec/plan.h"
 #include "steps/types.h"
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -29,7 +30,28 @@ public:
     // From the first placed block of a step on all are. A single element has no place: set_element() stores it.
     std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
                             bool placed = false);
-    void set_element(std::uint32_t entry, const std::byte* value);
+    // add_block() for what is most often the next: a block of one element that the step before put there, and that was
+    // checked then. `none`: it is not.
+    static constexpr std::uint32_t none = UINT32_MAX;
+    std::uint32_t next_element(VariableId id, DimsView shape, DimsView start, DimsView count)
+    {
+        if (following_ == nullptr || followed_ == following_->entries.size()) return none;
+        const PlanEntry& planned = following_->entries[followed_];
+        if (planned.variable != id || (planned.flags & entry_is_inline) == 0) return none;
+        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count)) return none;
+        singles_ = true;
+        return followed_++;
+    }
+    void set_element(std::uint32_t entry, const std::byte* value)
+    {
+        const PlanEntry& single = entry_at(entry);
+        std::byte* to = fixed_.data() + single.fixed_at;
+        switch (const std::size_t size = size_of(variables_[single.variable].variable.type)) {
+        case 4: std::memcpy(to, value, 4); break;
+        case 8: std::memcpy(to, value, 8); break;
+        default: std::memcpy(to, value, size);
+        }
+    }
     bool placing() const { return placing_; }
     // Settles where a placed block of `length` stored bytes lies: in the rank's data, bytes.
     std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
@@ -72,6 +94,19 @@ private:
 
     Known& known(VariableId id);
     std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
+    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, DimsView shape, DimsView start,
+                             DimsView count)
+    {
+        const std::size_t n = planned.dimensions;
+        const auto takes = [&](DimsView part, bool there) {
+            if (part.size() != (there ? n : 0)) return false;
+            for (const std::uint64_t extent : part)
+                if (*dims++ != extent) return false;
+            return true;
+        };
+        return takes(shape, (planned.flags & entry_has_shape) != 0) &&
+               takes(start, (planned.flags & entry_has_start) != 0) && takes(count, n != 0);
+    }
     bool follow(const PlanEntry& entry, DimsView shape, DimsView start, DimsView count);
     void stop_following();
     const PlanEntry& entry_at(std::uint32_t entry) const
