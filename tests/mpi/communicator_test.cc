@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <mpi.h>
@@ -113,6 +114,25 @@ void world()
     check_collectives(*second);
     EXPECT(form_group("out write", GroupChoice::self, 0)->size() == 1);
     EXPECT(error_of([] { form_group("out write", GroupChoice::automatic, -1); }).first == -DER_INVAL);
+}
+
+// Ranks that wait for one that works leave the processors alone. Processor time, so a busy machine changes nothing.
+void waiting()
+{
+    auto comm = form_group("waiting", GroupChoice::world, 30);
+    const auto processor_seconds = [&](const std::function<void()>& wait) {
+        comm->barrier();
+        const auto before = std::clock();
+        if (comm->rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+        wait();
+        return static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    };
+    EXPECT(processor_seconds([&] { comm->barrier(); }) < 0.5);
+    EXPECT(processor_seconds([&] {
+               auto bytes = comm->rank() == 0 ? pattern(100000, 7) : std::vector<std::byte>();
+               comm->broadcast(bytes, 0);
+               EXPECT(bytes == pattern(100000, 7));
+           }) < 0.5);
 }
 
 void large()
@@ -294,6 +314,7 @@ int main(int argc, char** argv)
         {"collectives", collectives},
         {"world", world},
         {"large", large},
+        {"waiting", waiting},
         {"different_keys", different_keys},
         {"two_groups", two_groups},
         {"world_but_different", world_but_different},
