@@ -316,8 +316,8 @@ void write_constant(const std::string& name)
         for (std::size_t block = 0; block < 2; ++block) {
             engine.Put(local, &values[2 * block]);
             engine.Put(single, &values[block], step == 2 ? adios2::Mode::Sync : adios2::Mode::Deferred);
-            engine.Put(joined, &values[block]);
         }
+        engine.Put(joined, values.data());
         growing.SetSelection({{}, {static_cast<std::size_t>(step + 1)}});
         engine.Put(growing, values.data());
         engine.Put(passing, step);
@@ -339,7 +339,8 @@ CASE(constant_dims)
         auto global = io.InquireVariable<double>("global");
         auto joined = io.InquireVariable<int>("joined");
         EXPECT((global.Shape() == Dims{2 * ranks(), 3} && global.Count() == global.Shape()));
-        EXPECT((joined.Shape() == Dims{2 * ranks(), 2} && joined.Count() == joined.Shape()));
+        EXPECT((joined.Shape() == Dims{ranks(), 2}));
+        EXPECT(!run.plugin() || joined.Count() == joined.Shape()); // BP5 counts otherwise
         std::vector<double> all;
         std::vector<int> rows, block(2), element(1), grown(static_cast<std::size_t>(step + 1));
         engine.Get(global, all);
@@ -348,7 +349,7 @@ CASE(constant_dims)
         for (std::size_t i = 0; i < all.size(); ++i)
             EXPECT_EQ(all[i], cell(i / 3, i % 3, static_cast<std::size_t>(step)));
         for (std::size_t i = 0; i < rows.size(); ++i)
-            EXPECT_EQ(rows[i], 1000 * step + 10 * static_cast<int>(i / 4) + static_cast<int>(i / 2 % 2 + i % 2));
+            EXPECT_EQ(rows[i], 1000 * step + 10 * static_cast<int>(i / 2) + static_cast<int>(i % 2));
         global.SetSelection({{1, 1}, {1, 1}});
         double one = 0;
         engine.Get(global, &one, adios2::Mode::Sync);
