@@ -29,10 +29,12 @@ install(DIRECTORY include/libdaos/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/steps
 # Programs written for DAOS link with -ldaos: a folder that is on no default path, so that it never hides a real libdaos.
 install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdaos DESTINATION ${CMAKE_INSTALL_LIBDIR} USE_SOURCE_PERMISSIONS)
 
-if(TARGET stepstore-bench-store)
-  set_target_properties(stepstore-bench-store PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-  install(TARGETS stepstore-bench-store RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+foreach(program stepstore-bench-store stepstore-bench-arrays)
+  if(TARGET ${program})
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
 
 install(EXPORT stepstore NAMESPACE stepstore:: DESTINATION ${package_dir} FILE stepstoreTargets.cmake)
 configure_package_config_file(cmake/stepstoreConfig.cmake.in ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake

@@ -1,4 +1,4 @@
-"""stepstore bench metadata, data and open: they run, and report what a program can read. No times are looked at."""
+"""stepstore bench arrays, metadata, data and open: they run, and report what a program can read. No times are looked at."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def test_data_and_open(cli):
     records = cli("bench", "open", "--steps", 20, *where).json
     check(records, [f"20 steps/{what}" for what in ("open", "first get of the last step", "open and get", "write a step")])
     assert not list(cli.directory.glob("stepstore-bench-*"))
+
+
+def test_arrays(cli):
+    run = ("bench", "arrays", "--processes", "1,2", "--blocks", "4k,1M", "--chunks", "64k,1M", "--classes", "S1,SX", "--bytes", "1M",
+           "--rounds", 1, "--directory", cli.directory)
+    records = cli(*run, "--json").json
+    seen = {(one["processes"], one["block"], one["object_class"], one["chunk"], one["objects"]) for one in records}
+    assert len(records) == len(seen) == 8 + 16  # one object for all of one process is no case of its own
+    assert all(one["write"] > 0 and one["read"] > 0 and one["ratio"] >= 1 for one in records)
+    assert sum(one["ratio"] == 1 for one in records) >= 4
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+    assert "SX/64KiB" in cli(*run).out
+    cli("bench", "arrays", "--blocks", "0", code=2)
+    cli("bench", "arrays", "--classes", "S0", "--processes", 1, "--blocks", "4k", code=1)
 
 
 def test_wrong_use(cli):

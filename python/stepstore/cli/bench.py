@@ -16,6 +16,7 @@ from stepstore.paths import program
 # The benchmarks there are: what follows `stepstore bench`, the program or function, what it measures.
 PROGRAMS = {
     "store": ("stepstore-bench-store", "puts, gets, array writes and reads next to raw LMDB and pwrite/pread"),
+    "arrays": ("stepstore-bench-arrays", "array objects by class, chunk size and number, for blocks of 4 KiB to 64 MiB"),
 }
 MODULES = {
     "metadata": ("stepstore.benchmarks.metadata:metadata", "ADIOS2's PerfMetaData through the plugin next to BP5"),
@@ -29,9 +30,10 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'metadata', 'data', 'open'. Options after the name are its own: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open'. Options after the name are its own: 'stepstore bench store --help'.
 
-    --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is faster).
+    --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is faster);
+    'arrays', which has no peer, with processes, block, object_class, chunk, objects, write and read (MiB/s), and ratio.
     """
     if name in ("-h", "--help", ""):
         lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())

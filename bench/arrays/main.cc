@@ -1,0 +1,175 @@
+// stepstore-bench-arrays: array objects by class, chunk size and number, next to each other.
+#include "options.h"
+#include "workers.h"
+
+#include "stepstore/client.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace stepstore::bench {
+
+namespace {
+
+constexpr double mib = 1 << 20;
+
+struct Result {
+    Variant variant;
+    std::uint64_t processes = 0;
+    std::uint64_t block = 0;
+    double bytes = 0;  // of one measurement, all processes
+    Times times;       // medians
+    double ratio = 0;  // of write and read, to the fastest variant
+};
+
+std::string size_name(std::uint64_t size)
+{
+    if (size % (1 << 20) == 0) return std::to_string(size >> 20) + "MiB";
+    return size % 1024 == 0 ? std::to_string(size >> 10) + "KiB" : std::to_string(size) + "B";
+}
+
+double median(std::vector<double> values)
+{
+    std::ranges::sort(values);
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<Variant> variants(const ArrayOptions& options, std::uint64_t processes)
+{
+    std::vector<Variant> all;
+    for (const bool shared : {false, true}) {
+        if (shared && processes == 1) continue; // it is the same
+        for (const std::string& name : options.classes)
+            for (const std::uint64_t chunk : options.chunks)
+                all.push_back({name, chunk, shared});
+    }
+    return all;
+}
+
+std::vector<Result> compare(const std::string& pool, std::uint64_t processes, std::uint64_t block,
+                            const ArrayOptions& options)
+{
+    constexpr std::uint64_t most_steps = 200;
+    const std::uint64_t steps = std::clamp<std::uint64_t>(options.bytes / block, 1, most_steps);
+    const std::vector<Variant> all = variants(options, processes);
+    std::vector<std::vector<double>> writes(all.size()), reads(all.size());
+    ArrayWorkers workers(pool, static_cast<unsigned>(processes), block, steps);
+    for (unsigned round = 0; round <= options.rounds; ++round) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::size_t one = (i + round * all.size() / (options.rounds + 1)) % all.size();
+            const Times times = workers.measure(all[one]);
+            if (round == 0) continue; // it opens targets and fills caches
+            writes[one].push_back(times.write);
+            reads[one].push_back(times.read);
+        }
+    }
+    std::vector<Result> results;
+    double best = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Times times{median(writes[i]), median(reads[i])};
+        const double bytes = static_cast<double>(processes * block * steps);
+        results.push_back({all[i], processes, block, bytes, times, times.write + times.read});
+        best = i == 0 ? results.back().ratio : std::min(best, results.back().ratio);
+    }
+    for (Result& result : results)
+        result.ratio /= best;
+    return results;
+}
+
+// Of one number of processes and objects: a row for each class and chunk size, a column for each size of block.
+void print_table(const std::vector<Result>& results, const ArrayOptions& options, std::uint64_t processes, bool shared)
+{
+    std::printf("%llu process%s, %s: time to write and read, / that of the fastest\n%-12s",
+                static_cast<unsigned long long>(processes), processes == 1 ? "" : "es",
+                shared ? "one object for all" : "an object each", "class/chunk");
+    for (const std::uint64_t block : options.blocks)
+        std::printf(" %8s", size_name(block).c_str());
+    std::printf("\n");
+    for (const std::string& name : options.classes) {
+        for (const std::uint64_t chunk : options.chunks) {
+            std::printf("%-12s", (name + "/" + size_name(chunk)).c_str());
+            for (const Result& one : results)
+                if (one.processes == processes && one.variant.shared == shared && one.variant.object_class == name &&
+                    one.variant.chunk == chunk)
+                    std::printf(" %8.2f", one.ratio);
+            std::printf("\n");
+        }
+    }
+    std::printf("\n");
+}
+
+void print_json(const std::vector<Result>& results)
+{
+    const char* separator = "[\n";
+    for (const Result& one : results) {
+        std::printf("%s  {\"processes\": %llu, \"block\": %llu, \"object_class\": \"%s\", \"chunk\": %llu, "
+                    "\"objects\": \"%s\", \"write\": %.1f, \"read\": %.1f, \"unit\": \"MiB/s\", \"ratio\": %.3f}",
+                    separator, static_cast<unsigned long long>(one.processes),
+                    static_cast<unsigned long long>(one.block), one.variant.object_class.c_str(),
+                    static_cast<unsigned long long>(one.variant.chunk), one.variant.shared ? "one" : "each",
+                    one.bytes / mib / one.times.write, one.bytes / mib / one.times.read, one.ratio);
+        separator = ",\n";
+    }
+    std::printf("\n]\n");
+}
+
+struct Directory {
+    explicit Directory(const std::string& wanted)
+        : name((wanted.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(wanted)) /
+               "stepstore-bench-XXXXXX")
+    {
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory " + name);
+    }
+    ~Directory()
+    {
+        std::error_code ignored;
+        std::filesystem::remove_all(name, ignored);
+    }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    std::string name;
+};
+
+void run(const ArrayOptions& options)
+{
+    const Directory directory(options.directory);
+    const std::string pool = directory.name + "/pool";
+    Pool::create(pool);
+    (void)Pool::connect(pool).create_container("bench");
+    std::vector<Result> results;
+    for (const std::uint64_t processes : options.processes) {
+        for (const std::uint64_t block : options.blocks) {
+            std::fprintf(stderr, "\r\033[K%llu processes, blocks of %s ", static_cast<unsigned long long>(processes),
+                         size_name(block).c_str());
+            const auto more = compare(pool, processes, block, options);
+            results.insert(results.end(), more.begin(), more.end());
+        }
+    }
+    std::fprintf(stderr, "\r\033[K");
+    if (options.json) return print_json(results);
+    for (const std::uint64_t processes : options.processes)
+        for (const bool shared : {false, true})
+            if (!shared || processes > 1) print_table(results, options, processes, shared);
+}
+
+} // namespace
+
+} // namespace stepstore::bench
+
+int main(int argc, char** argv)
+{
+    std::signal(SIGPIPE, SIG_IGN);
+    try {
+        stepstore::bench::run(stepstore::bench::parse_array_options(argc, argv));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "\nstepstore-bench-arrays: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}
