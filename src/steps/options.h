@@ -42,8 +42,8 @@ struct WriterOptions {
     std::uint64_t chunk_size =
         0;                    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
     std::string object_class; // of the metadata object; empty: "SX"
-    std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: by rule (docs/design/steps.md)
-    std::string data_object_class;     // of the data arrays; empty: by rule
+    std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
+    std::string data_object_class;     // of the data arrays; empty: "SX"
     Order order = Order::row_major;
     bool statistics = true; // min/max of every block
     bool profile = true;    // gathered on rank 0 at close, kept in the stream and as a file: profile_record.h

@@ -23,10 +23,13 @@ std::string joined(const std::vector<std::string>& names)
     return text;
 }
 
+// How each rank's data object is kept, whatever the sizes of its blocks and the number of ranks: measured,
+// docs/design/speed.md.
+constexpr std::uint64_t data_chunk_size = 1 << 20;
+constexpr const char* data_object_class = "SX";
+
 StreamRecord new_record(const WriterOptions& options, int ranks)
 {
-    // Few writers spread their data over all targets; many have a target each anyway, and no request is split.
-    constexpr int many = 16;
     StreamRecord record;
     record.layout = options.layout;
     record.objects = options.objects;
@@ -35,10 +38,8 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     record.ranks = static_cast<std::uint32_t>(ranks);
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : default_chunk_size(options.layout);
     record.object_class = options.object_class.empty() ? "SX" : options.object_class;
-    record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : 1 << 20;
-    record.data_object_class = !options.data_object_class.empty() ? options.data_object_class
-                               : ranks < many                     ? "SX"
-                                                                  : "S1";
+    record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
+    record.data_object_class = options.data_object_class.empty() ? data_object_class : options.data_object_class;
     record.created = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
     return record;

@@ -122,6 +122,43 @@ TEST_F(ProfileFile, OfWritersIsInTheStreamAndBesideIt)
     EXPECT_EQ(file, record);
 }
 
+// However many blocks a rank puts in a step, small and large: they go to the store together.
+TEST_F(ProfileFile, CountsOneRequestForAllDeferredBlocksOfAStep)
+{
+    constexpr std::size_t blocks = 300, elements = 100, large_elements = 40000;
+    constexpr int steps = 3;
+    {
+        Writer writer(pool, options_of(Layout::array_aligned), self_communicator());
+        const std::vector<double> memory(blocks * elements + large_elements, 1.5);
+        const std::uint64_t small[] = {elements}, large[] = {large_elements};
+        std::vector<VariableId> ids;
+        for (std::size_t i = 0; i < blocks; ++i)
+            ids.push_back(writer.define("v" + std::to_string(i), Type::float64, ShapeKind::local_array));
+        const VariableId large_id = writer.define("large", Type::float64, ShapeKind::local_array);
+        for (int step = 0; step < steps; ++step) {
+            writer.begin_step();
+            for (std::size_t i = 0; i < blocks; ++i) {
+                writer.put(ids[i], {}, {}, small, memory.data() + i * elements, Mode::deferred);
+                if (i == blocks / 2)
+                    writer.put(large_id, {}, {}, large, memory.data() + blocks * elements, Mode::deferred);
+            }
+            writer.end_step();
+        }
+        writer.close();
+    }
+    const json record = kept(pool);
+    const json& rank = record["ranks"][0];
+    EXPECT_EQ(rank["data_requests"], steps);
+    EXPECT_EQ(rank["data_bytes"], steps * (blocks * elements + large_elements) * sizeof(double));
+    for (const json& row : rank["rows"])
+        EXPECT_EQ(row["data_requests"], 1);
+    std::uint64_t updates = 0;
+    for (const json& target : record["targets"])
+        updates += target["updates"].get<std::uint64_t>();
+    // A request is an update of each target that it touches. Beside them: blobs, and what opening and closing cost.
+    EXPECT_LT(updates, blocks / 5);
+}
+
 TEST_F(ProfileFile, OfAnotherStreamHasItsNameAndGoesWithIt)
 {
     write(pool);

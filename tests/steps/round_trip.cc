@@ -167,6 +167,24 @@ TEST_P(RoundTrip, TheProfileOfAllWritersIsKept)
     EXPECT_NE(reader.describe_json().find("\"layout\":\"" + std::string(name_of(GetParam()))), std::string::npos);
 }
 
+// What docs/design/speed.md has measured, for any number of ranks; a program's own choice goes before it.
+TEST_P(RoundTrip, DataObjectsFollowTheRuleUnlessTheProgramChooses)
+{
+    const auto keeps = [&](const char* words) {
+        const std::string record = Reader(location, {}, self_communicator()).describe_json();
+        EXPECT_NE(record.find(words), std::string::npos) << record;
+    };
+    WriterOptions options = options_of(GetParam());
+    for (const int ranks : {1, 20}) {
+        run_ranks(ranks, [&](auto communicator) { Writer(location, options, communicator).close(); });
+        keeps(R"("data_chunk_size":1048576,"data_object_class":"SX")");
+    }
+    options.data_chunk_size = 4096;
+    options.data_object_class = "S2";
+    Writer(location, options, self_communicator()).close();
+    keeps(R"("data_chunk_size":4096,"data_object_class":"S2")");
+}
+
 TEST_P(RoundTrip, LargeBlocksAndColumnMajorOrder)
 {
     constexpr std::uint64_t rows = 300, columns = 500;
