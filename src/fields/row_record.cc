@@ -61,6 +61,7 @@ RowRecord decode_row(Bytes bytes, const std::string& what)
     if (record.where < PagesAt::inside || record.where > PagesAt::page_object)
         from.fail("has its page in an unknown place");
     record.firsts.resize(from.counted(1));
+    if (record.where == PagesAt::inside && record.firsts.size() > 1) from.fail("says that it holds several parts");
     for (std::string& first : record.firsts)
         first = from.text();
     const Bytes inside = from.bytes(from.left());
