@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ public:
     virtual std::vector<std::uint64_t> allgather(std::uint64_t mine) = 0;
     // The largest of every rank's number, on every rank.
     virtual std::uint64_t max(std::uint64_t mine) = 0;
+
+    // `look` is called from time to time while a call of this communicator waits for other ranks. When it throws, that
+    // call ends with its exception, and the group is of no use any more: every later call throws.
+    void watch(std::function<void()> look) { look_ = std::move(look); }
+
+protected:
+    std::function<void()> look_;
 };
 
 std::shared_ptr<Communicator> self_communicator();

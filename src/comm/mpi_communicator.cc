@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 namespace stepstore {
 namespace {
@@ -18,7 +16,8 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 constexpr std::size_t first_bytes = 2048;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
-enum Tag : int { more_follows = 1, last_piece = 2, broadcast_begins = 3 };
+// A call receives all its messages before it returns, so those of one rank come in the order of the calls.
+enum Tag : int { more_follows = 1, last_piece, broadcast_message, allgather_message };
 
 } // namespace
 
@@ -49,71 +48,100 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm) : comm_(comm)
 
 MpiCommunicator::~MpiCommunicator()
 {
-    if (mpi_is_usable()) MPI_Comm_free(&comm_);
+    if (broken_)
+        static_cast<void>(buffers_.release()); // messages may still come
+    else if (mpi_is_usable())
+        MPI_Comm_free(&comm_);
 }
 
 void MpiCommunicator::require_usable() const
 {
     if (!mpi_is_usable())
         throw Error(-DER_NO_PERM, "MPI was finalised while a stream was open: close it before MPI_Finalize");
+    if (broken_)
+        throw Error(-DER_CANCELED, "the group of ranks that opened this stream together has lost one of them");
+}
+
+void MpiCommunicator::look(Lookout& lookout)
+{
+    try {
+        lookout.tick();
+    } catch (...) {
+        broken_ = true;
+        throw;
+    }
+}
+
+void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
+{
+    const auto done = [&] {
+        int flag = 0;
+        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE), call);
+        return flag != 0;
+    };
+    if (done()) return;
+    Lookout lookout(look_);
+    const Backoff backoff;
+    while (!done()) {
+        look(lookout);
+        backoff.pause();
+    }
 }
 
 void MpiCommunicator::barrier()
 {
-    require_usable();
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
-    wait(request, "MPI_Ibarrier");
+    allgather(0);
 }
 
-// MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests and on a
-// workstation, it takes it from the rank that all wait for; so pauses begin soon, and grow with the time waited.
-void MpiCommunicator::wait(MPI_Request request, const char* call) const
+// From the root down a binomial tree.
+void MpiCommunicator::broadcast_first(int root)
 {
-    using namespace std::chrono;
-    const auto begin = steady_clock::now();
-    int done = 0;
-    while (true) {
-        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
-        if (done != 0) return;
-        const auto waited = steady_clock::now() - begin;
-        if (waited < 50us)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(std::clamp<nanoseconds>(waited / 4, 20us, 1ms));
-    }
-}
-
-// Along a binomial tree: whoever has the bytes sends them to the rank that is 2^k further, for falling k.
-void MpiCommunicator::broadcast_first(MutableBytes first, int root) const
-{
-    const int from_root = (rank_ - root + size_) % size_;
-    const auto at = [&](int distance) { return (distance + root) % size_; };
-    int step = 1;
-    while (step < size_ && (from_root & step) == 0)
-        step <<= 1;
-    const auto length = static_cast<int>(first.size());
-    if (from_root != 0) {
+    std::byte* const first = buffers_->first.data();
+    const int mine = (rank_ - root + size_) % size_; // as if the root were rank 0
+    int reach = 1;
+    while (reach < size_ && (mine & reach) == 0)
+        reach *= 2;
+    if (mine != 0) {
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Irecv(first.data(), length, MPI_BYTE, at(from_root - step), broadcast_begins, comm_, &request),
+        check_mpi(MPI_Irecv(first, static_cast<int>(first_bytes), MPI_BYTE, (mine - reach + root) % size_,
+                            broadcast_message, comm_, &request),
                   "MPI_Irecv");
-        wait(request, "MPI_Irecv");
+        finish({&request, 1}, "MPI_Irecv");
     }
-    for (step >>= 1; step > 0; step >>= 1)
-        if (from_root + step < size_)
-            check_mpi(MPI_Send(first.data(), length, MPI_BYTE, at(from_root + step), broadcast_begins, comm_),
-                      "MPI_Send");
+    const auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first));
+    const auto count = static_cast<int>(length_bytes + std::min(length, first_bytes - length_bytes));
+    std::array<MPI_Request, 32> requests{};
+    std::size_t sent = 0;
+    for (reach /= 2; reach > 0; reach /= 2)
+        if (mine + reach < size_)
+            check_mpi(MPI_Isend(first, count, MPI_BYTE, (mine + reach + root) % size_, broadcast_message, comm_,
+                                &requests[sent++]),
+                      "MPI_Isend");
+    finish(std::span(requests).first(sent), "MPI_Isend");
+}
+
+void MpiCommunicator::broadcast_piece(std::vector<std::byte>& bytes, std::size_t at, int count, int root)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Ibcast(bytes.data() + at, count, MPI_BYTE, root, comm_, &request), "MPI_Ibcast");
+    try {
+        finish({&request, 1}, "MPI_Ibcast");
+    } catch (...) {
+        if (broken_) new std::vector<std::byte>(std::move(bytes)); // a collective cannot be called off
+        throw;
+    }
 }
 
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
 {
     require_usable();
-    std::array<std::byte, first_bytes> first{};
+    std::vector<std::byte>& first = buffers_->first;
+    first.resize(first_bytes);
     if (rank_ == root) {
         store_little<std::uint64_t>(first.data(), bytes.size());
         std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes), first.begin() + length_bytes);
     }
-    broadcast_first(first, root);
+    broadcast_first(root);
     auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first.data()));
     auto in_first = std::min(length, first_bytes - length_bytes);
     if (rank_ != root) {
@@ -122,7 +150,7 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
     }
     for (auto at = in_first; at < length;) {
         auto count = std::min(piece_bytes, length - at);
-        check_mpi(MPI_Bcast(bytes.data() + at, static_cast<int>(count), MPI_BYTE, root, comm_), "MPI_Bcast");
+        broadcast_piece(bytes, at, static_cast<int>(count), root);
         at += count;
     }
 }
@@ -155,9 +183,11 @@ void MpiCommunicator::send_pieces(Bytes mine, int to)
     do {
         auto piece = mine.first(std::min(piece_bytes, mine.size()));
         mine = mine.subspan(piece.size());
-        check_mpi(MPI_Send(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, to,
-                           mine.empty() ? last_piece : more_follows, comm_),
-                  "MPI_Send");
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, to,
+                            mine.empty() ? last_piece : more_follows, comm_, &request),
+                  "MPI_Isend");
+        finish({&request, 1}, "MPI_Isend");
     } while (!mine.empty());
 }
 
@@ -166,8 +196,20 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
     MPI_Status status{};
     do {
         MPI_Message message = MPI_MESSAGE_NULL;
+        const auto found = [&] {
+            int flag = 0;
+            check_mpi(MPI_Improbe(from, MPI_ANY_TAG, comm_, &flag, &message, &status), "MPI_Improbe");
+            return flag != 0;
+        };
+        if (!found()) {
+            Lookout lookout(look_);
+            const Backoff backoff;
+            while (!found()) {
+                look(lookout);
+                backoff.pause();
+            }
+        }
         int count = 0;
-        check_mpi(MPI_Mprobe(from, MPI_ANY_TAG, comm_, &message, &status), "MPI_Mprobe");
         check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         auto at = gathered.size();
         gathered.resize(at + static_cast<std::size_t>(count));
@@ -175,20 +217,35 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
     } while (status.MPI_TAG == more_follows);
 }
 
+// Bruck's way: in every round a rank hands on all it knows, and knows twice as much after it.
 std::vector<std::uint64_t> MpiCommunicator::allgather(std::uint64_t mine)
 {
     require_usable();
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
-    check_mpi(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
+    const auto size = static_cast<std::size_t>(size_);
+    std::vector<std::uint64_t>& known = buffers_->numbers; // of this rank, the next one, and so on
+    known.resize(size);
+    known[0] = mine;
+    for (int have = 1; have < size_; have *= 2) {
+        const int count = std::min(have, size_ - have);
+        std::array<MPI_Request, 2> requests{};
+        check_mpi(MPI_Irecv(known.data() + have, count, MPI_UINT64_T, (rank_ + have) % size_, allgather_message, comm_,
+                            &requests[0]),
+                  "MPI_Irecv");
+        check_mpi(MPI_Isend(known.data(), count, MPI_UINT64_T, (rank_ - have + size_) % size_, allgather_message, comm_,
+                            &requests[1]),
+                  "MPI_Isend");
+        finish(requests, "MPI_Irecv");
+    }
+    std::vector<std::uint64_t> all(size);
+    for (std::size_t i = 0; i < size; ++i)
+        all[(static_cast<std::size_t>(rank_) + i) % size] = known[i];
     return all;
 }
 
 std::uint64_t MpiCommunicator::max(std::uint64_t mine)
 {
-    require_usable();
-    std::uint64_t largest = 0;
-    check_mpi(MPI_Allreduce(&mine, &largest, 1, MPI_UINT64_T, MPI_MAX, comm_), "MPI_Allreduce");
-    return largest;
+    const std::vector<std::uint64_t> all = allgather(mine);
+    return *std::ranges::max_element(all);
 }
 
 } // namespace stepstore

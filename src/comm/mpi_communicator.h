@@ -2,8 +2,10 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "comm/waiting.h"
 
 #include <mpi.h>
+#include <span>
 
 namespace stepstore {
 
@@ -13,6 +15,8 @@ void check_mpi(int result, const char* call);
 // MPI may be called: it was initialised and not finalised. A destructor asks before it frees.
 bool mpi_is_usable();
 
+// No call blocks inside MPI: every one starts its messages and asks whether they are done, so that it can be given up
+// (Communicator::watch). What was started then stays so, with its memory, and the communicator is not freed.
 class MpiCommunicator final : public Communicator {
 public:
     // Takes over `comm`, which is nobody else's, and frees it.
@@ -30,15 +34,23 @@ public:
     std::uint64_t max(std::uint64_t mine) override;
 
 private:
+    struct Buffers { // of messages that may be under way
+        std::vector<std::byte> first;       // a broadcast's first message
+        std::vector<std::uint64_t> numbers; // of an allgather
+    };
     void require_usable() const;
-    void wait(MPI_Request request, const char* call) const;
-    void broadcast_first(MutableBytes first, int root) const;
+    void finish(std::span<MPI_Request> requests, const char* call);
+    void look(Lookout& lookout);
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
+    void broadcast_first(int root);
+    void broadcast_piece(std::vector<std::byte>& bytes, std::size_t at, int count, int root);
 
     MPI_Comm comm_;
     int rank_ = 0;
     int size_ = 1;
+    bool broken_ = false;
+    std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
 };
 
 } // namespace stepstore

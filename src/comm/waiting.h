@@ -1,8 +1,9 @@
-// Deadlines and polling for the meetings.
+// Deadlines and polling.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 namespace stepstore {
@@ -25,6 +26,45 @@ public:
 
 private:
     Clock::time_point at_;
+};
+
+// For one who waits in a loop: tick() calls `look` after 20 ms, and then again and again, every 0.5 s in the end.
+class Lookout {
+public:
+    explicit Lookout(const std::function<void()>& look) : look_(look) {}
+    void tick()
+    {
+        if (!look_ || Clock::now() < next_) return;
+        look_();
+        interval_ = std::min(2 * interval_, std::chrono::milliseconds(500));
+        next_ = Clock::now() + interval_;
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    const std::function<void()>& look_;
+    std::chrono::milliseconds interval_{20};
+    Clock::time_point next_ = Clock::now() + interval_;
+};
+
+// For one who waits in a loop for other processes: pause() yields at first, and sleeps ever longer with the time waited.
+// MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests and on a workstation,
+// it takes it from the rank that all wait for; so pauses begin soon.
+class Backoff {
+public:
+    void pause() const
+    {
+        using namespace std::chrono_literals;
+        const auto waited = Clock::now() - begin_;
+        if (waited < 50us)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 4, 20us, 1ms));
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point begin_ = Clock::now();
 };
 
 // Polls until `done` or the deadline: eagerly at first, then with pauses that leave the core to others.

@@ -1,9 +1,11 @@
 #include "steps/writer.h"
 
+#include "steps/block_check.h"
 #include "steps/codec/encoder.h"
 #include "base/wire.h"
 #include "steps/collective.h"
 #include "steps/data_puts.h"
+#include "steps/group_watch.h"
 #include "steps/profile.h"
 #include "steps/profile_record.h"
 #include "steps/stream.h"
@@ -15,6 +17,9 @@ namespace stepstore::steps {
 class Writer::Impl {
 public:
     Impl(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator);
+    ~Impl();
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
     std::uint64_t begin_step();
     void put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode);
@@ -35,6 +40,7 @@ public:
     std::optional<Pool> pool;
     std::optional<Container> container;
     std::unique_ptr<WriterLease> lease; // of rank 0
+    std::unique_ptr<GroupWatch> watch;  // where there are several ranks
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
@@ -54,11 +60,15 @@ private:
     std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t number,
                               const void* memory);
+    Bytes prepare_blob();
+    void store_copies();
+    void store_blob(Bytes blob);
+    void close_together(const std::exception_ptr& failure);
     void mark_closed(std::uint64_t whole_steps);
     [[noreturn]] void refuse_outside(const char* what) const;
     void put_element(std::uint32_t entry, const void* memory, Mode mode);
     std::string name_of_put(const Variable& variable) const;
-    void abandon();
+    void give_up();
 };
 
 namespace {
@@ -85,6 +95,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
     : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
 {
     all_together(*communicator, [&] { check_options(options); });
+    if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
         StreamToWrite made = open_to_write(location, options, communicator->size());
         lease = std::move(made.lease);
@@ -103,6 +114,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         layout = make_layout_writer(context, *communicator);
         data = make_data_writer(context, rank);
         side = container->key_value(opened.record.side);
+        if (watch) watch->attach(container->key_value(opened.record.side));
         encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
                                             Compression{options.metadata_compression, 0});
         while (!from.at_end()) {
@@ -113,6 +125,11 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
             encoder->expect(std::move(variable));
         }
     });
+}
+
+Writer::Impl::~Impl()
+{
+    if (watch && !closed) watch->leave(steps);
 }
 
 void Writer::Impl::require_open() const
@@ -155,29 +172,9 @@ std::string Writer::Impl::name_of_put(const Variable& variable) const
 // The number of elements.
 std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const
 {
-    const auto refuse = [&](const std::string& why) { throw Error(-DER_INVAL, name_of_put(variable) + why); };
-    if (is_value(variable.kind)) refuse("it is a " + std::string(name_of(variable.kind)) + ", so it has no block");
-    if (count.empty() || count.size() > max_dimensions)
-        refuse("a block has 1 to " + std::to_string(max_dimensions) + " dimensions, not " +
-               std::to_string(count.size()));
-    const bool global = variable.kind == ShapeKind::global_array;
-    const bool local = variable.kind == ShapeKind::local_array;
-    if (local ? !shape.empty() : shape.size() != count.size())
-        refuse("the shape " + to_text(shape) + " does not fit a block of " + to_text(count) +
-               (local ? "; a local array has no shape" : ""));
-    if (global ? start.size() != count.size() : !start.empty())
-        refuse("the start " + to_text(start) + " does not fit a block of " + to_text(count) +
-               (global ? "" : "; only blocks of global arrays have a start"));
-    if (variable.kind == ShapeKind::joined_array && std::ranges::count(shape, joined_dimension) != 1)
-        refuse("the shape " + to_text(shape) + " of a joined array needs exactly one joined dimension");
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-        const std::uint64_t from = global ? start[d] : 0;
-        if (shape[d] == joined_dimension && !global) continue;
-        if (from > shape[d] || count[d] > shape[d] - from)
-            refuse("the block start " + to_text(start) + " count " + to_text(count) + " lies outside of the shape " +
-                   to_text(shape));
-    }
-    return elements(count);
+    return checked_elements(variable, shape, start, count, [&](const std::string& why) {
+        throw Error(-DER_INVAL, name_of_put(variable) + why);
+    });
 }
 
 DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
@@ -264,14 +261,54 @@ void Writer::Impl::perform_puts(bool spans)
     }
 }
 
-// For layouts in which the other ranks wait for this one's blob.
-void Writer::Impl::abandon()
+// In a handler: tells the others why. In some layouts they wait for this rank's blob.
+void Writer::Impl::give_up()
 {
+    if (watch) watch->give_up(steps, failure_of(std::current_exception()).message);
     if (!layout->collective()) return;
     try {
         layout->abandon(steps);
     } catch (const Error&) { // the first error is the one to tell
     }
+}
+
+Bytes Writer::Impl::prepare_blob()
+{
+    if (lost != nullptr) std::rethrow_exception(lost);
+    if (watch) watch->look(steps);
+    if (lease != nullptr) lease->require_held();
+    perform_puts(true);
+    const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
+    return encoder->finish(steps);
+}
+
+// What must be there before the blob.
+void Writer::Impl::store_copies()
+{
+    for (const Encoder::Copy& copy : encoder->copies()) {
+        side->put(copy.key, copy.blob);
+        profile.metadata_bytes += copy.blob.size();
+        ++profile.metadata_requests;
+    }
+}
+
+void Writer::Impl::store_blob(Bytes blob)
+{
+    const std::uint64_t requests = layout->requests();
+    try {
+        layout->store(steps, blob);
+    } catch (const Error& error) {
+        if (!watch) throw;
+        if (error.code() != -DER_CANCELED) {
+            watch->give_up(steps, error.what());
+            throw;
+        }
+        const std::string reason = watch->reason(steps);
+        const std::string text = error.what();
+        throw Error(error.code(), reason.empty() || text == reason ? text : text + ". There: " + reason);
+    }
+    profile.metadata_bytes += blob.size();
+    profile.metadata_requests += layout->requests() - requests;
 }
 
 void Writer::Impl::end_step()
@@ -281,32 +318,21 @@ void Writer::Impl::end_step()
     failed = true; // until all is done
     Bytes blob;
     try {
-        if (lost != nullptr) std::rethrow_exception(lost);
-        if (lease != nullptr) lease->require_held();
-        perform_puts(true);
-        const Stopwatch watch(profile.encode, "stepstore.stabilisation.encode");
-        blob = encoder->finish(steps);
+        blob = prepare_blob();
     } catch (...) {
-        abandon();
+        give_up();
         throw;
     }
-    const std::uint64_t requests = layout->requests();
     {
-        const Stopwatch watch(profile.store, "stepstore.stabilisation.store");
+        const Stopwatch time(profile.store, "stepstore.stabilisation.store");
         try {
-            for (const Encoder::Copy& copy : encoder->copies()) {
-                side->put(copy.key, copy.blob);
-                profile.metadata_bytes += copy.blob.size();
-                ++profile.metadata_requests;
-            }
+            store_copies();
         } catch (...) {
-            abandon();
+            give_up();
             throw;
         }
-        layout->store(steps, blob);
+        store_blob(blob);
     }
-    profile.metadata_bytes += blob.size();
-    profile.metadata_requests += layout->requests() - requests;
     data_end += encoder->data_length();
     failed = false;
     profile.end_step(steps++);
@@ -333,7 +359,18 @@ void Writer::Impl::close()
             failure = std::current_exception();
         }
     }
+    try {
+        close_together(failure);
+    } catch (...) {
+        lease.reset(); // where a rank is lost the stream stays as it is, not marked as ended
+        throw;
+    }
+}
+
+void Writer::Impl::close_together(const std::exception_ptr& failure)
+{
     closed = true;
+    if (watch) watch->look_at_close();
     layout->finish();
     communicator->barrier(); // ranks that are done wait here for those that are not, without taking their processor
     const std::vector<std::uint64_t> counts = communicator->allgather(steps);
@@ -347,11 +384,13 @@ void Writer::Impl::close()
         return std::vector<std::byte>();
     });
     if (failure != nullptr) std::rethrow_exception(failure);
-    if (steps > *least)
-        throw Error(-DER_CANCELED, "rank " + std::to_string(least - counts.begin()) + " has ended " +
-                                       std::to_string(*least) + " steps, this rank " + std::to_string(steps) +
-                                       ": the stream " + opened.location.text() +
-                                       " ends after the steps that all ranks have stored");
+    if (steps == *least) return;
+    const std::string reason = watch->reason(*least);
+    throw Error(-DER_CANCELED, "rank " + std::to_string(least - counts.begin()) + " has ended " +
+                                   std::to_string(*least) + " steps, this rank " + std::to_string(steps) +
+                                   ": the stream " + opened.location.text() +
+                                   " ends after the steps that all ranks have stored" +
+                                   (reason.empty() ? "" : ". There: " + reason));
 }
 
 Writer::Writer(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator)

@@ -179,6 +179,50 @@ void two_groups()
     check_collectives(*comm);
 }
 
+// The last rank does not come to a call: the others' calls end with what their watch throws, and MPI itself goes on.
+void a_rank_does_not_come()
+{
+    const std::vector<std::pair<const char*, std::function<void(Communicator&)>>> calls = {
+        {"barrier", [](Communicator& comm) { comm.barrier(); }},
+        {"broadcast", [](Communicator& comm) {
+             auto bytes = pattern(10, 1);
+             comm.broadcast(bytes, world_size - 1);
+         }},
+        {"gather", [](Communicator& comm) {
+             std::vector<std::byte> all;
+             std::vector<std::uint64_t> offsets;
+             comm.gather(pattern(100000, 1), all, offsets, 0); // rank 0 waits for the last one,
+             comm.broadcast(all, 0);                           // and the others for rank 0
+         }},
+        {"allgather", [](Communicator& comm) { comm.allgather(1); }},
+        {"max", [](Communicator& comm) { comm.max(1); }},
+    };
+    for (const auto& [name, call] : calls) {
+        auto comm = form_group(name, GroupChoice::world, 20);
+        int looks = 0;
+        comm->watch([&] {
+            if (++looks == 3) throw Error(-DER_CANCELED, "the last rank is lost");
+        });
+        if (world_rank < world_size - 1) {
+            EXPECT(error_of([&] { call(*comm); }) == std::pair(-DER_CANCELED, std::string("the last rank is lost")));
+            EXPECT(looks == 3);
+            EXPECT(error_of([&] { comm->barrier(); }).first == -DER_CANCELED); // at once
+            EXPECT(looks == 3);
+        }
+        comm->watch({});
+        comm.reset();
+        check_collectives(*form_group("after", GroupChoice::world, 20));
+    }
+    // Waiting alone is no reason to give up.
+    auto comm = form_group("patient", GroupChoice::world, 20);
+    int looks = 0;
+    comm->watch([&] { ++looks; });
+    if (world_rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    check_collectives(*comm);
+    EXPECT(world_rank == 0 || looks > 0);
+    comm->watch({});
+}
+
 void world_but_different()
 {
     auto [code, text] = error_of([] { form_group("own-" + std::to_string(world_rank), GroupChoice::world, 20); });
@@ -317,6 +361,7 @@ int main(int argc, char** argv)
         {"waiting", waiting},
         {"different_keys", different_keys},
         {"two_groups", two_groups},
+        {"a_rank_does_not_come", a_rank_does_not_come},
         {"world_but_different", world_but_different},
         {"handed_over_part", handed_over_part},
         {"late_ranks", late_ranks},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "comm/waiting.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -22,7 +23,7 @@ public:
     explicit ThreadGroup(int size) : size_(size), posted_(static_cast<std::size_t>(size)) {}
 
     // Every rank posts its bytes; all see what all have posted.
-    std::vector<std::vector<std::byte>> exchange(int rank, Bytes mine)
+    std::vector<std::vector<std::byte>> exchange(int rank, Bytes mine, const std::function<void()>& look)
     {
         std::unique_lock lock(mutex_);
         posted_[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
@@ -33,7 +34,7 @@ public:
             seen_ = std::make_shared<const std::vector<std::vector<std::byte>>>(posted_);
             changed_.notify_all();
         } else {
-            changed_.wait(lock, [&] { return round_ != round || broken_; });
+            wait(lock, [&] { return round_ != round || broken_; }, look);
             if (round_ == round) throw std::runtime_error("another rank has left the group");
         }
         return *seen_;
@@ -47,6 +48,17 @@ public:
     int size() const { return size_; }
 
 private:
+    template <class Done>
+    void wait(std::unique_lock<std::mutex>& lock, Done done, const std::function<void()>& look)
+    {
+        Lookout lookout(look);
+        while (!changed_.wait_for(lock, std::chrono::milliseconds(10), done)) {
+            lock.unlock();
+            lookout.tick();
+            lock.lock();
+        }
+    }
+
     int size_;
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -62,14 +74,14 @@ public:
     ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return group_->size(); }
-    void barrier() override { group_->exchange(rank_, {}); }
+    void barrier() override { exchange({}); }
     void broadcast(std::vector<std::byte>& bytes, int root) override
     {
-        bytes = group_->exchange(rank_, rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
+        bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
     }
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
     {
-        const auto all = group_->exchange(rank_, mine);
+        const auto all = exchange(mine);
         gathered.clear();
         offsets.clear();
         if (rank_ != root) return;
@@ -84,7 +96,7 @@ public:
         std::byte bytes[8];
         store_little(bytes, mine);
         std::vector<std::uint64_t> numbers;
-        for (const auto& one : group_->exchange(rank_, bytes))
+        for (const auto& one : exchange(bytes))
             numbers.push_back(load_little<std::uint64_t>(one.data()));
         return numbers;
     }
@@ -95,6 +107,18 @@ public:
     }
 
 private:
+    std::vector<std::vector<std::byte>> exchange(Bytes mine)
+    {
+        if (broken_) throw std::runtime_error("a call after one that was given up");
+        try {
+            return group_->exchange(rank_, mine, look_);
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+    }
+
+    bool broken_ = false;
     std::shared_ptr<ThreadGroup> group_;
     int rank_;
 };

@@ -1,0 +1,174 @@
+#include "steps/group_watch.h"
+
+#include "steps/codec/wire.h"
+
+#include <daos_errno.h>
+#include <unistd.h>
+
+namespace stepstore::steps {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_looks{100};
+constexpr std::uint64_t at_close = UINT64_MAX;
+
+std::string lost_key(std::uint64_t number)
+{
+    return "Lost-" + std::to_string(number);
+}
+
+std::vector<std::byte> encode(const ProcessIdentity& process)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.text(process.host);
+    to.text(process.machine);
+    to.fixed(process.process);
+    to.fixed(process.started);
+    return bytes;
+}
+
+} // namespace
+
+GroupWatch::GroupWatch(Communicator& communicator) : communicator_(communicator)
+{
+    std::vector<std::byte> all;
+    std::vector<std::uint64_t> offsets;
+    communicator.gather(encode(this_process()), all, offsets, 0);
+    communicator.broadcast(all, 0);
+    WireReader from(all, "the list of the writer's processes");
+    for (int rank = 0; rank < communicator.size(); ++rank) {
+        ProcessIdentity& one = ranks_.emplace_back();
+        one.host = from.text();
+        one.machine = from.text();
+        one.process = from.fixed<std::uint64_t>();
+        one.started = from.fixed<std::uint64_t>();
+    }
+    looked_ = Clock::now();
+    next_to_look_at_ = (static_cast<std::size_t>(communicator.rank()) + 1) % ranks_.size();
+    communicator.watch([this] { look_while_waiting(); });
+}
+
+GroupWatch::~GroupWatch()
+{
+    communicator_.watch({});
+}
+
+bool GroupWatch::mine() const
+{
+    return ranks_[static_cast<std::size_t>(communicator_.rank())].process == static_cast<std::uint64_t>(::getpid());
+}
+
+// A look that fails tells nothing: who writes or reads what cannot be reached gets an error of its own.
+void GroupWatch::read_on()
+{
+    looked_ = Clock::now();
+    if (!log_) return;
+    try {
+        while (const auto entry = log_->get(lost_key(next_))) {
+            ++next_;
+            WireReader from(*entry, "the record of a rank that was lost");
+            Loss loss;
+            loss.rank = from.fixed<std::uint32_t>();
+            loss.step = from.fixed<std::uint64_t>();
+            loss.left = from.fixed<std::uint8_t>() != 0;
+            loss.text = from.text();
+            losses_.push_back(std::move(loss));
+        }
+    } catch (const Error&) {
+    }
+}
+
+void GroupWatch::put(const Loss& loss) noexcept
+{
+    if (!log_ || !mine()) return;
+    try {
+        std::vector<std::byte> bytes;
+        WireWriter to(bytes);
+        to.fixed(loss.rank);
+        to.fixed(loss.step);
+        to.fixed(static_cast<std::uint8_t>(loss.left ? 1 : 0));
+        to.text(loss.text);
+        for (std::uint64_t number = next_;; ++number) {
+            try {
+                return log_->put(lost_key(number), bytes, Condition::must_not_exist);
+            } catch (const Error& error) {
+                if (error.code() != -DER_EXIST) throw;
+            }
+        }
+    } catch (...) { // a full disk: the others are told without the reason, or find the process gone
+    }
+}
+
+const GroupWatch::Loss* GroupWatch::loss_in(std::uint64_t step, bool left_only) const
+{
+    for (const Loss& loss : losses_)
+        if (loss.step <= step && (loss.left || !left_only)) return &loss;
+    return nullptr;
+}
+
+// Processes of other machines cannot be seen from here: there the launcher of the job has to end it.
+void GroupWatch::look_for_the_dead(std::size_t rank)
+{
+    if (life_of(ranks_[rank]) != Life::dead) return;
+    read_on(); // it may have left before it ended
+    const auto number = static_cast<std::uint32_t>(rank);
+    for (const Loss& loss : losses_)
+        if (loss.rank == number && loss.left) return;
+    losses_.push_back({number, 0, true,
+                       "rank " + std::to_string(rank) + " (" + ranks_[rank].text() +
+                           ") died: the steps that all ranks have ended are kept"});
+    put(losses_.back());
+}
+
+void GroupWatch::look_while_waiting()
+{
+    read_on();
+    for (std::size_t rank = 0; rank < ranks_.size() && loss_in(step_, true) == nullptr; ++rank)
+        look_for_the_dead(rank);
+    if (const Loss* loss = loss_in(step_, true)) throw Error(-DER_CANCELED, loss->text);
+}
+
+void GroupWatch::look(std::uint64_t step)
+{
+    step_ = step;
+    if (Clock::now() - looked_ >= between_looks) {
+        read_on();
+        look_for_the_dead(next_to_look_at_);
+        next_to_look_at_ = (next_to_look_at_ + 1) % ranks_.size();
+    }
+    if (const Loss* loss = loss_in(step, false)) throw Error(-DER_CANCELED, loss->text);
+}
+
+void GroupWatch::look_at_close()
+{
+    step_ = at_close;
+    read_on();
+    if (const Loss* loss = loss_in(at_close, true)) throw Error(-DER_CANCELED, loss->text);
+}
+
+std::string GroupWatch::reason(std::uint64_t step)
+{
+    read_on();
+    const Loss* loss = loss_in(step, false);
+    return loss == nullptr ? std::string() : loss->text;
+}
+
+void GroupWatch::give_up(std::uint64_t step, const std::string& why) noexcept
+{
+    if (loss_in(step, false) != nullptr) return; // because another one did
+    const auto rank = static_cast<std::uint32_t>(communicator_.rank());
+    put({rank, step, false, "rank " + std::to_string(rank) + " gave step " + std::to_string(step) + " up: " + why});
+}
+
+void GroupWatch::leave(std::uint64_t step) noexcept
+{
+    const auto rank = static_cast<std::uint32_t>(communicator_.rank());
+    put({rank, step, true,
+         "rank " + std::to_string(rank) + " left the stream before it ended step " + std::to_string(step) +
+             ": its writer was destroyed without Close, as by an exception in the program; the steps that all ranks "
+             "have ended are kept"});
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,67 @@
+// What becomes of the ranks of one writer: so that nobody waits for a rank that will not come.
+//
+// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log, the keys "Lost-0",
+// "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others look whether its process
+// is still there. They look while they wait for the group (Communicator::watch); and, where steps need not wait for
+// anybody, when they end one, ten times a second at most. Then each looks at one other process, in turn, so that all
+// are looked at every tenth of a second, and tells the others of a dead one.
+#pragma once
+
+#include "comm/communicator.h"
+#include "steps/process.h"
+#include "stepstore/client.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::steps {
+
+class GroupWatch {
+public:
+    // Collective: the ranks tell each other which processes they are. From here on a call of the communicator ends with
+    // -DER_CANCELED, on every rank, when one that takes part in it is dead or has left.
+    explicit GroupWatch(Communicator& communicator);
+    ~GroupWatch();
+    GroupWatch(const GroupWatch&) = delete;
+    GroupWatch& operator=(const GroupWatch&) = delete;
+    void attach(KeyValue side) { log_.emplace(std::move(side)); }
+
+    // Another rank has no part in `step`: -DER_CANCELED, which says which one and why. Looks ten times a second at
+    // most.
+    void look(std::uint64_t step);
+    // No step is open any more: close() needs every rank. -DER_CANCELED when one has left or died.
+    void look_at_close();
+    // Tells the others that this rank gives a step up, and why; it still takes part in what they do together.
+    void give_up(std::uint64_t step, const std::string& why) noexcept;
+    // Tells the others that this rank takes part in nothing any more, having ended the steps before `step`.
+    void leave(std::uint64_t step) noexcept;
+    // Why the first rank that has no part in `step` has none; empty: not known.
+    std::string reason(std::uint64_t step);
+
+private:
+    struct Loss {
+        std::uint32_t rank = 0;
+        std::uint64_t step = 0; // the first that it has no part in
+        bool left = false;      // it takes part in nothing any more
+        std::string text;
+    };
+    void read_on();
+    void put(const Loss& loss) noexcept;
+    const Loss* loss_in(std::uint64_t step, bool left_only) const;
+    void look_for_the_dead(std::size_t rank);
+    void look_while_waiting();
+    bool mine() const; // false in a child of a fork
+
+    Communicator& communicator_;
+    std::vector<ProcessIdentity> ranks_;
+    std::optional<KeyValue> log_;
+    std::vector<Loss> losses_; // that were read, or seen
+    std::uint64_t next_ = 0;   // the first entry of the log that was not
+    std::uint64_t step_ = 0;   // that this rank is about to end
+    std::chrono::steady_clock::time_point looked_;
+    std::size_t next_to_look_at_ = 0;
+};
+
+} // namespace stepstore::steps

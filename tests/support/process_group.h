@@ -1,0 +1,130 @@
+// N ranks as processes of their own, without MPI: a Communicator for tests that kill one of them.
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/waiting.h"
+#include "support/processes.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+#include <sys/mman.h>
+
+namespace stepstore::testing {
+
+// Memory that the processes share. Every rank posts its bytes in one of two places in turn: in the first one again only
+// when all have posted in the second one, so have seen what was in the first.
+class ProcessGroup {
+public:
+    explicit ProcessGroup(int size) : size_(static_cast<std::size_t>(size))
+    {
+        void* memory = mmap(nullptr, size_ * sizeof(Rank), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
+        ranks_ = static_cast<Rank*>(memory);
+    }
+    ~ProcessGroup() { munmap(ranks_, size_ * sizeof(Rank)); }
+    ProcessGroup(const ProcessGroup&) = delete;
+    ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+    std::vector<std::vector<std::byte>> exchange(int rank, std::uint64_t round, Bytes mine,
+                                                 const std::function<void()>& look)
+    {
+        Rank& own = ranks_[rank];
+        if (mine.size() > most) throw std::runtime_error("too much for this group");
+        std::memcpy(own.bytes[round % 2].data(), mine.data(), mine.size());
+        own.sizes[round % 2] = mine.size();
+        own.rounds = round + 1;
+        Lookout lookout(look);
+        std::vector<std::vector<std::byte>> all;
+        for (std::size_t other = 0; other < size_; ++other) {
+            while (ranks_[other].rounds <= round) {
+                lookout.tick();
+                usleep(50);
+            }
+            const std::byte* bytes = ranks_[other].bytes[round % 2].data();
+            all.emplace_back(bytes, bytes + ranks_[other].sizes[round % 2]);
+        }
+        return all;
+    }
+    int size() const { return static_cast<int>(size_); }
+
+private:
+    static constexpr std::size_t most = std::size_t{1} << 20;
+    struct Rank {
+        std::atomic<std::uint64_t> rounds; // that it has posted in
+        std::array<std::size_t, 2> sizes;
+        std::array<std::array<std::byte, most>, 2> bytes;
+    };
+    std::size_t size_;
+    Rank* ranks_;
+};
+
+class ProcessCommunicator final : public Communicator {
+public:
+    ProcessCommunicator(std::shared_ptr<ProcessGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return group_->size(); }
+    void barrier() override { exchange({}); }
+    void broadcast(std::vector<std::byte>& bytes, int root) override
+    {
+        bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
+    }
+    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
+    {
+        const auto all = exchange(mine);
+        gathered.clear();
+        offsets.clear();
+        if (rank_ != root) return;
+        for (const auto& one : all) {
+            offsets.push_back(gathered.size());
+            gathered.insert(gathered.end(), one.begin(), one.end());
+        }
+        offsets.push_back(gathered.size());
+    }
+    std::vector<std::uint64_t> allgather(std::uint64_t mine) override
+    {
+        std::byte bytes[8];
+        store_little(bytes, mine);
+        std::vector<std::uint64_t> numbers;
+        for (const auto& one : exchange(bytes))
+            numbers.push_back(load_little<std::uint64_t>(one.data()));
+        return numbers;
+    }
+    std::uint64_t max(std::uint64_t mine) override { return std::ranges::max(allgather(mine)); }
+
+private:
+    std::vector<std::vector<std::byte>> exchange(Bytes mine)
+    {
+        if (broken_) throw std::runtime_error("a call after one that was given up");
+        try {
+            return group_->exchange(rank_, round_++, mine, look_);
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+    }
+
+    std::shared_ptr<ProcessGroup> group_;
+    int rank_;
+    std::uint64_t round_ = 0;
+    bool broken_ = false;
+};
+
+// Runs `body` on `size` ranks, a process each; the result of each as end_of() gives it.
+inline std::vector<int> run_processes(int size, const std::function<int(std::shared_ptr<Communicator>)>& body)
+{
+    const auto group = std::make_shared<ProcessGroup>(size);
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < size; ++rank)
+        children.push_back(
+            start_child([&, rank] { return body(std::make_shared<ProcessCommunicator>(group, rank)); }));
+    std::vector<int> ends;
+    for (const pid_t child : children)
+        ends.push_back(end_of(child));
+    return ends;
+}
+
+} // namespace stepstore::testing
