@@ -272,6 +272,10 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
         BoxView box{geometry.start, geometry.count};
         if (geometry.count.size() != shape.size())
             refuse("block " + std::to_string(block.index) + " has another number of dimensions than the shape");
+        if (of.kind == ShapeKind::global_array && !std::ranges::equal(geometry.shape, shape))
+            refuse("writer rank " + std::to_string(block.writer_rank) + " gives it the shape " +
+                   to_text(geometry.shape) + ", a rank before it " + to_text(shape) +
+                   ": the blocks can be read one by one");
         if (of.kind == ShapeKind::joined_array) {
             joined_start.assign(shape.size(), 0);
             const auto joined = std::ranges::find(geometry.shape, joined_dimension) - geometry.shape.begin();

@@ -1,5 +1,6 @@
 #include "steps/writer.h"
 
+#include "steps/agreement.h"
 #include "steps/block_check.h"
 #include "steps/codec/encoder.h"
 #include "base/wire.h"
@@ -40,7 +41,8 @@ public:
     std::optional<Pool> pool;
     std::optional<Container> container;
     std::unique_ptr<WriterLease> lease; // of rank 0
-    std::unique_ptr<GroupWatch> watch;  // where there are several ranks
+    std::unique_ptr<GroupWatch> watch;  // where there are several ranks, as is the agreement
+    std::unique_ptr<Agreement> agreement;
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
@@ -114,7 +116,10 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         layout = make_layout_writer(context, *communicator);
         data = make_data_writer(context, rank);
         side = container->key_value(opened.record.side);
-        if (watch) watch->attach(container->key_value(opened.record.side));
+        if (watch) {
+            watch->attach(container->key_value(opened.record.side));
+            agreement = std::make_unique<Agreement>(container->key_value(opened.record.side), rank);
+        }
         encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
                                             Compression{options.metadata_compression, 0});
         while (!from.at_end()) {
@@ -285,6 +290,11 @@ Bytes Writer::Impl::prepare_blob()
 // What must be there before the blob.
 void Writer::Impl::store_copies()
 {
+    if (agreement) {
+        const std::uint64_t requests = agreement->requests();
+        agreement->settle(steps, encoder->new_claims());
+        profile.metadata_requests += agreement->requests() - requests;
+    }
     for (const Encoder::Copy& copy : encoder->copies()) {
         side->put(copy.key, copy.blob);
         profile.metadata_bytes += copy.blob.size();

@@ -9,9 +9,9 @@
 // they notice (-DER_STALE); or appends to it (WriterOptions::append), on any number of ranks. One writer at a time
 // writes a stream: from opening until close(), or until rank 0's Writer or its process is no more; another one gets
 // -DER_BUSY, which names this one. After an Error from end_step that step is lost and so is the writer: only close() is
-// allowed, which ends the stream after the last whole step. The other ranks are told in end_step or close(). A rank whose
-// Writer is destroyed without close(), or whose process dies, is not waited for: the others get -DER_CANCELED, and the
-// stream is left as by a writer that died. Other errors leave the writer usable.
+// allowed, which ends the stream after the last whole step. The other ranks are told in end_step or close(). A rank
+// whose Writer is destroyed without close(), or whose process dies, is not waited for: the others get -DER_CANCELED,
+// and the stream is left as by a writer that died. Other errors leave the writer usable.
 #pragma once
 
 #include "comm/communicator.h"
@@ -71,7 +71,8 @@ public:
 
     // Writes what was deferred to the data objects; not collective.
     void perform_puts();
-    // Writes the rest and publishes this rank's part of the step. -DER_CANCELED: another rank has failed, left or died.
+    // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable of the
+    // same name as something else, or with another shape; -DER_CANCELED: another rank has failed, left or died.
     void end_step();
     // Ends an open step, records the number of steps, stores the profile. Collective. A second close does nothing.
     void close();

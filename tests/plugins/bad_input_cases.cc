@@ -20,37 +20,51 @@ void expect_named(const std::string& error, std::initializer_list<std::string> p
         EXPECT(contains(error, part));
 }
 
-// The last rank takes a variable for another type (x) and another kind of shape (y) in step 1.
-void write_with_other_definitions(const std::string& name)
+// What the last rank takes for something else than the others do, from step 1 on.
+enum class Other { nothing, type, shape_kind, dimensions, shape };
+
+void put_x(adios2::IO& io, adios2::Engine& engine, Other other)
+{
+    const auto ranks = static_cast<std::size_t>(run.ranks), rank = static_cast<std::size_t>(run.rank);
+    const double value = run.rank;
+    const auto small = static_cast<float>(run.rank);
+    const auto define = [&]<class T>(T, const Dims& shape, const Dims& start, const Dims& count) {
+        auto x = io.InquireVariable<T>("x");
+        return x ? x : io.DefineVariable<T>("x", shape, start, count);
+    };
+    if (!last_rank()) other = Other::nothing;
+    switch (other) {
+    case Other::nothing: engine.Put(define(value, {ranks}, {rank}, {1}), &value, adios2::Mode::Sync); break;
+    case Other::type: engine.Put(define(small, {ranks}, {rank}, {1}), &small, adios2::Mode::Sync); break;
+    case Other::shape_kind:
+        engine.Put(define(value, {adios2::LocalValueDim}, {}, {}), &value, adios2::Mode::Sync);
+        break;
+    case Other::dimensions:
+        engine.Put(define(value, {ranks, 1}, {rank, 0}, {1, 1}), &value, adios2::Mode::Sync);
+        break;
+    case Other::shape: engine.Put(define(value, {ranks + 1}, {rank}, {1}), &value, adios2::Mode::Sync); break;
+    }
+}
+
+// What this rank was told; empty: nothing.
+std::string write_steps(const std::string& name, const std::string& layout, Other other)
 {
     auto adios = make_adios();
-    auto io = make_io(adios, "out", name);
-    const auto ranks = static_cast<std::size_t>(run.ranks);
-    const Dims mine = {static_cast<std::size_t>(run.rank)};
-    auto good = io.DefineVariable<double>("good", {ranks}, mine, {1});
-    if (last_rank()) {
-        io.DefineVariable<float>("x", {ranks}, mine, {1});
-        io.DefineVariable<int>("y", {adios2::LocalValueDim});
-    } else {
-        io.DefineVariable<double>("x", {ranks}, mine, {1});
-        io.DefineVariable<int>("y");
-    }
+    auto io = make_io(adios, "out", name, {{"Layout", layout}});
+    auto good = io.DefineVariable<double>("good", {static_cast<std::size_t>(run.ranks)},
+                                          {static_cast<std::size_t>(run.rank)}, {1});
     auto engine = open(io, name, adios2::Mode::Write);
-    for (int step = 0; step < 3; ++step) {
+    std::string error;
+    for (int step = 0; step < 3 && error.empty(); ++step) {
         engine.BeginStep();
         const double value = 10 * step + run.rank;
-        const auto small = static_cast<float>(value);
         engine.Put(good, &value, adios2::Mode::Sync);
-        if (step == 1) {
-            if (last_rank())
-                engine.Put<float>("x", &small, adios2::Mode::Sync);
-            else
-                engine.Put<double>("x", &value, adios2::Mode::Sync);
-            engine.Put<int>("y", run.rank);
-        }
-        engine.EndStep();
+        if (step == 1 || (step == 2 && other != Other::nothing)) put_x(io, engine, other);
+        error = error_of([&] { engine.EndStep(); });
     }
-    engine.Close();
+    const auto at_close = error_of([&] { engine.Close(); });
+    EXPECT(error.empty() || at_close.empty()); // who was told can close
+    return error + at_close;
 }
 
 void expect_good(adios2::IO& io, adios2::Engine& engine, std::size_t step, bool at_random)
@@ -66,30 +80,64 @@ void expect_good(adios2::IO& io, adios2::Engine& engine, std::size_t step, bool 
 
 CASE(ranks_define_differently)
 {
-    const auto last = "rank " + std::to_string(run.ranks - 1);
-    write_with_other_definitions("conflict");
-    MPI_Barrier(MPI_COMM_WORLD);
-    auto adios = make_adios();
-    auto io = make_io(adios, "in", "conflict", {{"Reading", "stream"}});
-    auto engine = open(io, "conflict", adios2::Mode::Read);
-    for (std::size_t step = 0; step < 3; ++step) {
-        EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
-        expect_good(io, engine, step, false);
-        if (step == 1) {
-            double to[64] = {};
-            int number = 0;
-            expect_named(error_of([&] { engine.Get("x", to, adios2::Mode::Sync); }), {"'x'", last, "float"});
-            expect_named(error_of([&] { engine.Get("y", &number, adios2::Mode::Sync); }), {"'y'", last});
+    const std::map<Other, std::vector<std::string>> others = {
+        {Other::type, {"float32", "float64"}},
+        {Other::shape_kind, {"local value", "global array"}},
+        {Other::dimensions, {"{" + std::to_string(run.ranks) + "}", "{" + std::to_string(run.ranks) + ", 1}"}},
+        {Other::shape, {"{" + std::to_string(run.ranks) + "}", "{" + std::to_string(run.ranks + 1) + "}"}},
+    };
+    for (const char* layout : {"posix", "kv", "array", "array-aligned"})
+        for (const auto& [other, parts] : others) {
+            const auto error = write_steps("conflict", layout, other);
+            expect_named(error, {"'x'", "step 1", "rank " + std::to_string(run.ranks - 1)});
+            for (const auto& part : parts)
+                expect_named(error, {part});
+            MPI_Barrier(MPI_COMM_WORLD);
+            auto adios = make_adios();
+            auto io = make_io(adios, "in", "conflict", {{"Reading", "stream"}});
+            auto engine = open(io, "conflict", adios2::Mode::Read);
+            EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
+            expect_good(io, engine, 0, false);
+            engine.EndStep();
+            EXPECT(engine.BeginStep() == adios2::StepStatus::EndOfStream);
+            engine.Close();
+            MPI_Barrier(MPI_COMM_WORLD);
         }
+}
+
+// A rank that loses its engine in the middle of a step, as by an exception: the others are told, and end.
+CASE(one_rank_leaves)
+{
+    for (const char* layout : {"posix", "kv", "array", "array-aligned"}) {
+        {
+            auto adios = make_adios();
+            auto io = make_io(adios, "out", layout, {{"Layout", layout}});
+            auto good = io.DefineVariable<double>("good", {static_cast<std::size_t>(run.ranks)},
+                                                  {static_cast<std::size_t>(run.rank)}, {1});
+            auto engine = open(io, layout, adios2::Mode::Write);
+            std::string error;
+            for (int step = 0; error.empty(); ++step) {
+                engine.BeginStep();
+                const double value = 10 * step + run.rank;
+                engine.Put(good, &value, adios2::Mode::Sync);
+                if (step == 1 && last_rank()) break;
+                error = error_of([&] { engine.EndStep(); });
+            }
+            if (!last_rank()) {
+                expect_named(error, {"rank " + std::to_string(run.ranks - 1) + " left", "step 1"});
+                EXPECT(!error_of([&] { engine.Close(); }).empty());
+            }
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        auto adios = make_adios();
+        auto io = make_io(adios, "in", layout, {{"Reading", "stream"}});
+        auto engine = open(io, layout, adios2::Mode::Read);
+        EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
+        expect_good(io, engine, 0, false);
         engine.EndStep();
+        EXPECT(engine.BeginStep(adios2::StepMode::Read, 10) == adios2::StepStatus::EndOfStream);
+        engine.Close();
     }
-    EXPECT(engine.BeginStep() == adios2::StepStatus::EndOfStream);
-    engine.Close();
-    auto at_random = make_io(adios, "at-random", "conflict", {{"Reading", "random"}});
-    engine = open(at_random, "conflict", adios2::Mode::ReadRandomAccess);
-    for (const std::size_t step : {2, 1, 0})
-        expect_good(at_random, engine, step, true);
-    engine.Close();
 }
 
 // Blocks outside of the shape, of another number of dimensions, without memory; an unknown name.
@@ -138,7 +186,7 @@ CASE(one_rank_puts_wrongly)
 CASE(one_rank_gets_wrongly)
 {
     const auto ranks = static_cast<std::size_t>(run.ranks);
-    write_with_other_definitions("gets");
+    EXPECT_EQ(write_steps("gets", "array-aligned", Other::nothing), std::string());
     MPI_Barrier(MPI_COMM_WORLD);
     auto adios = make_adios();
     auto io = make_io(adios, "in", "gets", {{"Reading", "stream"}});
@@ -214,7 +262,7 @@ void write_without_space(const std::string& layout)
     if (last_rank()) expect_named(error, {"step 1", "rank " + std::to_string(run.rank)});
     const auto at_close = error_of([&] { engine.Close(); });
     EXPECT(!error.empty() || !at_close.empty()); // on every rank
-    if (error.empty()) EXPECT(contains(at_close, "has ended 1 steps, this rank 2"));
+    if (error.empty()) expect_named(at_close, {"has ended 1 steps, this rank 2"});
     limit.rlim_cur = before;
     setrlimit(RLIMIT_FSIZE, &limit);
 }

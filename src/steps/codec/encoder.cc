@@ -6,6 +6,7 @@
 #include <daos_errno.h>
 
 #include <algorithm>
+#include <array>
 
 namespace stepstore::steps {
 
@@ -66,7 +67,7 @@ VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
         throw Error(-DER_INVAL, "variable '" + key + "' is an array of strings; only values can be strings");
     const auto id = static_cast<VariableId>(variables_.size());
     definitions_.variable(name, type, kind);
-    variables_.push_back({{key, type, kind}, 0, 0});
+    variables_.push_back({{key, type, kind}, 0, 0, {}});
     by_name_.emplace(std::move(key), id);
     return id;
 }
@@ -347,11 +348,43 @@ Bytes Encoder::finish(std::uint64_t step)
     header.batches = definitions_.batches();
     header.definitions_step = definitions_.last_step();
     if (header.entries > 0) write_plan(step, header);
+    plan_step_ = header.plan_step;
+    overrides_ = header.override_bytes > 0;
     WireWriter wire(blob_);
     wire.bytes(fixed_);
     wire.bytes(tail_);
     seal(header, blob_);
     return blob_;
+}
+
+// Of a local array zeros.
+DimsView Encoder::claimed_shape(const PlanEntry& entry, const std::vector<std::uint64_t>& dims)
+{
+    static constexpr std::array<std::uint64_t, max_dimensions> zeros{};
+    if ((entry.flags & entry_has_shape) != 0) return geometry_of(entry, dims.data()).shape;
+    return DimsView(zeros).first(entry.dimensions);
+}
+
+std::vector<Claim> Encoder::new_claims()
+{
+    std::vector<Claim> claims;
+    const bool as_before = plan_step_ == claimed_plan_ && !overrides_ && !claimed_overrides_;
+    if (!as_before) {
+        const auto& dims = following_ ? following_->dims : dims_;
+        for (const PlanEntry& entry : following_ ? following_->entries : entries_) {
+            Known& known = variables_[entry.variable];
+            const DimsView shape = claimed_shape(entry, dims);
+            if (shape.empty() || std::ranges::equal(shape, known.claimed)) continue;
+            known.claimed.assign(shape.begin(), shape.end());
+            claims.push_back({known.variable, known.claimed});
+        }
+        claimed_plan_ = plan_step_;
+        claimed_overrides_ = overrides_;
+    }
+    for (; claimed_variables_ < variables_.size(); ++claimed_variables_)
+        if (variables_[claimed_variables_].claimed.empty())
+            claims.push_back({variables_[claimed_variables_].variable, {}});
+    return claims;
 }
 
 } // namespace stepstore::steps

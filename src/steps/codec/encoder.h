@@ -14,6 +14,13 @@
 
 namespace stepstore::steps {
 
+// What a rank says of a variable that other ranks may have too: its definition, and of an array the shape of a step. Of
+// a local array only the number of dimensions counts: a 0 for each. Empty: a value, or nothing was put yet.
+struct Claim {
+    Variable variable;
+    Dims shape;
+};
+
 class Encoder {
 public:
     // metadata_compression: of the blobs.
@@ -74,12 +81,16 @@ public:
 
     // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4 GiB.
     Bytes finish(std::uint64_t step);
+    // What the step of the last finish() says for the first time, or differently than the step before. Takes no time
+    // where a step puts blocks as the one before.
+    std::vector<Claim> new_claims();
 
 private:
     struct Known {
         Variable variable;
         std::uint64_t stamp = 0; // the step (counted by begin_step) of `entry`
         std::uint32_t entry = 0; // a value's entry in that step
+        Dims claimed;            // the shape that was claimed last
     };
     struct CachedPlan {
         std::uint64_t step = 0;
@@ -120,6 +131,7 @@ private:
     void seal(BlobHeader& header, std::vector<std::byte>& blob);
     void copy_definitions(const BlobHeader& header);
     void copy_plan(CachedPlan& plan);
+    static DimsView claimed_shape(const PlanEntry& entry, const std::vector<std::uint64_t>& dims);
 
     std::uint64_t generation_;
     std::uint32_t rank_;
@@ -133,6 +145,9 @@ private:
     DefinitionLog definitions_;
     std::vector<CachedPlan> plans_; // never moved
     CachedPlan* last_plan_ = nullptr;
+    std::size_t claimed_variables_ = 0;    // how many were
+    std::uint64_t claimed_plan_ = no_step; // the step of the plan whose shapes were
+    bool claimed_overrides_ = false;       // and whether blocks differed from it
 
     // The step that is open.
     std::uint64_t stamp_ = 0;
@@ -140,6 +155,8 @@ private:
     std::uint64_t data_length_ = 0;
     bool placing_ = false;
     bool singles_ = false; // entry_is_single
+    std::uint64_t plan_step_ = no_step; // of the plan that finish() used
+    bool overrides_ = false; // whether blocks differ from it
     // As long as all puts were those of the plan of the step before, it stands for them: entries_ and dims_ are empty.
     CachedPlan* following_ = nullptr;
     std::uint32_t followed_ = 0;

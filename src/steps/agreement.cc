@@ -1,0 +1,131 @@
+#include "steps/agreement.h"
+
+#include "steps/codec/wire.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::uint32_t agreed_magic = 0x47415353; // "SSAG"
+constexpr std::size_t rank_at = 12;                // behind magic and step
+constexpr std::size_t claims_at = 16;
+
+std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std::vector<Claim>& claims)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.fixed(agreed_magic);
+    to.fixed(step);
+    to.fixed(rank);
+    for (const Claim& claim : claims) {
+        to.text(claim.variable.name);
+        to.fixed(static_cast<std::uint8_t>(claim.variable.type));
+        to.fixed(static_cast<std::uint8_t>(claim.variable.kind));
+        to.varint(claim.shape.size());
+        for (const std::uint64_t extent : claim.shape)
+            to.varint(extent);
+    }
+    return bytes;
+}
+
+// Whether another rank's entry is what this rank would put.
+bool same_but_rank(Bytes one, Bytes other)
+{
+    return one.size() == other.size() && std::ranges::equal(one.first(rank_at), other.first(rank_at)) &&
+           std::ranges::equal(one.subspan(claims_at), other.subspan(claims_at));
+}
+
+std::string described(const Variable& variable)
+{
+    return std::string(name_of(variable.kind)) + " of " + std::string(name_of(variable.type));
+}
+
+// Of a local array only the number of dimensions is shared.
+std::string described(const Variable& variable, const Dims& shape)
+{
+    if (variable.kind == ShapeKind::local_array) return std::to_string(shape.size()) + " dimensions";
+    Dims shown = shape;
+    std::ranges::replace(shown, joined_dimension, 0);
+    return "the shape " + to_text(shown) + (shown == shape ? "" : " (0: joined)");
+}
+
+[[noreturn]] void contradict(const std::string& name, const std::string& theirs, std::uint64_t their_step,
+                             std::uint32_t their_rank, const std::string& mine, std::uint64_t step, std::uint32_t rank)
+{
+    throw Error(-DER_INVAL, "variable '" + name + "' is " + mine + " in " + step_rank(step, rank) + ", and " + theirs +
+                                " in " + step_rank(their_step, their_rank) +
+                                ": the ranks must define it alike. Step " + std::to_string(step) +
+                                " is given up; the steps before it are kept");
+}
+
+} // namespace
+
+bool Agreement::is_said(std::uint64_t step, const Claim& claim) const
+{
+    const auto found = known_.find(claim.variable.name);
+    if (found == known_.end()) return false;
+    const Known& known = found->second;
+    if (known.variable.type != claim.variable.type || known.variable.kind != claim.variable.kind)
+        contradict(claim.variable.name, "a " + described(known.variable), known.step, known.rank,
+                   "a " + described(claim.variable), step, rank_);
+    if (claim.shape.empty()) return true;
+    const auto shape = std::ranges::find(known.shapes, step, &Shape::step);
+    if (shape == known.shapes.end()) return false;
+    if (shape->dims != claim.shape)
+        contradict(claim.variable.name, "of " + described(known.variable, shape->dims), step, shape->rank,
+                   "of " + described(claim.variable, claim.shape), step, rank_);
+    return true;
+}
+
+void Agreement::learn(Bytes entry, std::uint64_t step)
+{
+    WireReader from(entry, "the record of what the writer's ranks have agreed on");
+    if (from.fixed<std::uint32_t>() != agreed_magic) from.fail("is that of something else");
+    const auto their_step = from.fixed<std::uint64_t>();
+    const auto their_rank = from.fixed<std::uint32_t>();
+    while (!from.at_end()) {
+        Known fresh;
+        fresh.variable.name = from.text();
+        fresh.variable.type = static_cast<Type>(from.fixed<std::uint8_t>());
+        fresh.variable.kind = static_cast<ShapeKind>(from.fixed<std::uint8_t>());
+        fresh.step = their_step;
+        fresh.rank = their_rank;
+        Dims shape(from.counted(1));
+        for (std::uint64_t& extent : shape)
+            extent = from.varint();
+        const std::string name = fresh.variable.name;
+        Known& known = known_.try_emplace(name, std::move(fresh)).first->second;
+        std::erase_if(known.shapes, [step](const Shape& old) { return old.step < step; });
+        if (!shape.empty() && their_step >= step) known.shapes.push_back({their_step, their_rank, std::move(shape)});
+    }
+}
+
+void Agreement::settle(std::uint64_t step, std::vector<Claim> claims)
+{
+    const auto drop_what_is_said = [&] { std::erase_if(claims, [&](const Claim& one) { return is_said(step, one); }); };
+    drop_what_is_said();
+    while (!claims.empty()) {
+        const std::string key = "Agreed-" + std::to_string(next_);
+        const std::vector<std::byte> mine = encode(step, rank_, claims);
+        ++requests_;
+        if (const auto entry = side_.get(key)) {
+            ++next_;
+            if (same_but_rank(*entry, mine)) return;
+            learn(*entry, step);
+            drop_what_is_said();
+            continue;
+        }
+        try {
+            ++requests_;
+            side_.put(key, mine, Condition::must_not_exist);
+            ++next_;
+            return;
+        } catch (const Error& error) {
+            if (error.code() != -DER_EXIST) throw; // else somebody was faster
+        }
+    }
+}
+
+} // namespace stepstore::steps

@@ -1,0 +1,241 @@
+// Ranks that define or shape a variable differently: found when the step ends, told on every rank, the step is not
+// published, nothing before it is lost.
+#include "steps/model.h"
+#include "support/temporary.h"
+#include "support/thread_group.h"
+
+#include <mutex>
+
+namespace stepstore::steps::testing {
+namespace {
+
+using stepstore::testing::run_ranks;
+using stepstore::testing::TemporaryDirectory;
+
+constexpr int ranks = 3;
+
+struct Put {
+    Type type = Type::float64;
+    ShapeKind kind = ShapeKind::global_array;
+    Dims shape;
+};
+
+void put_x(Writer& writer, const Put& put)
+{
+    const std::vector<double> zeros(64);
+    const VariableId x = writer.define("x", put.type, put.kind);
+    if (is_value(put.kind)) return writer.put_value(x, zeros.data());
+    const bool global = put.kind == ShapeKind::global_array;
+    const bool local = put.kind == ShapeKind::local_array;
+    const Dims start(global ? put.shape.size() : 0, 0);
+    const Dims count(put.shape.size(), 1);
+    writer.put(x, local ? Dims() : put.shape, start, count, zeros.data(), Mode::sync);
+}
+
+void put_good(Writer& writer, int rank)
+{
+    const double value = rank;
+    writer.put(writer.define("good", Type::float64, ShapeKind::global_array), Dims{ranks},
+               Dims{static_cast<std::uint64_t>(rank)}, Dims{1}, &value, Mode::sync);
+}
+
+class Contradictions : public ::testing::TestWithParam<Layout> {
+protected:
+    // Writes steps; in `step` rank `other` puts x as `theirs` and the others as `ours`; both again and again after it.
+    // What every rank was told, by end_step or close.
+    std::vector<std::string> write(std::uint64_t step, int other, const Put& ours, const Put& theirs) const
+    {
+        std::vector<std::string> told(ranks);
+        run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+            const int rank = communicator->rank();
+            std::string& text = told[static_cast<std::size_t>(rank)];
+            Writer writer(location, options_of(GetParam()), communicator);
+            for (int i = 0; i < 5 && text.empty(); ++i) {
+                const std::uint64_t now = writer.begin_step();
+                put_good(writer, rank);
+                if (now >= step) put_x(writer, rank == other ? theirs : ours);
+                try {
+                    writer.end_step();
+                } catch (const Error& error) {
+                    text = error.what();
+                    EXPECT_TRUE(error.code() == -DER_INVAL || error.code() == -DER_CANCELED) << text;
+                    EXPECT_THROW(writer.begin_step(), Error) << "only close is left";
+                }
+            }
+            try {
+                writer.close();
+            } catch (const Error& error) {
+                EXPECT_TRUE(text.empty()) << "a rank that was told can close";
+                text = error.what();
+            }
+        });
+        return told;
+    }
+
+    void expect_told(const std::vector<std::string>& told, std::initializer_list<std::string> parts) const
+    {
+        for (const std::string& text : told)
+            for (const std::string& part : parts)
+                EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
+    }
+
+    void expect_steps(std::uint64_t steps) const
+    {
+        ReaderOptions options;
+        options.mode = ReadMode::random_access;
+        Reader reader(location, options, self_communicator());
+        ASSERT_EQ(reader.steps(), steps);
+        EXPECT_TRUE(reader.closed());
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            std::vector<double> values(ranks, -1);
+            reader.get(*reader.find("good"), Dims{0}, Dims{ranks}, values.data(), Mode::sync, step);
+            EXPECT_EQ(values, (std::vector<double>{0, 1, 2}));
+        }
+    }
+
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+};
+
+TEST_P(Contradictions, AreToldOnEveryRankAndTheirStepIsNotPublished)
+{
+    const Put array{Type::float64, ShapeKind::global_array, {4, 8}};
+    struct Case {
+        Put theirs;
+        std::vector<std::string> named;
+    };
+    const std::vector<Case> cases = {
+        {{Type::float32, ShapeKind::global_array, {4, 8}}, {"float32", "float64"}},
+        {{Type::float64, ShapeKind::local_array, {4, 8}}, {"local array", "global array"}},
+        {{Type::float64, ShapeKind::global_value, {}}, {"global value", "global array"}},
+        {{Type::float64, ShapeKind::local_value, {}}, {"local value", "global array"}},
+        {{Type::float64, ShapeKind::global_array, {4, 8, 1}}, {"{4, 8, 1}", "{4, 8}"}},
+        {{Type::float64, ShapeKind::global_array, {4, 9}}, {"{4, 9}", "{4, 8}"}},
+    };
+    int other = 0;
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.named.front());
+        const std::uint64_t step = static_cast<std::uint64_t>(other) % 2; // also in the first step of all
+        const auto told = write(step, other, array, one.theirs);
+        expect_told(told, {"'x'", "step " + std::to_string(step), "rank " + std::to_string(other)});
+        for (const std::string& part : one.named)
+            expect_told(told, {part});
+        expect_steps(step);
+        other = (other + 1) % ranks;
+    }
+}
+
+TEST_P(Contradictions, OfJoinedAndLocalArraysAreFoundByTheirDimensions)
+{
+    const Put joined{Type::float64, ShapeKind::joined_array, {joined_dimension, 2}};
+    expect_told(write(1, 1, joined, {Type::float64, ShapeKind::joined_array, {joined_dimension, 3}}),
+                {"'x'", "step 1", "rank 1", "{0, 2} (0: joined)", "{0, 3}"});
+    expect_steps(1);
+    const Put local{Type::float64, ShapeKind::local_array, {1, 1}};
+    expect_told(write(0, 2, local, {Type::float64, ShapeKind::local_array, {1}}),
+                {"'x'", "step 0", "rank 2", "1 dimensions", "2 dimensions"});
+    expect_steps(0);
+}
+
+TEST_P(Contradictions, DoNotKeepTheStreamFromBeingAppendedTo)
+{
+    const Put array{Type::float64, ShapeKind::global_array, {4}};
+    write(2, 2, array, {Type::int8, ShapeKind::global_array, {4}});
+    expect_steps(2);
+    run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+        WriterOptions options;
+        options.append = true;
+        Writer writer(location, options, communicator);
+        EXPECT_EQ(writer.begin_step(), 2u);
+        put_good(writer, communicator->rank());
+        put_x(writer, array);
+        writer.end_step();
+        writer.close();
+    });
+    expect_steps(3);
+}
+
+// Shapes that all ranks change together, variables that only some have, or that come later: no contradiction.
+TEST_P(Contradictions, AreNotSeenWhereRanksAgree)
+{
+    run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+        const int rank = communicator->rank();
+        Writer writer(location, options_of(GetParam()), communicator);
+        for (std::uint64_t step = 0; step < 12; ++step) {
+            writer.begin_step();
+            put_good(writer, rank);
+            if (step % 3 != 1) put_x(writer, {Type::float64, ShapeKind::global_array, {4 + step / 2 % 2, 8}});
+            const double value = rank;
+            const auto own = writer.define("own" + std::to_string(rank) + "-" + std::to_string(step / 4), Type::float64,
+                                           ShapeKind::local_value);
+            if (step % 4 != static_cast<std::uint64_t>(rank)) writer.put_value(own, &value);
+            if (rank == 1) {
+                const VariableId lone = writer.define("lone", Type::float64, ShapeKind::global_array);
+                writer.put(lone, Dims{step + 1}, Dims{step}, Dims{1}, &value, Mode::sync);
+            }
+            writer.end_step();
+            if (rank == 2 && step == 5) usleep(150000); // the others are ahead of it, where they may be
+        }
+        writer.close();
+    });
+    expect_steps(12);
+}
+
+TEST_P(Contradictions, CostNothingInStepsThatBringNothingNew)
+{
+    const auto requests = [&](int steps) {
+        std::uint64_t sum = 0;
+        std::mutex mutex;
+        run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+            Writer writer(location, options_of(GetParam()), communicator);
+            for (int step = 0; step < steps; ++step) {
+                writer.begin_step();
+                put_good(writer, communicator->rank());
+                put_x(writer, {Type::float64, ShapeKind::global_array, {4, 8}});
+                writer.end_step();
+            }
+            const std::string profile = writer.profile_json();
+            writer.close();
+            constexpr std::string_view name = "\"metadata_requests\":";
+            const std::lock_guard lock(mutex);
+            sum += std::stoull(profile.substr(profile.find(name) + name.size()));
+        });
+        return sum;
+    };
+    // A rank's blob, and rank 0's sizes or files.
+    const std::uint64_t per_step = GetParam() == Layout::posix ? 3 : GetParam() == Layout::array ? ranks + 1 : ranks;
+    const std::uint64_t few = requests(5), many = requests(45);
+    EXPECT_LE(many - few, 40 * per_step + 2 * ranks); // in the first step the ranks may be faster than each other
+}
+
+// What one rank changes and another one does not, readers find: no rank has anything new to say to the other.
+TEST_P(Contradictions, OfOneSidedChangesAreFoundByReaders)
+{
+    run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+        Writer writer(location, options_of(GetParam()), communicator);
+        for (std::uint64_t step = 0; step < 2; ++step) {
+            writer.begin_step();
+            put_good(writer, communicator->rank());
+            put_x(writer, {Type::float64, ShapeKind::global_array, {communicator->rank() == 1 ? 4 + step : 4}});
+            writer.end_step();
+        }
+        writer.close();
+    });
+    expect_steps(2);
+    ReaderOptions options;
+    options.mode = ReadMode::random_access;
+    Reader reader(location, options, self_communicator());
+    double values[4] = {};
+    reader.get(*reader.find("x"), Dims{0}, Dims{4}, values, Mode::sync, 0);
+    try {
+        reader.get(*reader.find("x"), Dims{0}, Dims{4}, values, Mode::sync, 1);
+        ADD_FAILURE() << "a shape that ranks gave differently was read";
+    } catch (const Error& error) {
+        expect_told({error.what()}, {"'x'", "step 1", "rank 1", "{5}", "{4}"});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Contradictions, ::testing::ValuesIn(all_layouts), name_of_layout);
+
+} // namespace
+} // namespace stepstore::steps::testing
