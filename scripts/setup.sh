@@ -9,7 +9,7 @@ log=$STEPSTORE_BUILD/log
 
 # ---- packages of the distribution
 packages=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv
-    liblmdb-dev libxxhash-dev libzstd-dev libblosc-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin)
+    liblmdb-dev libxxhash-dev libzstd-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin)
 # A Python that brings its own headers (pyenv, conda) needs no package for them.
 "${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)
 import os, sys, sysconfig
@@ -33,7 +33,7 @@ fi
 
 # ---- Python: what the demo, the tests and the build need
 requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>=4" "pytest>=7" "typer>=0.12" "rich>=13"
-    "nanobind>=2.2" "scikit-build-core>=0.10")
+    "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14")
 stamp=$STEPSTORE_VENV/.stepstore-requirements
 wanted=$(printf '%s\n' "${requirements[@]}")
 if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then

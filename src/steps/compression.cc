@@ -13,8 +13,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 #endif
-#if STEPSTORE_HAVE_BLOSC
-#include <blosc.h>
+#if STEPSTORE_HAVE_BLOSC2
+#include <blosc2.h>
 #endif
 
 namespace stepstore::steps {
@@ -25,17 +25,20 @@ struct Method {
     CompressionMethod method;
     std::string_view name;
     Codec codec;
-    const char* compressor; // in blosc
+    const char* compressor; // in C-Blosc2
     int levels;             // from 1
     int usual_level;
 };
 constexpr std::array methods = {
     Method{CompressionMethod::none, "none", Codec::none, "", 0, 0},
     Method{CompressionMethod::zstd, "zstd", Codec::zstd, "", 19, 3},
-    Method{CompressionMethod::blosc_lz4, "blosc-lz4", Codec::blosc, "lz4", 9, 5},
-    Method{CompressionMethod::blosc_zstd, "blosc-zstd", Codec::blosc, "zstd", 9, 5},
+    Method{CompressionMethod::blosc2_lz4, "blosc2-lz4", Codec::blosc2, "lz4", 9, 5},
+    Method{CompressionMethod::blosc2_zstd, "blosc2-zstd", Codec::blosc2, "zstd", 9, 5},
 };
+// Before compression: of buffers that c-blosc 1 made, and of chunks. (A chunk of equal bytes takes 32 whatever its
+// length: with longer ones a block could shrink further than most_shrinking.)
 constexpr std::size_t blosc_piece = std::size_t{1} << 30;
+constexpr std::size_t blosc2_piece = std::size_t{2} << 20;
 
 const Method& method_of(CompressionMethod wanted)
 {
@@ -46,15 +49,15 @@ const Method& method_of(CompressionMethod wanted)
 std::string_view missing_library(Codec codec)
 {
     if (codec == Codec::zstd && !STEPSTORE_HAVE_ZSTD) return "zstd (libzstd-dev)";
-    if (codec == Codec::blosc && !STEPSTORE_HAVE_BLOSC) return "blosc (libblosc-dev)";
+    if ((codec == Codec::blosc || codec == Codec::blosc2) && !STEPSTORE_HAVE_BLOSC2) return "C-Blosc2 (libblosc2-dev)";
     return {};
 }
 
 bool in_this_build(const Method& method)
 {
     if (!missing_library(method.codec).empty()) return false;
-#if STEPSTORE_HAVE_BLOSC
-    if (method.codec == Codec::blosc) return blosc_compname_to_compcode(method.compressor) >= 0;
+#if STEPSTORE_HAVE_BLOSC2
+    if (method.codec == Codec::blosc2) return blosc2_compname_to_compcode(method.compressor) >= 0;
 #endif
     return true;
 }
@@ -72,37 +75,66 @@ std::string listed()
     throw Error(-DER_CSUM, std::string(what) + " cannot be decompressed: its stored bytes are damaged");
 }
 
-#if STEPSTORE_HAVE_BLOSC
+#if STEPSTORE_HAVE_BLOSC2
+struct FreeBlosc {
+    void operator()(blosc2_context* context) const { blosc2_free_ctx(context); }
+};
+using BloscContext = std::unique_ptr<blosc2_context, FreeBlosc>;
+
+BloscContext checked(blosc2_context* context)
+{
+    if (context == nullptr) throw Error(-DER_NOMEM, "no memory for C-Blosc2");
+    return BloscContext(context);
+}
+
+void start_blosc()
+{
+    [[maybe_unused]] static const bool started = (blosc2_init(), true);
+}
+
 std::optional<std::size_t> compress_with_blosc(Bytes raw, std::size_t number_size, const Method& method, int level,
                                                MutableBytes to)
 {
+    start_blosc();
+    blosc2_cparams how = BLOSC2_CPARAMS_DEFAULTS;
+    how.compcode = static_cast<std::uint8_t>(blosc2_compname_to_compcode(method.compressor));
+    how.clevel = static_cast<std::uint8_t>(level);
+    how.typesize = static_cast<std::int32_t>(number_size);
+    how.filters[BLOSC2_MAX_FILTERS - 1] = number_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOFILTER;
+    const BloscContext context = checked(blosc2_create_cctx(how));
     std::size_t used = 0;
-    for (std::size_t at = 0; at < raw.size(); at += blosc_piece) {
-        const Bytes piece = raw.subspan(at, std::min(blosc_piece, raw.size() - at));
+    for (std::size_t at = 0; at < raw.size(); at += blosc2_piece) {
+        const Bytes piece = raw.subspan(at, std::min(blosc2_piece, raw.size() - at));
+        const std::size_t room = std::min(to.size() - used, 2 * blosc2_piece);
+        if (room < BLOSC_EXTENDED_HEADER_LENGTH) return std::nullopt;
         const int length =
-            blosc_compress_ctx(level, number_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE, number_size, piece.size(),
-                               piece.data(), to.data() + used, to.size() - used, method.compressor, 0, 1);
-        if (length < 0) throw Error(-DER_MISC, "blosc cannot compress with " + std::string(method.name));
+            blosc2_compress_ctx(context.get(), piece.data(), static_cast<std::int32_t>(piece.size()), to.data() + used,
+                                static_cast<std::int32_t>(room));
+        if (length < 0)
+            throw Error(-DER_MISC, "C-Blosc2 cannot compress with " + std::string(method.name) + ": " +
+                                       blosc2_error_string(length));
         if (length == 0) return std::nullopt; // no room
         used += static_cast<std::size_t>(length);
     }
     return used;
 }
 
-void decompress_with_blosc(Bytes stored, MutableBytes raw, std::string_view what)
+// C-Blosc2 reads what c-blosc 1 wrote.
+void decompress_with_blosc(Bytes stored, std::size_t most, MutableBytes raw, std::string_view what)
 {
+    start_blosc();
+    const BloscContext context = checked(blosc2_create_dctx(BLOSC2_DPARAMS_DEFAULTS));
     std::size_t from = 0;
-    for (std::size_t at = 0; at < raw.size(); at += blosc_piece) {
-        const std::size_t expected = std::min(blosc_piece, raw.size() - at);
+    for (std::size_t at = 0; at < raw.size(); at += most) {
+        const auto expected = static_cast<std::int32_t>(std::min(most, raw.size() - at));
         const Bytes rest = stored.subspan(from);
         if (rest.size() < BLOSC_MIN_HEADER_LENGTH) damaged(what);
-        std::size_t length = 0, compressed = 0, block = 0;
-        blosc_cbuffer_sizes(rest.data(), &length, &compressed, &block);
-        if (length != expected || compressed > rest.size() ||
-            blosc_cbuffer_validate(rest.data(), compressed, &length) != 0 ||
-            blosc_decompress_ctx(rest.data(), raw.data() + at, expected, 1) != static_cast<int>(expected))
+        std::int32_t length = 0, compressed = 0, block = 0;
+        if (blosc2_cbuffer_sizes(rest.data(), &length, &compressed, &block) < 0 || length != expected ||
+            compressed < BLOSC_MIN_HEADER_LENGTH || static_cast<std::size_t>(compressed) > rest.size() ||
+            blosc2_decompress_ctx(context.get(), rest.data(), compressed, raw.data() + at, expected) != expected)
             damaged(what);
-        from += compressed;
+        from += static_cast<std::size_t>(compressed);
     }
     if (from != stored.size()) damaged(what);
 }
@@ -144,7 +176,7 @@ void check_compression(std::string_view name, const Compression& compression)
         const std::string_view library = missing_library(method.codec);
         throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(method.name) +
                                     "' is not in this build of Stepstore, which was made without " +
-                                    (library.empty() ? "a blosc that has " + std::string(method.compressor)
+                                    (library.empty() ? "a C-Blosc2 that has " + std::string(method.compressor)
                                                      : std::string(library)) +
                                     ": use " + listed());
     }
@@ -203,7 +235,7 @@ std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_
         throw Error(-DER_MISC, std::string("zstd cannot compress: ") + ZSTD_getErrorName(length));
     }
 #endif
-#if STEPSTORE_HAVE_BLOSC
+#if STEPSTORE_HAVE_BLOSC2
     if (const auto length = compress_with_blosc(raw, number_size, method, level, to)) return Bytes(to.first(*length));
 #endif
     return std::nullopt;
@@ -225,8 +257,9 @@ void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view wh
 #endif
         return;
     case Codec::blosc:
-#if STEPSTORE_HAVE_BLOSC
-        decompress_with_blosc(stored, raw, what);
+    case Codec::blosc2:
+#if STEPSTORE_HAVE_BLOSC2
+        decompress_with_blosc(stored, codec == Codec::blosc ? blosc_piece : blosc2_piece, raw, what);
 #endif
         return;
     }

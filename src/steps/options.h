@@ -70,7 +70,7 @@ struct WriterOptions {
 
     // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
     // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Compression (none, zstd,
-    // blosc-lz4, blosc-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets,
+    // blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets,
     // AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name.
     // -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);

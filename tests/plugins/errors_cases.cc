@@ -29,7 +29,7 @@ CASE(parameters)
         EXPECT(contains(layout, valid));
     EXPECT(contains(opening_error({{"Communicator", "some"}}), "auto, world, self"));
     EXPECT(contains(opening_error({{"Readers", "nobody"}}), "delegate"));
-    for (const char* valid : {"Compression", "gzip", "none, zstd, blosc-lz4, blosc-zstd"})
+    for (const char* valid : {"Compression", "gzip", "none, zstd, blosc2-lz4, blosc2-zstd"})
         EXPECT(contains(opening_error({{"Compression", "gzip"}}), valid));
     EXPECT(contains(opening_error({{"Compression", "zstd"}, {"CompressionLevel", "77"}}), "1 to 19"));
     // Of BP5's: those that tune its files are passed over; those that change what is stored are not.

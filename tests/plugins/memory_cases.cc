@@ -172,7 +172,7 @@ CASE(memory_selections)
     write_order("memory", false);
     read_order("memory", false, false);
     if (!run.plugin()) return;
-    for (const char* method : {"zstd", "blosc-lz4", "blosc-zstd"}) {
+    for (const char* method : {"zstd", "blosc2-lz4", "blosc2-zstd"}) {
         write_order(method, false, {{"Compression", method}, {"MetadataCompression", "zstd"}});
         read_order(method, false, false);
     }

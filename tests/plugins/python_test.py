@@ -71,7 +71,7 @@ class PluginTest(unittest.TestCase):
 
     def test_compression_is_the_writers_business(self):
         data = np.linspace(0.0, 1.0, 200_000).reshape(400, 500)
-        for method in ("none", "zstd", "blosc-lz4", "blosc-zstd"):
+        for method in ("none", "zstd", "blosc2-lz4", "blosc2-zstd"):
             with self.subTest(method):
                 name = f"compressed-{method}"
                 with adios2.Stream(self.space.io(name, Compression=method), name, "w") as stream:
@@ -83,7 +83,7 @@ class PluginTest(unittest.TestCase):
                         np.testing.assert_array_equal(step.read("x"), data + index)
                         part = step.read("x", start=[7, 100], count=[300, 3])
                         np.testing.assert_array_equal(part, data[7:307, 100:103] + index)
-        with self.assertRaisesRegex(Exception, "none, zstd, blosc-lz4, blosc-zstd"):
+        with self.assertRaisesRegex(Exception, "none, zstd, blosc2-lz4, blosc2-zstd"):
             adios2.Stream(self.space.io("bad", Compression="gzip"), "bad", "w")
 
     def test_variables_and_attributes_are_listed(self):

@@ -73,6 +73,25 @@ TEST_P(EveryMethod, GivesBackTheSameBytes)
     EXPECT_FALSE(compressor.compress(random_bytes(8), 1, {method, 0}));
 }
 
+// No method may shrink further than most_shrinking: a reader would take such a block for damaged.
+TEST_P(EveryMethod, ShrinksEqualBytesNoFurtherThanAReaderBelieves)
+{
+    Writer writer(location, options_of(Layout::array_aligned), self_communicator());
+    const std::vector<double> zeros((5 << 20) + 7);
+    const Dims count{zeros.size()};
+    const auto id = writer.define("zeros", Type::float64, ShapeKind::local_array);
+    writer.compress(id, {method, 0});
+    writer.begin_step();
+    writer.put(id, {}, {}, count, zeros.data());
+    writer.end_step();
+    writer.close();
+    Reader reader(location, {}, self_communicator());
+    ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+    std::vector<double> back(zeros.size(), -1);
+    reader.get_block(*reader.find("zeros"), 0, {}, {}, back.data(), Mode::sync);
+    EXPECT_TRUE(back == zeros);
+}
+
 TEST_P(EveryMethod, EveryLayoutAndEveryRankReadsWhatWasPut)
 {
     for (const Layout layout : all_layouts) {
@@ -168,6 +187,37 @@ INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, ::testing::ValuesIn(compression_m
     return name;
 });
 
+// The doubles 0 to 63, as c-blosc 1.21 stored them with lz4 and with zstd.
+TEST(OldBlocks, OfCBlosc1AreRead)
+{
+    constexpr std::uint8_t lz4[] = {
+        0x02, 0x01, 0x31, 0x08, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x74, 0x00, 0x00, 0x00, 0x14, 0x00,
+        0x00, 0x00, 0x5c, 0x00, 0x00, 0x00, 0x1f, 0x00, 0x01, 0x00, 0xff, 0x4e, 0x1f, 0x80, 0x02, 0x00, 0x0c, 0xff,
+        0x37, 0xf0, 0x00, 0x08, 0x10, 0x14, 0x18, 0x1c, 0x20, 0x22, 0x24, 0x26, 0x28, 0x2a, 0x2c, 0x2e, 0x30, 0x31,
+        0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x3d, 0x3e, 0x3f, 0x40, 0x40, 0x41, 0x41,
+        0x42, 0x42, 0x43, 0x43, 0x44, 0x44, 0x45, 0x45, 0x46, 0x46, 0x47, 0x47, 0x48, 0x48, 0x49, 0x49, 0x4a, 0x4a,
+        0x4b, 0x4b, 0x4c, 0x4c, 0x4d, 0x4d, 0x4e, 0x4e, 0x4f, 0x4f, 0x00, 0x3f, 0x40, 0x40, 0x40, 0x40, 0x40, 0x05,
+        0x00, 0x21, 0x50, 0x40, 0x40, 0x40, 0x40, 0x40,
+    };
+    constexpr std::uint8_t zstd[] = {
+        0x02, 0x01, 0x91, 0x08, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x74, 0x00, 0x00, 0x00, 0x14, 0x00,
+        0x00, 0x00, 0x5c, 0x00, 0x00, 0x00, 0x28, 0xb5, 0x2f, 0xfd, 0x60, 0x00, 0x01, 0x95, 0x02, 0x00, 0x54, 0x04,
+        0x00, 0x00, 0x80, 0xf0, 0x00, 0x08, 0x10, 0x14, 0x18, 0x1c, 0x20, 0x22, 0x24, 0x26, 0x28, 0x2a, 0x2c, 0x2e,
+        0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x3d, 0x3e, 0x3f, 0x40, 0x40,
+        0x41, 0x41, 0x42, 0x42, 0x43, 0x43, 0x44, 0x44, 0x45, 0x45, 0x46, 0x46, 0x47, 0x47, 0x48, 0x48, 0x49, 0x49,
+        0x4a, 0x4a, 0x4b, 0x4b, 0x4c, 0x4c, 0x4d, 0x4d, 0x4e, 0x4e, 0x4f, 0x4f, 0x00, 0x3f, 0x40, 0x03, 0x00, 0x82,
+        0x70, 0x52, 0xe4, 0x1a, 0xc6, 0xa5, 0x82, 0x36,
+    };
+    for (const std::span<const std::uint8_t> stored : {std::span<const std::uint8_t>(lz4), {zstd}}) {
+        std::vector<double> values(64, -1);
+        const MutableBytes raw = std::as_writable_bytes(std::span(values));
+        decompress(Codec::blosc, std::as_bytes(stored), raw, "the block");
+        for (std::size_t i = 0; i < values.size(); ++i)
+            EXPECT_EQ(values[i], static_cast<double>(i));
+        EXPECT_THROW(decompress(Codec::blosc, std::as_bytes(stored.first(100)), raw, "the block"), Error);
+    }
+}
+
 class CompressedStream : public ::testing::Test {
 protected:
     static constexpr std::uint64_t rows = 256, columns = 512;
@@ -200,7 +250,7 @@ protected:
 
 TEST_F(CompressedStream, ABlockIsFetchedOnceForAllThatIsWantedOfIt)
 {
-    write(CompressionMethod::blosc_lz4);
+    write(CompressionMethod::blosc2_lz4);
     const StreamReport report = check_streams(location, true);
     const std::uint64_t stored = report.streams.at(0).data_bytes;
     EXPECT_LT(stored, 4 * rows * columns * 8 / 3);
@@ -303,16 +353,16 @@ TEST_F(CompressedStream, WrongChoicesAreRefusedWithTheValidOnes)
         }
         return "accepted";
     };
-    EXPECT_NE(refused("Compression", "gzip").find("none, zstd, blosc-lz4, blosc-zstd"), std::string::npos);
+    EXPECT_NE(refused("Compression", "gzip").find("none, zstd, blosc2-lz4, blosc2-zstd"), std::string::npos);
     EXPECT_NE(refused("CompressionLevel", "5").find("'none'"), std::string::npos);
     EXPECT_NE(refused("CompressionLevel", "x").find("CompressionLevel='x'"), std::string::npos);
-    EXPECT_NE(refused("MetadataCompression", "blosc-lz4").find("none, zstd"), std::string::npos);
+    EXPECT_NE(refused("MetadataCompression", "blosc2-lz4").find("none, zstd"), std::string::npos);
     EXPECT_TRUE(options.set("Compression", "ZSTD"));
     EXPECT_NE(refused("CompressionLevel", "20").find("1 to 19"), std::string::npos);
     EXPECT_EQ(refused("CompressionLevel", "19"), "accepted");
     Writer writer(location, options, self_communicator());
     const auto id = writer.define("x", Type::int8, ShapeKind::local_array);
-    EXPECT_THROW(writer.compress(id, {CompressionMethod::blosc_lz4, 10}), Error);
+    EXPECT_THROW(writer.compress(id, {CompressionMethod::blosc2_lz4, 10}), Error);
     EXPECT_THROW(writer.compress(id + 1, {}), Error);
 }
 

@@ -1,4 +1,4 @@
-// A build without zstd and blosc: linked with a compression.cc that was compiled without them. It refuses to write
+// A build without zstd and C-Blosc2: linked with a compression.cc that was compiled without them. It refuses to write
 // compressed, and reads all that is not. WRITER: a program of the full build that writes a stream.
 #include "steps/compression.h"
 #include "steps/options.h"
@@ -31,7 +31,7 @@ void expect_refused(Body&& body, std::initializer_list<const char*> parts)
 TEST(WithoutCodecs, WritingIsRefusedByName)
 {
     EXPECT_EQ(compression_method_names(), std::vector<std::string>{"none"});
-    for (const char* method : {"zstd", "blosc-lz4", "blosc-zstd"}) {
+    for (const char* method : {"zstd", "blosc2-lz4", "blosc2-zstd"}) {
         WriterOptions options;
         ASSERT_TRUE(options.set("Compression", method));
         expect_refused([&] { check_options(options); }, {"Compression", method, "use none"});
@@ -44,7 +44,7 @@ TEST(WithoutCodecs, WritingIsRefusedByName)
 TEST(WithoutCodecs, WhatIsNotCompressedIsRead)
 {
     const TemporaryDirectory directory;
-    for (const char* method : {"zstd", "blosc-lz4"}) {
+    for (const char* method : {"zstd", "blosc2-lz4"}) {
         const std::string location = directory / method;
         ASSERT_EQ(std::system(("\"" WRITER "\" '" + location + "' " + method + " none").c_str()), 0);
         Reader reader(location, {}, self_communicator());
@@ -56,7 +56,7 @@ TEST(WithoutCodecs, WhatIsNotCompressedIsRead)
         EXPECT_EQ(reader.minmax(squeezed)->max.as<double>(), 999.0);
         expect_refused(
             [&] { reader.get(squeezed, Dims{0}, Dims{1000}, values.data(), Mode::sync); },
-            {"'squeezed'", "step 0", "rank 0", method == std::string("zstd") ? "libzstd-dev" : "libblosc-dev"});
+            {"'squeezed'", "step 0", "rank 0", method == std::string("zstd") ? "libzstd-dev" : "libblosc2-dev"});
         reader.get(reader.find("plain").value(), Dims{10}, Dims{10}, values.data(), Mode::sync);
         EXPECT_EQ(values[0], 10.0);
     }

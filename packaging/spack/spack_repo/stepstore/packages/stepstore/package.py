@@ -21,7 +21,7 @@ class Stepstore(CMakePackage):
     variant("mpi", default=True, description="Build the MPI communicator and the MPI programs")
     variant("adios2", default=True, description="Build the ADIOS2 plugin")
     variant("python", default=True, description="Build the Python package and the command line")
-    variant("compression", default=True, description="Compress steps with zstd and blosc")
+    variant("compression", default=True, description="Compress steps with zstd and C-Blosc2")
     variant("bench", default=True, description="Build the benchmark programs")
 
     depends_on("c", type="build")
@@ -34,7 +34,7 @@ class Stepstore(CMakePackage):
     depends_on("xxhash@0.8:")
     depends_on("nlohmann-json@3.9:")
     depends_on("zstd@1.4:", when="+compression")
-    depends_on("c-blosc@1.16:", when="+compression")
+    depends_on("c-blosc2@2:", when="+compression")
     depends_on("mpi", when="+mpi")
 
     # The plugin engine interface v2 came with 2.12.
