@@ -1,0 +1,166 @@
+#include "catalogue.h"
+
+#include "control.h"
+#include "failure.h"
+#include "index.h"
+#include "keys.h"
+#include "move.h"
+#include "purge.h"
+#include "schema.h"
+#include "statistics.h"
+
+#include "fields/maintenance.h"
+
+#include "eckit/config/Configuration.h"
+#include "fdb5/database/DatabaseNotFoundException.h"
+#include "fdb5/rules/Rule.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace stepstore::fdb_plugin {
+
+Catalogue::Catalogue(const fdb5::Key& key, const fdb5::Config& config)
+    : CatalogueImpl(key, fdb5::ControlIdentifiers(), config), settings_(settings_of(config))
+{
+}
+
+Catalogue::Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access access)
+    : CatalogueImpl(fdb5::Key(), fdb5::ControlIdentifiers(), config), settings_(settings_of(config))
+{
+    dataset_ = translated([&] { return find_dataset(to_place(uri), access); });
+    if (!dataset_) {
+        throw fdb5::DatabaseNotFoundException("Stepstore: there is no dataset " + uri.asRawString() + ": it was wiped");
+    }
+    dbKey_ = to_fdb(dataset_->key());
+}
+
+fields::Dataset& Catalogue::dataset() const
+{
+    if (!dataset_) {
+        refuse("there is no dataset " + to_fields(dbKey_).text() + " in pool " + settings_.pools.front());
+    }
+    return *dataset_;
+}
+
+std::shared_ptr<fields::Dataset> Catalogue::writable() const
+{
+    if (dataset_ && dataset_->session().access() == Access::read_write) {
+        return dataset_;
+    }
+    return dataset_ ? find_dataset(place_of(*dataset_), Access::read_write) : nullptr;
+}
+
+eckit::URI Catalogue::uri() const
+{
+    return to_uri(place_of(dataset()));
+}
+
+bool Catalogue::exists() const
+{
+    return dataset_ && translated([&] { return dataset_->is_there(); });
+}
+
+void Catalogue::checkUID() const
+{
+    translated([&] { fields::Session::open(dataset().session().location(), Access::read_write); });
+}
+
+void Catalogue::loadSchema()
+{
+    translated([&] { schema_ = schema_of(dataset(), config_); });
+    rule_ = &schema_->matchingRule(dbKey_);
+}
+
+const fdb5::Schema& Catalogue::schema() const
+{
+    if (!schema_) {
+        refuse("the schema of " + to_fields(dbKey_).text() + " was asked for before the catalogue was opened");
+    }
+    return *schema_;
+}
+
+const fdb5::Rule& Catalogue::rule() const
+{
+    schema();
+    return *rule_;
+}
+
+bool Catalogue::enabled(const fdb5::ControlIdentifier& identifier) const
+{
+    return CatalogueImpl::enabled(identifier) && (!dataset_ || translated([&] { return is_enabled(*dataset_, identifier); }));
+}
+
+void Catalogue::control(const fdb5::ControlAction& action, const fdb5::ControlIdentifiers& identifiers) const
+{
+    translated([&] {
+        const auto changed = writable();
+        if (changed && action != fdb5::ControlAction::None) {
+            set_enabled(*changed, identifiers, action == fdb5::ControlAction::Enable);
+        } else if (action == fdb5::ControlAction::Disable) {
+            refuse("cannot lock " + to_fields(dbKey_).text() + ": there is no such dataset");
+        } // what was wiped has nothing switched off: FDB enables it again after a wipe
+    });
+}
+
+std::vector<fdb5::Index> Catalogue::indexes(bool sorted) const
+{
+    std::vector<fdb5::Index> found;
+    if (!dataset_) {
+        return found;
+    }
+    translated([&] {
+        fields::CatalogueReader(dataset_).indexes({}, [&](const fields::IndexSummary& summary) {
+            found.emplace_back(new Index(dataset_, to_fdb(summary.collocation), summary.axes, summary.newest));
+            return true;
+        });
+    });
+    if (sorted) {
+        std::sort(found.begin(), found.end(), [](const fdb5::Index& a, const fdb5::Index& b) { return a.key() < b.key(); });
+    }
+    return found;
+}
+
+void Catalogue::hideContents()
+{
+    translated([&] {
+        if (const auto changed = writable()) {
+            for (const auto& index : indexes(false)) {
+                fields::clear(changed, to_fields(index.key()));
+            }
+        }
+    });
+}
+
+void Catalogue::dump(std::ostream& out, bool simple, const eckit::Configuration&) const
+{
+    translated([&] {
+        fields::dump(std::shared_ptr<fields::Dataset>(dataset_), !simple, [&](std::string_view line) { out << line << '\n'; });
+    });
+}
+
+fdb5::StatsReportVisitor* Catalogue::statsReportVisitor() const
+{
+    dataset();
+    return new StatisticsVisitor(dataset_);
+}
+
+fdb5::PurgeVisitor* Catalogue::purgeVisitor(const fdb5::Store& store) const
+{
+    dataset();
+    return new PurgeVisitor(dataset_, store);
+}
+
+fdb5::MoveVisitor* Catalogue::moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest& request, const eckit::URI& destination,
+                                          eckit::Queue<fdb5::MoveElement>& queue) const
+{
+    dataset();
+    return new MoveVisitor(dataset_, settings_, request, destination, queue);
+}
+
+void Catalogue::print(std::ostream& out) const
+{
+    out << "StepstoreCatalogue(" << (dataset_ ? uri().asRawString() : to_fields(dbKey_).text()) << ')';
+}
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,76 @@
+// The catalogue of one dataset, as FDB's tools and visitors use it: what reader and writer share.
+#pragma once
+
+#include "settings.h"
+
+#include "fields/catalogue.h"
+
+#include "fdb5/database/Catalogue.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stepstore::fdb_plugin {
+
+inline constexpr const char* owner_attribute = "owner"; // the name of the user who made the dataset
+
+class Catalogue : public fdb5::CatalogueImpl {
+public:
+    eckit::URI uri() const override;
+    std::string type() const override { return type_name; }
+    const fdb5::Key& indexKey() const override { return index_key_; }
+    const fdb5::Schema& schema() const override;
+    const fdb5::Rule& rule() const override;
+    bool exists() const override;
+    // Whoever can write to the pool may: its files' permissions, or its DAOS ACL, decide. Throws when this user cannot.
+    void checkUID() const override;
+
+    bool enabled(const fdb5::ControlIdentifier& identifier) const override;
+    void control(const fdb5::ControlAction& action, const fdb5::ControlIdentifiers& identifiers) const override;
+
+    std::vector<fdb5::Index> indexes(bool sorted) const override;
+    bool supportsConcurrentIndexReads() const override { return true; }
+    // Removes every field from the catalogue; their space is reclaimed by purge.
+    void hideContents() override;
+    void dump(std::ostream& out, bool simple, const eckit::Configuration& options) const override;
+    fdb5::StatsReportVisitor* statsReportVisitor() const override;
+    fdb5::PurgeVisitor* purgeVisitor(const fdb5::Store& store) const override;
+    fdb5::MoveVisitor* moveVisitor(const fdb5::Store& store, const metkit::mars::MarsRequest& request, const eckit::URI& destination,
+                                   eckit::Queue<fdb5::MoveElement>& queue) const override;
+
+    // Wiping: catalogue_wipe.cc.
+    bool uriBelongs(const eckit::URI& uri) const override;
+    void maskIndexEntries(const std::set<fdb5::Index>& indexes) const override;
+    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>& metadata, std::set<eckit::URI>& data) const override;
+    fdb5::CatalogueWipeState wipeInit() const override;
+    bool markIndexForWipe(const fdb5::Index& index, bool include, fdb5::CatalogueWipeState& state) const override;
+    void finaliseWipeState(fdb5::CatalogueWipeState& state) const override;
+    bool doWipeUnknowns(const std::set<eckit::URI>& unknown) const override;
+    bool doWipeURIs(const fdb5::CatalogueWipeState& state) const override;
+    void doWipeEmptyDatabase() const override;
+    bool doUnsafeFullWipe() const override;
+
+protected:
+    Catalogue(const fdb5::Key& key, const fdb5::Config& config);
+    Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access access); // a DatabaseNotFoundException when it was wiped
+
+    void loadSchema() override;
+    void print(std::ostream& out) const override;
+    fields::Dataset& dataset() const; // an error when there is none
+    std::shared_ptr<fields::Dataset> writable() const; // the same, opened to change it; nullptr: it was wiped
+
+    Settings settings_;
+    std::shared_ptr<fields::Dataset> dataset_; // nullptr: there is none with this key
+    fdb5::Key index_key_;                      // of the selected index
+
+private:
+    void wipe_all() const;
+
+    std::shared_ptr<const fdb5::Schema> schema_;
+    const fdb5::Rule* rule_ = nullptr;
+    mutable std::vector<fdb5::Index> to_wipe_; // indexes that a wipe of a part takes
+};
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,115 @@
+// The catalogue to read from.
+#include "catalogue.h"
+#include "failure.h"
+#include "index.h"
+#include "keys.h"
+#include "statistics.h"
+
+#include "fields/maintenance.h"
+
+#include "daos_errno.h"
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+class CatalogueReader final : public Catalogue, public fdb5::CatalogueReader {
+public:
+    CatalogueReader(const fdb5::Key& key, const fdb5::Config& config) : Catalogue(key, config)
+    {
+        dataset_ = translated([&] { return find_dataset(settings_, to_fields(key), Access::read_only); });
+    }
+    CatalogueReader(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_only) {}
+
+    bool open() override
+    {
+        if (!exists()) {
+            return false;
+        }
+        loadSchema();
+        reader_ = std::make_unique<fields::CatalogueReader>(dataset_);
+        return true;
+    }
+
+    // Also the same index again looks at the axes anew: a reader that stays sees what was flushed meanwhile, and a dataset that was wiped
+    // and made anew.
+    bool selectIndex(const fdb5::Key& key) override
+    {
+        collocation_ = to_fields(key);
+        try {
+            axes_ = reader().axes(collocation_);
+        } catch (const Error& error) {
+            if (error.code() != -DER_STALE) {
+                rethrow(error);
+            }
+            axes_ = open_anew() ? translated([&] { return reader().axes(collocation_); }) : fields::Axes();
+        }
+        index_key_ = key;
+        invalidateAxis();
+        return !axes_.empty();
+    }
+
+    void deselectIndex() override
+    {
+        index_key_ = fdb5::Key();
+        axes_.clear();
+        invalidateAxis();
+    }
+
+    bool retrieve(const fdb5::Key& key, fdb5::Field& field) const override
+    {
+        const auto entry = translated([&] { return reader().find(collocation_, to_fields(key)); });
+        if (entry) {
+            field = to_field(*entry, dataset_);
+        }
+        return entry.has_value();
+    }
+
+    fdb5::DbStats stats() const override
+    {
+        dataset();
+        return new DatasetStatistics(translated([&] { return fields::statistics(dataset_); }));
+    }
+
+    // A reader has nothing to write or to let go of.
+    void flush(std::size_t) override {}
+    void clean() override {}
+    void close() override {}
+
+private:
+    std::optional<fdb5::Axis> computeAxis(const std::string& keyword) const override
+    {
+        const auto found = axes_.find(keyword);
+        if (found == axes_.end()) {
+            return std::nullopt;
+        }
+        fdb5::Axis axis;
+        for (const auto& value : found->second) {
+            axis.insert(value);
+        }
+        axis.sort();
+        return axis;
+    }
+
+    bool open_anew()
+    {
+        dataset_ = translated([&] { return find_dataset(settings_, to_fields(dbKey_), Access::read_only); });
+        return open();
+    }
+
+    fields::CatalogueReader& reader() const
+    {
+        if (!reader_) {
+            refuse("the catalogue of " + to_fields(dbKey_).text() + " was read before it was opened");
+        }
+        return *reader_;
+    }
+
+    std::unique_ptr<fields::CatalogueReader> reader_;
+    fields::Key collocation_;
+    fields::Axes axes_;
+};
+
+const fdb5::CatalogueReaderBuilder<CatalogueReader> builder(type_name);
+
+} // namespace
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,14 @@
+// FDB's control identifiers of a dataset (what fdb-lock switches off): stored with it as named values, one for each, so that two who switch
+// at once do not undo each other.
+#pragma once
+
+#include "fields/dataset.h"
+
+#include "fdb5/api/helpers/ControlIterator.h"
+
+namespace stepstore::fdb_plugin {
+
+bool is_enabled(const fields::Dataset& dataset, fdb5::ControlIdentifier identifier);
+void set_enabled(fields::Dataset& dataset, const fdb5::ControlIdentifiers& identifiers, bool enabled);
+
+} // namespace stepstore::fdb_plugin

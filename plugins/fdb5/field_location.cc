@@ -1,0 +1,160 @@
+#include "field_location.h"
+
+#include "failure.h"
+#include "field_handle.h"
+#include "keys.h"
+#include "settings.h"
+#include "uri.h"
+
+#include "eckit/io/MultiHandle.h"
+#include "eckit/serialisation/Reanimator.h"
+
+#include <ostream>
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
+{
+    Place place = place_of(dataset);
+    place.kind = Place::Kind::object;
+    place.object = object;
+    return to_uri(place);
+}
+
+const fdb5::FieldLocationBuilder<StepstoreFieldLocation> builder(type_name);
+
+// "OFFSET LENGTH REMAPKEY URI": REMAPKEY is the text of a key, which holds no blank.
+std::string foreign_text(const fdb5::FieldLocation& location)
+{
+    return std::to_string(static_cast<long long>(location.offset())) + ' ' + std::to_string(static_cast<long long>(location.length())) +
+           ' ' + to_fields(location.remapKey()).text() + ' ' + location.uri().asRawString();
+}
+
+std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view text)
+{
+    std::string parts[3];
+    for (auto& part : parts) {
+        const auto blank = text.find(' ');
+        if (blank == std::string_view::npos) {
+            refuse("the index holds a location that is none of FDB's: '" + std::string(text) + "'");
+        }
+        part = text.substr(0, blank);
+        text.remove_prefix(blank + 1);
+    }
+    const eckit::URI uri{std::string(text)};
+    return std::shared_ptr<const fdb5::FieldLocation>(fdb5::FieldLocationFactory::instance().build(
+        uri.scheme(), uri, std::stoll(parts[0]), std::stoll(parts[1]), to_fdb(fields::Key::parse(parts[2]))));
+}
+
+} // namespace
+
+eckit::ClassSpec StepstoreFieldLocation::classSpec_ = {&fdb5::FieldLocation::classSpec(), "StepstoreFieldLocation"};
+eckit::Reanimator<StepstoreFieldLocation> StepstoreFieldLocation::reanimator_;
+
+StepstoreFieldLocation::StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset, const fields::FieldLocation& location)
+    : FieldLocation(uri_of(*dataset, location.object), static_cast<long long>(location.offset), static_cast<long long>(location.length),
+                    fdb5::Key()),
+      dataset_(std::move(dataset)), object_(location.object)
+{
+}
+
+StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri) : FieldLocation(uri)
+{
+    uri_.fragment("");
+    uri_.query("length", "");
+    uri_.query("remapKey", "");
+}
+
+StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length, const fdb5::Key& remap)
+    : FieldLocation(uri, offset, length, remap)
+{
+}
+
+StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLocation(stream) {}
+
+std::shared_ptr<const fdb5::FieldLocation> StepstoreFieldLocation::make_shared() const
+{
+    if (dataset_) {
+        return std::make_shared<StepstoreFieldLocation>(dataset_, within_dataset());
+    }
+    return std::make_shared<StepstoreFieldLocation>(uri_, offset_, length_, remapKey_);
+}
+
+eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
+{
+    if (!remapKey_.empty()) {
+        refuse("cannot read " + uri_.asRawString() + " with the changed key " + to_fields(remapKey_).text() +
+               ": only FDB's files know such fields (of overlays)");
+    }
+    return translated([&] {
+        auto dataset = dataset_ ? dataset_ : find_dataset(to_place(uri_), Access::read_only);
+        if (!dataset) {
+            refuse("cannot read " + uri_.asRawString() + ": its dataset was wiped");
+        }
+        return new FieldHandle({{std::move(dataset), within_dataset()}});
+    });
+}
+
+void StepstoreFieldLocation::print(std::ostream& out) const
+{
+    out << "StepstoreFieldLocation[uri=" << uri_ << ",offset=" << offset_ << ",length=" << length_ << ",remapKey=" << remapKey_ << ']';
+}
+
+fields::FieldLocation StepstoreFieldLocation::within_dataset() const
+{
+    std::uint64_t object = object_;
+    if (!dataset_) {
+        const Place place = to_place(uri_);
+        if (place.kind != Place::Kind::object) {
+            refuse("'" + uri_.asRawString() + "' names no field");
+        }
+        object = place.object;
+    }
+    return {.object = object,
+            .offset = static_cast<std::uint64_t>(static_cast<long long>(offset_)),
+            .length = static_cast<std::uint64_t>(static_cast<long long>(length_))};
+}
+
+fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Dataset& dataset)
+{
+    const auto* own = dynamic_cast<const StepstoreFieldLocation*>(&location);
+    if (own != nullptr && own->remapKey().empty()) {
+        const Place place = own->dataset() == &dataset ? Place() : to_place(own->uri());
+        if (own->dataset() == &dataset || place.same_dataset(place_of(dataset))) {
+            return own->within_dataset();
+        }
+    }
+    return foreign_text(location);
+}
+
+std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location, const std::shared_ptr<fields::Dataset>& dataset)
+{
+    if (const auto* own = std::get_if<fields::FieldLocation>(&location)) {
+        return std::make_shared<StepstoreFieldLocation>(dataset, *own);
+    }
+    return foreign_location(std::get<std::string>(location));
+}
+
+bool there_is(const eckit::URI& uri)
+{
+    return translated([&] {
+        const Place place = to_place(uri);
+        const auto dataset = find_dataset(place, Access::read_only);
+        if (!dataset || place.kind != Place::Kind::object) {
+            return dataset != nullptr;
+        }
+        return fields::Store(dataset).exists(StepstoreFieldLocation(uri).within_dataset());
+    });
+}
+
+eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets, const eckit::LengthList& lengths)
+{
+    auto parts = std::make_unique<eckit::MultiHandle>();
+    for (std::size_t part = 0; part < offsets.size(); ++part) {
+        *parts += StepstoreFieldLocation(uri, offsets[part], lengths.at(part), fdb5::Key()).dataHandle();
+    }
+    return parts.release();
+}
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,51 @@
+// Where a field's bytes lie, for FDB: object, offset and length; and the handle that reads them.
+#pragma once
+
+#include "fields/catalogue.h"
+#include "fields/dataset.h"
+
+#include "eckit/io/Length.h"
+#include "eckit/io/Offset.h"
+#include "fdb5/database/FieldLocation.h"
+
+#include <memory>
+
+namespace stepstore::fdb_plugin {
+
+// The name is the one by which FDB's servers and clients know the class.
+class StepstoreFieldLocation final : public fdb5::FieldLocation {
+public:
+    // dataset: saves looking it up when the field is read.
+    StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset, const fields::FieldLocation& location);
+    explicit StepstoreFieldLocation(const eckit::URI& uri);
+    StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length, const fdb5::Key& remap);
+    explicit StepstoreFieldLocation(eckit::Stream& stream);
+
+    eckit::DataHandle* dataHandle() const override;
+    std::shared_ptr<const fdb5::FieldLocation> make_shared() const override;
+    void visit(fdb5::FieldLocationVisitor& visitor) const override { visitor(*this); }
+
+    const fields::Dataset* dataset() const { return dataset_.get(); } // nullptr: not looked up
+    fields::FieldLocation within_dataset() const;
+
+    static const eckit::ClassSpec& classSpec() { return classSpec_; }
+    const eckit::ReanimatorBase& reanimator() const override { return reanimator_; }
+
+private:
+    void print(std::ostream& out) const override;
+
+    static eckit::ClassSpec classSpec_;
+    static eckit::Reanimator<StepstoreFieldLocation> reanimator_;
+
+    std::shared_ptr<fields::Dataset> dataset_; // may be empty
+    std::uint64_t object_ = 0;                 // with a dataset_
+};
+
+// What the catalogue keeps of a location: one in `dataset` as such, any other (a file, another pool) as text.
+fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Dataset& dataset);
+std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location, const std::shared_ptr<fields::Dataset>& dataset);
+
+bool there_is(const eckit::URI& uri);
+eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets, const eckit::LengthList& lengths);
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,140 @@
+#include "index.h"
+
+#include "failure.h"
+#include "field_location.h"
+#include "keys.h"
+#include "settings.h"
+#include "statistics.h"
+#include "uri.h"
+
+#include "fields/listing.h"
+
+#include "eckit/serialisation/Stream.h"
+
+#include <ostream>
+#include <set>
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocation)
+{
+    Place place = place_of(dataset);
+    place.kind = Place::Kind::index;
+    place.index = collocation.text();
+    return to_uri(place);
+}
+
+} // namespace
+
+void IndexLocation::print(std::ostream& out) const
+{
+    out << '(' << uri_.asRawString() << ')';
+}
+
+void IndexLocation::encode(eckit::Stream& stream) const
+{
+    stream << uri_.asRawString();
+}
+
+Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, const fields::Axes& axes, std::uint64_t newest)
+    : IndexBase(key, type_name), dataset_(std::move(dataset)), collocation_(to_fields(key)), location_(index_uri(*dataset_, collocation_))
+{
+    for (const auto& [keyword, values] : axes) {
+        axes_.insert(keyword, std::vector<std::string>(values.begin(), values.end()));
+    }
+    axes_.sort();
+    timestamp_ = static_cast<std::time_t>(newest);
+}
+
+std::vector<eckit::URI> Index::dataURIs() const
+{
+    return translated([&] {
+        std::set<eckit::URI> found;
+        bool own = false;
+        fields::Listing listing(dataset_, collocation_, {}, {.masked = true});
+        for (fields::ListedField field; listing.next(field);) {
+            if (std::holds_alternative<fields::FieldLocation>(field.entry.location)) {
+                own = true;
+            } else {
+                found.insert(to_fdb(field.entry.location, dataset_)->uri());
+            }
+        }
+        if (own) {
+            Place place = place_of(*dataset_);
+            place.kind = Place::Kind::data;
+            found.insert(to_uri(place));
+        }
+        return std::vector<eckit::URI>(found.begin(), found.end());
+    });
+}
+
+bool Index::get(const fdb5::Key& key, const fdb5::Key&, fdb5::Field& field) const
+{
+    return translated([&] {
+        const auto entry = fields::CatalogueReader(dataset_).find(collocation_, to_fields(key));
+        if (entry) {
+            field = to_field(*entry, dataset_);
+        }
+        return entry.has_value();
+    });
+}
+
+void Index::add(const fdb5::Key& key, const fdb5::Field&)
+{
+    refuse("cannot add " + to_fields(key).text() + " to an index by itself: the catalogue archives");
+}
+
+void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope& scope) const
+{
+    translated([&] {
+        fields::Listing listing(dataset_, collocation_, {});
+        for (fields::ListedField field; listing.next(field);) {
+            visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
+        }
+    });
+}
+
+void Index::dump(std::ostream& out, const char* indent, bool simple, bool dump_fields) const
+{
+    out << indent << "Key: " << key_;
+    if (!simple) {
+        out << '\n';
+        axes_.dump(out, indent);
+    }
+    if (!dump_fields) {
+        return;
+    }
+    out << '\n' << indent << "Contents of index: \n";
+    translated([&] {
+        fields::Listing listing(dataset_, collocation_, {});
+        for (fields::ListedField field; listing.next(field);) {
+            out << indent << "  Fingerprint: " << fingerprint(field.element)
+                << ", location: " << to_field(field.entry, dataset_).location().fullUri().asRawString() << '\n';
+        }
+    });
+}
+
+fdb5::IndexStats Index::statistics() const
+{
+    return translated([&] {
+        auto counted = std::make_unique<IndexStatistics>();
+        fields::Listing listing(dataset_, collocation_, {}, {.masked = true});
+        for (fields::ListedField field; listing.next(field);) {
+            counted->count(static_cast<std::uint64_t>(to_field(field.entry, dataset_).location().length()), field.masked);
+        }
+        return fdb5::IndexStats(counted.release());
+    });
+}
+
+void Index::print(std::ostream& out) const
+{
+    out << "StepstoreIndex" << location_;
+}
+
+fdb5::Field to_field(const fields::Entry& entry, const std::shared_ptr<fields::Dataset>& dataset)
+{
+    return {to_fdb(entry.location, dataset), static_cast<std::time_t>(entry.timestamp)};
+}
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,71 @@
+#include "purge.h"
+
+#include "failure.h"
+#include "field_location.h"
+#include "settings.h"
+#include "uri.h"
+
+#include <ostream>
+#include <set>
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+std::string uri_text(const fields::Dataset& dataset, const fields::FieldLocation& location)
+{
+    Place place = place_of(dataset);
+    place.kind = Place::Kind::object;
+    place.object = location.object;
+    return to_uri(place).asRawString();
+}
+
+} // namespace
+
+void PurgeVisitor::report(std::ostream& out) const
+{
+    fields::PurgeOptions options;
+    options.dry_run = true;
+    const auto found = translated([&] { return fields::purge(dataset_, options); });
+    out << "Purge report of " << dataset_->name() << '\n';
+    indexStatistics().report(out, "    ");
+    out << "    Replaced or removed fields : " << found.masked_fields << '\n'
+        << "    Objects to reclaim         : " << found.objects << " (" << found.bytes << " bytes)\n"
+        << "    of them never flushed      : " << found.unreferenced << '\n'
+        << "    Index pages to merge       : " << found.pages << '\n';
+    if (found.unseen_writers > 0) {
+        out << "    Left alone: what " << found.unseen_writers << " writers on other machines archived and have not flushed\n";
+    }
+}
+
+// Files of another store are removed when no field refers to them any more.
+void PurgeVisitor::purge(std::ostream& out, bool porcelain, bool doit) const
+{
+    translated([&] {
+        auto changed = doit ? find_dataset(place_of(*dataset_), Access::read_write) : dataset_;
+        std::set<std::string> printed;
+        fields::PurgeOptions options;
+        options.dry_run = !doit;
+        options.found = [&](const fields::Unneeded& unneeded) {
+            const std::string uri = uri_text(*dataset_, unneeded.location);
+            if (printed.insert(uri).second) {
+                out << (porcelain ? "" : "Removing: ") << uri << '\n';
+            }
+        };
+        if (!changed) {
+            return; // wiped meanwhile
+        }
+        const auto report = fields::purge(changed, options);
+        std::set<eckit::URI> files;
+        for (const auto& text : report.foreign) {
+            files.insert(to_fdb(fields::Location(text), dataset_)->uri());
+        }
+        std::ostream nowhere(nullptr);
+        for (const auto& file : files) {
+            if (!foreign_.contains(file.asRawString()) && store_.uriBelongs(file)) {
+                store_.remove(file, out, porcelain ? nowhere : out, doit);
+            }
+        }
+    });
+}
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,136 @@
+#include "settings.h"
+
+#include "failure.h"
+#include "uri.h"
+
+#include "daos_errno.h"
+
+#include "eckit/filesystem/PathName.h"
+
+#include <charconv>
+#include <map>
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+constexpr const char* own_keys = "pool or pools, durability, targets";
+
+[[noreturn]] void refuse_value(const std::string& key, const std::string& value, const std::string& expected)
+{
+    refuse("configuration: stepstore." + key + " is '" + value + "', expected " + expected);
+}
+
+unsigned targets_of(const std::string& value)
+{
+    unsigned targets = 0;
+    const char* end = value.data() + value.size();
+    if (std::from_chars(value.data(), end, targets).ptr != end || targets == 0 || targets > 256) {
+        refuse_value("targets", value, "a number from 1 to 256");
+    }
+    return targets;
+}
+
+Durability durability_of(const std::string& value)
+{
+    if (value != "process" && value != "power") {
+        refuse_value("durability", value, "process or power");
+    }
+    return value == "power" ? Durability::power : Durability::process;
+}
+
+// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs.
+std::string absolute(const fdb5::Config& config, const std::string& pool)
+{
+    if (pool.starts_with('~')) {
+        return config.expandPath(pool).asString();
+    }
+    const bool path = pool.find('/') != std::string::npos && pool.find(':') == std::string::npos;
+    return path && !pool.starts_with('/') ? eckit::PathName(pool).fullName().asString() : pool;
+}
+
+fields::Options options_of(const std::map<std::string, std::string>& values)
+{
+    try {
+        return fields::parse_options(values);
+    } catch (const Error& error) {
+        refuse(std::string("configuration, section 'stepstore': ") + error.what() + "; and of the section itself: " + own_keys);
+    }
+}
+
+} // namespace
+
+Settings settings_of(const fdb5::Config& config)
+{
+    if (!config.has("stepstore")) {
+        refuse(std::string("the FDB configuration has no section 'stepstore': write at least 'stepstore: {pool: /path/of/the/pool}'. Its keys: ") +
+               own_keys + ", and the fields' options (docs/fdb.md)");
+    }
+    const eckit::LocalConfiguration section = config.getSubConfiguration("stepstore");
+    Settings settings;
+    std::map<std::string, std::string> options;
+    for (const auto& key : section.keys()) {
+        if (key == "pools") {
+            settings.pools = section.getStringVector(key);
+        } else if (key == "pool") {
+            settings.pools = {section.getString(key)};
+        } else if (key == "targets") {
+            settings.pool.targets = targets_of(section.getString(key));
+        } else if (key == "durability") {
+            settings.pool.durability = durability_of(section.getString(key));
+        } else {
+            options[key] = section.getString(key);
+        }
+    }
+    const fields::Options parsed = options_of(options);
+    settings.dataset = parsed.dataset;
+    settings.writer = parsed.writer;
+    if (section.has("pool") == section.has("pools") || settings.pools.empty() || settings.pools.front().empty()) {
+        refuse("configuration: section 'stepstore' needs either 'pool', or 'pools' with at least one");
+    }
+    for (auto& pool : settings.pools) {
+        pool = absolute(config, pool);
+    }
+    settings.whole = config.getString("engine", "") == type_name && config.getString("store", "file") == type_name;
+    return settings;
+}
+
+std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options)
+{
+    try {
+        return fields::Session::open(pool, Access::read_write);
+    } catch (const Error& error) {
+        if (error.code() != -DER_NONEXIST) {
+            throw;
+        }
+    }
+    try {
+        Pool::create(pool, options);
+    } catch (const Error& error) {
+        if (error.code() != -DER_EXIST) { // somebody else was first
+            throw;
+        }
+    }
+    return fields::Session::open(pool, Access::read_write);
+}
+
+std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access)
+{
+    for (const auto& pool : settings.pools) {
+        if (auto dataset = fields::Session::open(pool, access)->find(key)) {
+            return dataset;
+        }
+    }
+    return nullptr;
+}
+
+Place place_of(const fields::Dataset& dataset)
+{
+    return {.pool = dataset.session().location(), .container = dataset.container_label()};
+}
+
+std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access)
+{
+    return fields::Session::open(place.pool, access)->find_container(place.container);
+}
+
+} // namespace stepstore::fdb_plugin

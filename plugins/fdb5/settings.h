@@ -1,0 +1,42 @@
+// What FDB's configuration says about us, and the pools that it names. The section `stepstore`:
+//
+//   engine: stepstore            # the catalogue
+//   store: stepstore             # the fields' bytes
+//   stepstore:
+//     pool: /data/pool           # or `pools`: a list, of which the first one gets new datasets and all are searched
+//     ...                        # docs/fdb.md lists the other keys
+#pragma once
+
+#include "uri.h"
+
+#include "fields/session.h"
+
+#include "fdb5/config/Config.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stepstore::fdb_plugin {
+
+struct Settings {
+    std::vector<std::string> pools; // never empty
+    PoolOptions pool;               // for a pool that archive() makes
+    fields::DatasetOptions dataset; // for a dataset that archive() makes
+    fields::WriterOptions writer;
+    bool whole = false; // catalogue and store are both ours
+};
+
+// A UserError when the section is missing, or has a key or value that it should not have: it lists the valid ones.
+Settings settings_of(const fdb5::Config& config);
+
+// The process's session on a pool, which is made if it is not there.
+std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options);
+
+// The dataset in the first of the pools that has it. nullptr: none has.
+std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access);
+Place place_of(const fields::Dataset& dataset);
+// The dataset that a URI names. nullptr: it was wiped.
+std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access);
+
+} // namespace stepstore::fdb_plugin

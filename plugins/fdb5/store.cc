@@ -1,0 +1,211 @@
+// The store: fields' bytes in array objects of a dataset's container. It works under our catalogue and under FDB's catalogue in files.
+#include "failure.h"
+#include "field_location.h"
+#include "keys.h"
+#include "settings.h"
+#include "uri.h"
+
+#include "fields/maintenance.h"
+#include "fields/store.h"
+
+#include "eckit/exception/Exceptions.h"
+#include "fdb5/database/Store.h"
+#include "fdb5/database/WipeState.h"
+
+#include <ostream>
+
+namespace stepstore::fdb_plugin {
+namespace {
+
+class Store final : public fdb5::Store {
+public:
+    Store(const fdb5::Key& key, const fdb5::Config& config) : settings_(settings_of(config)), key_(to_fields(key)) {}
+    Store(const eckit::URI& uri, const fdb5::Config& config) : settings_(settings_of(config)), place_(to_place(uri))
+    {
+        place_->kind = Place::Kind::dataset;
+    }
+
+    // The store that a field's URI belongs to.
+    static eckit::URI uri(const eckit::URI& data)
+    {
+        Place place = to_place(data);
+        place.kind = Place::Kind::dataset;
+        return to_uri(place);
+    }
+
+    std::string type() const override { return type_name; }
+    bool open() override { return true; } // archive() and the handles open what they need
+    void close() override {}
+    bool exists() const override
+    {
+        return translated([&] { return dataset(Access::read_only) != nullptr; });
+    }
+    void checkUID() const override
+    {
+        translated([&] { fields::Session::open(pool(), Access::read_write); });
+    }
+    eckit::URI uri() const override
+    {
+        return translated([&] {
+            const auto found = dataset(Access::read_only);
+            return found ? to_uri(place_of(*found)) : to_uri(place_.value_or(Place{.pool = pool(), .container = ""}));
+        });
+    }
+    bool uriBelongs(const eckit::URI& uri) const override
+    {
+        return uri.scheme() == type_name && translated([&] {
+                   const auto found = dataset(Access::read_only);
+                   return found ? to_place(uri).same_dataset(place_of(*found)) : place_ && to_place(uri).same_dataset(*place_);
+               });
+    }
+    bool uriExists(const eckit::URI& uri) const override { return there_is(uri); }
+    std::set<eckit::URI> collocatedDataURIs() const override
+    {
+        return translated([&] {
+            std::set<eckit::URI> all;
+            if (const auto found = dataset(Access::read_only)) {
+                Place place = place_of(*found);
+                place.kind = Place::Kind::data;
+                all.insert(to_uri(place));
+            }
+            return all;
+        });
+    }
+    std::set<eckit::URI> asCollocatedDataURIs(const std::set<eckit::URI>& uris) const override { return uris; }
+    // There are no files beside a field that could hold more about it.
+    std::vector<eckit::URI> getAuxiliaryURIs(const eckit::URI&, bool) const override { return {}; }
+
+    eckit::DataHandle* retrieve(fdb5::Field& field) const override { return field.dataHandle(); }
+    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key&, const void* data, eckit::Length length) override
+    {
+        return translated([&] {
+            const Bytes bytes(static_cast<const std::byte*>(data), static_cast<std::size_t>(static_cast<long long>(length)));
+            fields::Store& to = writer();
+            const fields::FieldLocation location = to.archive(bytes);
+            ++archived_;
+            return std::make_unique<const StepstoreFieldLocation>(to.dataset(), location);
+        });
+    }
+    std::size_t flush() override
+    {
+        if (writer_) { // our catalogue's flush, which follows, syncs the pool for both
+            translated([&] { writer_->flush(!settings_.whole); });
+        }
+        return std::exchange(archived_, 0);
+    }
+
+    void remove(const eckit::URI& uri, std::ostream& always, std::ostream& verbose, bool doit) const override
+    {
+        verbose << "Removing: ";
+        always << uri.asRawString() << '\n';
+        if (doit) {
+            translated([&] { remove_object(uri); });
+        }
+    }
+
+    void finaliseWipeState(fdb5::StoreWipeState& state, bool doit, bool unsafe) override;
+    bool doWipeUnknowns(const std::set<eckit::URI>& unknown) const override;
+    bool doWipeURIs(const fdb5::StoreWipeState& state) const override;
+    void doWipeEmptyDatabase() const override {} // a dataset goes as a whole
+    bool doUnsafeFullWipe() const override;
+
+private:
+    const std::string& pool() const { return place_ ? place_->pool : settings_.pools.front(); }
+
+    std::shared_ptr<fields::Dataset> dataset(Access access) const
+    {
+        return place_ ? find_dataset(*place_, access) : find_dataset(settings_, key_, access);
+    }
+
+    // Where the catalogue has put the dataset, or, under a catalogue in files, a dataset without entries.
+    fields::Store& writer()
+    {
+        if (!writer_) {
+            auto to = place_ ? dataset(Access::read_write) : nullptr;
+            if (!to && place_) {
+                refuse("cannot archive to " + to_uri(*place_).asRawString() + ": the dataset was wiped");
+            }
+            for (const auto& pool : settings_.pools) {
+                to = to ? to : session_to_write(pool, settings_.pool)->find(key_);
+            }
+            if (!to) {
+                to = session_to_write(settings_.pools.front(), settings_.pool)->create(key_, settings_.dataset);
+            }
+            writer_ = std::make_unique<fields::Store>(std::move(to), settings_.writer);
+        }
+        return *writer_;
+    }
+
+    void remove_object(const eckit::URI& uri) const
+    {
+        const auto changed = find_dataset(to_place(uri), Access::read_write);
+        if (changed) {
+            changed->data_array(to_place(uri).object).destroy();
+        }
+    }
+
+    void print(std::ostream& out) const override
+    {
+        out << "StepstoreStore(" << pool() << ", " << (place_ ? place_->container : key_.text()) << ')';
+    }
+
+    Settings settings_;
+    std::optional<Place> place_; // of a store that was made from a URI
+    fields::Key key_;            // of the others
+    std::unique_ptr<fields::Store> writer_;
+    std::size_t archived_ = 0;
+};
+
+void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
+{
+    translated([&] {
+        if (!dataset(Access::read_only)) {
+            state.markAllMissing();
+            return;
+        }
+        const std::set<eckit::URI> included = state.includedDataURIs(); // a copy: markAsMissing changes it
+        for (const auto& uri : included) {
+            if (!uriBelongs(uri)) {
+                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() + " was handed " + uri.asRawString() +
+                                        ", which lies elsewhere; nothing was wiped");
+            }
+            if (!there_is(uri)) {
+                state.markAsMissing(uri);
+            }
+        }
+    });
+}
+
+bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
+{
+    for (const auto& uri : unknown) {
+        translated([&] { remove_object(uri); });
+    }
+    return true;
+}
+
+// "All fields of the dataset" is what our catalogue says: its own wipe reclaims their space. Objects by name come from a catalogue in files.
+bool Store::doWipeURIs(const fdb5::StoreWipeState& state) const
+{
+    for (const auto& uri : state.includedDataURIs()) {
+        if (to_place(uri).kind == Place::Kind::object) {
+            translated([&] { remove_object(uri); });
+        }
+    }
+    return true;
+}
+
+bool Store::doUnsafeFullWipe() const
+{
+    return translated([&] {
+        if (const auto changed = dataset(Access::read_write)) {
+            fields::wipe(changed->session(), changed->key());
+        }
+        return true;
+    });
+}
+
+const fdb5::StoreBuilder<Store> builder(type_name);
+
+} // namespace
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,37 @@
+// The URIs of scheme "stepstore", by which FDB names what lies in a pool:
+//   stepstore:POOL/CONTAINER                    a dataset
+//   stepstore:POOL/CONTAINER/index.TEXT         the index of a collocation key, by the key's text
+//   stepstore:POOL/CONTAINER/data.N             an array object with fields; FDB adds a field's offset (#) and length (?)
+//   stepstore:POOL/CONTAINER/data               all fields of the dataset
+// POOL is the pool's absolute path, or its location; what a path may not hold is percent-encoded in it and in TEXT.
+#pragma once
+
+#include "fields/key.h"
+
+#include "eckit/filesystem/URI.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stepstore::fdb_plugin {
+
+inline constexpr const char* type_name = "stepstore"; // of engine, catalogue, store and URI scheme
+
+struct Place {
+    enum class Kind : std::uint8_t { dataset, index, object, data };
+
+    std::string pool;
+    std::string container;
+    Kind kind = Kind::dataset;
+    std::uint64_t object = 0; // of Kind::object
+    std::string index = {};   // of Kind::index: the collocation key's text
+
+    bool same_dataset(const Place& other) const { return pool == other.pool && container == other.container; }
+};
+
+eckit::URI to_uri(const Place& place);
+// A UserError when the URI is none of ours.
+Place to_place(const eckit::URI& uri);
+
+} // namespace stepstore::fdb_plugin

@@ -1,0 +1,213 @@
+"""FDB's own tools, the same commands on FDB's files and on ours, and what they say compared."""
+
+import json
+import re
+import unittest
+
+from support import KINDS, Archive, grib
+
+DATASET = "class=rd,expver=xxxx,stream=oper,date=20260101,time=0000"
+WHOLE = DATASET + ",domain=g,type=fc,levtype=pl"
+
+
+def forecast(steps=(0, 6), levels=(500, 850), params=(130, 131), **keys):
+    return [grib(step=s, levelist=l, param=p, **keys) for s in steps for l in levels for p in params]
+
+
+class OnEveryKind(unittest.TestCase):
+    """Runs what `script` does on each kind of archive; what it returns must be the same as on FDB's files."""
+
+    maxDiff = None
+
+    def compare(self, script, kinds=tuple(KINDS)):
+        results = {}
+        for kind in ("toc", *(kind for kind in kinds if kind != "toc")):
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            results[kind] = script(archive)
+            self.assertEqual(results[kind], results["toc"], f"on {kind}")
+        return results["toc"]
+
+    def test_write_list_read(self):
+        messages = forecast()
+
+        def script(archive):
+            archive.write(*messages)
+            return archive.listed(DATASET), archive.read(WHOLE + ",step=0/6,levelist=500/850,param=130/131")
+
+        listed, read = self.compare(script)
+        self.assertEqual(len(listed), 8)
+        self.assertEqual(read, b"".join(messages))
+
+    def test_lists_of_parts(self):
+        messages = forecast() + forecast(type="an", steps=(0,)) + forecast(expver="yyyy", steps=(12,))
+
+        def script(archive):
+            archive.write(*messages)
+            return [
+                archive.listed(request, *arguments)
+                for request, arguments in [
+                    ("class=rd,expver=xxxx", ()),
+                    ("class=rd,expver=yyyy", ()),
+                    ("class=rd,expver=zzzz", ("--ignore-errors",)),
+                    (DATASET + ",type=an", ()),
+                    (DATASET + ",type=fc,step=6,levelist=500", ()),
+                    (DATASET + ",param=131", ()),
+                    (DATASET + ",param=999", ("--ignore-errors",)),
+                    (DATASET, ("--depth=1",)),
+                    (DATASET, ("--depth=2",)),
+                ]
+            ]
+
+        counts = [len(listed) for listed in self.compare(script)]
+        self.assertEqual(counts[:7], [12, 4, 0, 4, 2, 6, 0])
+
+    def test_axes(self):
+        def script(archive):
+            archive.write(*forecast(), *forecast(steps=(24,), levels=(1000,)))
+            return archive.output("fdb-axes", DATASET), archive.output("fdb-axes", "--json", DATASET)
+
+        self.assertIn("step=(0,24,6)", self.compare(script)[0])
+
+    def test_inspect_and_url(self):
+        messages = forecast()
+
+        def script(archive):
+            archive.write(*messages)
+            request = archive.folder / "wanted"
+            request.write_text(f"retrieve,{WHOLE},step=6,levelist=500/850,param=130\n")
+            by_uri = archive.folder / "by-uri"
+            archive.output("fdb-url", "--uri", request, by_uri)
+            extracted = archive.folder / "extracted"
+            archive.output("fdb-read", "--extract", archive.folder / "fields.grib", extracted)
+            return by_uri.read_bytes(), extracted.read_bytes()
+
+        by_uri, extracted = self.compare(script)
+        self.assertEqual(by_uri, messages[4] + messages[6])
+        self.assertEqual(sorted(extracted), sorted(b"".join(messages)))
+
+    def test_missing_fields_are_no_error_of_ours(self):
+        def script(archive):
+            archive.write(*forecast(steps=(0,)))
+            return archive.read(WHOLE + ",step=0/6/12,levelist=500/700,param=130")
+
+        self.assertEqual(self.compare(script), forecast(steps=(0,))[0])
+
+    def test_archiving_again_replaces(self):
+        old = forecast()
+        new = grib(step=0, levelist=500, param=130, values=[float(n) for n in range(496)])
+
+        def script(archive):
+            archive.write(*old)
+            archive.write(new)
+            numbers = json.loads(archive.output("fdb-stats", "--json", DATASET))
+            before = {key: numbers[key] for key in ("fields", "fieldsSize", "duplicates", "duplicatesSize", "reachable", "databases")}
+            return archive.listed(DATASET), archive.read(WHOLE + ",step=0,levelist=500,param=130"), before
+
+        listed, read, numbers = self.compare(script)
+        self.assertEqual(len(listed), 8)
+        self.assertEqual(read, new)
+        self.assertEqual((numbers["fields"], numbers["duplicates"], numbers["reachable"]), (9, 1, 8))
+
+    def test_locks(self):
+        def script(archive):
+            archive.write(*forecast())
+            seen = []
+            for what in ("list", "retrieve", "archive", "wipe"):
+                archive.output("fdb-lock", f"--{what}", DATASET)
+                seen.append(re.findall(r"(\w+): LOCKED", archive.output("fdb-status", DATASET)))
+                seen.append(len(archive.listed(DATASET)))
+                seen.append(len(archive.read(WHOLE + ",step=0,levelist=500,param=130")))
+                status, _, errors = archive.run("fdb-write", archive.folder / "fields.grib", check=False)
+                seen.append((status, "LOCKED against archiving" in errors))
+                archive.run("fdb-wipe", "--doit", DATASET, check=False) if what == "wipe" else None
+                archive.output("fdb-unlock", f"--{what}", DATASET)
+            seen.append(re.findall(r"(\w+): LOCKED", archive.output("fdb-status", DATASET)))
+            return seen, archive.listed(DATASET)
+
+        seen, listed = self.compare(script)
+        self.assertEqual(seen[:4], [["list"], 0, len(forecast()[0]), (0, False)])
+        self.assertEqual(len(listed), 8)
+
+    def test_wipe_of_a_part_and_of_all(self):
+        messages = forecast() + forecast(type="an", steps=(0,)) + forecast(expver="yyyy")
+
+        def script(archive):
+            archive.write(*messages)
+            lists = []
+            for wiped in (DATASET + ",type=fc,levtype=pl", DATASET):
+                dry = archive.output("fdb-wipe", wiped)
+                self.assertIn("URIs to delete", dry)
+                lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
+                archive.output("fdb-wipe", "--doit", wiped)
+                lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
+                lists.append(archive.read("class=rd,expver=yyyy" + WHOLE[len("class=rd,expver=xxxx") :] + ",step=0,levelist=500,param=130"))
+            archive.write(*messages[:2])
+            lists.append(archive.listed(DATASET))
+            return lists
+
+        lists = self.compare(script)
+        self.assertEqual([len(lists[at]) for at in (0, 1, 3, 4, 6)], [20, 12, 12, 8, 2])
+
+    def test_purge(self):
+        def script(archive):
+            archive.write(*forecast())
+            archive.write(*forecast())
+            archive.output("fdb-purge", DATASET)
+            archive.output("fdb-purge", "--doit", DATASET)
+            numbers = json.loads(archive.output("fdb-stats", "--json", DATASET))
+            return numbers["fields"], numbers["duplicates"], archive.listed(DATASET), archive.read(WHOLE + ",step=6,levelist=500,param=130")
+
+        self.assertEqual(self.compare(script, ("stepstore", "our-catalogue"))[:2], (8, 0))
+
+    def test_copy_between_kinds(self):
+        messages = forecast()
+        request = WHOLE + ",step=0/6,levelist=500/850,param=130/131"
+        for source, target in [("toc", "stepstore"), ("stepstore", "toc"), ("our-catalogue", "stepstore")]:
+            with self.subTest(source=source, target=target):
+                archives = Archive(source), Archive(target)
+                archives[0].write(*messages)
+                for archive, name in zip(archives, ("source", "target")):
+                    self.addCleanup(archive.close)
+                    (archives[0].folder / f"{name}.json").write_text(json.dumps(archive.config()))
+                archives[0].output(
+                    "fdb-copy", f"--source={archives[0].folder}/source.json", f"--target={archives[0].folder}/target.json", "--from-list", DATASET
+                )
+                self.assertEqual(archives[1].listed(DATASET), archives[0].listed(DATASET))
+                self.assertEqual(sorted(archives[1].read(request)), sorted(b"".join(messages)))
+
+    def test_reindex_keeps_the_bytes_where_they_are(self):
+        for source, target in [("toc", "our-catalogue"), ("stepstore", "stepstore")]:
+            with self.subTest(source=source, target=target):
+                archives = Archive(source), Archive(target)
+                archives[0].write(*forecast())
+                for archive, name in zip(archives, ("source", "sink")):
+                    self.addCleanup(archive.close)
+                    (archives[0].folder / f"{name}.json").write_text(json.dumps(archive.config()))
+                archives[0].output(
+                    "fdb-reindex", f"--source-config={archives[0].folder}/source.json", f"--sink-config={archives[0].folder}/sink.json", DATASET
+                )
+                self.assertEqual(archives[1].listed(DATASET), archives[0].listed(DATASET))
+                self.assertEqual(archives[1].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
+                self.assertIn(str(archives[0].folder), archives[1].output("fdb-list", "--location", DATASET))
+
+    def test_root_where_status_info(self):
+        def script(archive):
+            archive.write(*forecast())
+            archive.output("fdb-root", "--create", DATASET.replace("xxxx", "new") + ",domain=g")
+            found = archive.output("fdb-where", DATASET).split()
+            self.assertEqual(len(found), 1)
+            self.assertTrue(found[0].startswith(str(archive.folder)), found)
+            self.assertIn(found[0], archive.output("fdb-root", DATASET + ",domain=g"))
+            self.assertIn(found[0], archive.output("fdb-status", DATASET))
+            return (
+                archive.listed("class=rd,expver=new", "--ignore-errors"),
+                len(archive.output("fdb-where", "class=rd,expver=xxxx/new").split()),
+                archive.output("fdb-info", "--schema").replace(str(archive.folder), ""),
+            )
+
+        self.assertEqual(self.compare(script)[1], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
