@@ -13,6 +13,7 @@ if(NOT _python)
   mark_as_advanced(STEPSTORE_PYTHON3)
   set(_python ${STEPSTORE_PYTHON3})
 endif()
+set(FDB5Wheel_PYTHON ${_python})
 set(_roots "")
 if(_python)
   execute_process(COMMAND ${_python} -c

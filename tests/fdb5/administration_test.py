@@ -1,0 +1,186 @@
+"""What bad input gets, what a dying writer leaves, moving between pools, and what FDB itself refuses to any back end but its files."""
+
+import json
+import signal
+import subprocess
+import sys
+import unittest
+
+from support import Archive, ToolFailed, grib
+from tools_test import DATASET, WHOLE, forecast
+
+# Archives what is in the file argv[1], says so, and waits to be killed, without a flush.
+ARCHIVE_AND_WAIT = """
+import sys, pyfdb
+fdb = pyfdb.FDB()
+fdb.archive(open(sys.argv[1], "rb").read())
+print("archived", flush=True)
+sys.stdin.read()
+"""
+ARCHIVE_AND_FLUSH = """
+import sys, pyfdb
+fdb = pyfdb.FDB()
+for _ in range(int(sys.argv[2])):
+    fdb.archive(open(sys.argv[1], "rb").read())
+    fdb.flush()
+"""
+
+
+class AdministrationTest(unittest.TestCase):
+    def archive(self, kind="stepstore", **section):
+        archive = Archive(kind, **section)
+        self.addCleanup(archive.close)
+        return archive
+
+    def refused(self, archive, expected, tool, *arguments):
+        status, output, errors = archive.run(tool, *arguments, check=False)
+        self.assertNotEqual(status, 0, output)
+        for words in expected:
+            self.assertIn(words, errors)
+
+    def test_wrong_configuration(self):
+        for section, words in [
+            ({"pol": "x"}, ["pol", "packBelow", "pool or pools, durability, targets"]),
+            ({"index": "sometimes"}, ["sometimes", "shared", "process"]),
+            ({"targets": 0}, ["stepstore.targets", "'0'", "1 to 256"]),
+            ({"durability": "none"}, ["stepstore.durability", "process or power"]),
+            ({"pools": ["/a", "/b"]}, ["either 'pool', or 'pools'"]),
+        ]:
+            with self.subTest(section=section):
+                archive = self.archive(**section)
+                file = archive.folder / "fields.grib"
+                file.write_bytes(grib())
+                self.refused(archive, words, "fdb-write", file)
+                self.refused(archive, words, "fdb-list", DATASET)
+                self.assertFalse(archive.pool.exists())
+
+    def test_no_section(self):
+        archive = self.archive()
+        config = archive.config()
+        del config["stepstore"]
+        status, _, errors = archive.run("fdb-list", DATASET, check=False, FDB_CONFIG=json.dumps(config))
+        self.assertNotEqual(status, 0)
+        self.assertIn("no section 'stepstore'", errors)
+
+    def test_unknown_pool(self):
+        archive = self.archive()
+        self.refused(archive, [str(archive.pool)], "fdb-list", DATASET)
+        self.assertFalse(archive.pool.exists(), "reading made a pool")
+
+    def test_another_schema(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        text = archive.schema.read_text()
+        archive.schema.write_text("# the same rules\n" + text)
+        archive.write(*forecast(steps=(12,)))
+        archive.schema.write_text(text.replace("[ step, levelist?, param ]", "[ step, levelist?, param, number? ]"))
+        self.refused(archive, ["does not fit", "made with another", DATASET], "fdb-write", archive.folder / "fields.grib")
+        self.assertEqual(len(archive.listed(DATASET)), 12)
+
+    def test_killed_before_its_flush(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        file = archive.folder / "new.grib"
+        file.write_bytes(b"".join([*forecast(steps=(12,)), grib(values=[1.0] * 496, step=0, levelist=500, param=130)]))
+        process = subprocess.Popen(
+            [sys.executable, "-c", ARCHIVE_AND_WAIT, file], env=archive.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        with process:
+            self.assertEqual(process.stdout.readline(), b"archived\n")
+            process.send_signal(signal.SIGKILL)
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+        self.assertEqual(archive.read(WHOLE + ",step=0,levelist=500,param=130"), forecast()[0])
+        archive.output("fdb-purge", "--doit", DATASET)
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+        self.assertEqual(archive.read(WHOLE + ",step=6,levelist=850,param=131"), forecast()[7])
+
+    def test_two_processes_archive_the_same_field(self):
+        archive = self.archive()
+        contents = [grib(values=[float(number)] * 496) for number in (1, 2, 3)]
+        processes = []
+        for number, message in enumerate(contents):
+            file = archive.folder / f"{number}.grib"
+            file.write_bytes(message)
+            processes.append(subprocess.Popen([sys.executable, "-c", ARCHIVE_AND_FLUSH, file, "5"], env=archive.environment()))
+        for process in processes:
+            self.assertEqual(process.wait(), 0)
+        self.assertEqual(len(archive.listed(DATASET)), 1)
+        self.assertIn(archive.read(WHOLE + ",step=0,levelist=1000,param=130"), contents)
+
+    def test_a_location_of_a_wiped_dataset(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        located = archive.output("fdb-list", "--location", DATASET)
+        self.assertIn("StepstoreFieldLocation", located)
+        other = Archive("stepstore")
+        self.addCleanup(other.close)
+        for one, name in ((archive, "source"), (other, "sink")):
+            (archive.folder / f"{name}.json").write_text(json.dumps(one.config()))
+        archive.output("fdb-reindex", f"--source-config={archive.folder}/source.json", f"--sink-config={archive.folder}/sink.json", DATASET)
+        archive.output("fdb-wipe", "--doit", DATASET)
+        with self.assertRaisesRegex(ToolFailed, "wiped"):
+            other.read(WHOLE + ",step=0,levelist=500,param=130")
+
+    def test_move(self):
+        archive = self.archive()
+        second = archive.folder / "second"
+        archive.section = {"pool": str(second)}
+        archive.write(grib(expver="zzzz"))  # makes the second pool
+        archive.section = {"pools": [str(archive.pool), str(second)]}
+        messages = forecast()
+        archive.write(*messages)
+        whole = DATASET + ",domain=g"
+        self.refused(archive, ["must be one of stepstore.pools", str(second)], "fdb-move", "--dest=/elsewhere", whole)
+        archive.output("fdb-unlock", "--archive", "--wipe", whole)
+
+        archive.output("fdb-move", "--keep", f"--dest={second}", whole)
+        self.assertEqual(len(archive.output("fdb-where", whole).split()), 2)
+        archive.section = {"pool": str(second)}
+        self.assertEqual(archive.read(WHOLE + ",step=0/6,levelist=500/850,param=130/131"), b"".join(messages))
+        archive.output("fdb-wipe", "--doit", DATASET)
+
+        archive.section = {"pools": [str(archive.pool), str(second)]}
+        archive.output("fdb-unlock", "--archive", "--wipe", whole)
+        archive.output("fdb-move", f"--dest={second}", whole)
+        where = archive.output("fdb-where", whole).split()
+        self.assertEqual(len(where), 1)
+        self.assertTrue(where[0].startswith(str(second)))
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+        archive.write(*forecast(steps=(12,)))  # goes to where the dataset is
+        self.assertEqual(len(archive.output("fdb-where", whole).split()), 1)
+        self.assertEqual(len(archive.listed(DATASET)), 12)
+
+    def test_what_fdb_keeps_to_its_files(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        whole = DATASET + ",domain=g"
+        self.refused(archive, ["Only TOC DBs currently supported"], "fdb-hide", "--doit", whole)
+        self.refused(archive, ["Only TOC DBs currently supported"], "fdb-overlay", whole, whole.replace("xxxx", "yyyy"))
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+
+    def test_purge_of_files_that_no_field_needs(self):
+        archive = self.archive("our-catalogue")
+        archive.write(*forecast())
+        archive.write(*forecast())
+        files = lambda: sorted(str(path) for path in archive.roots[0].rglob("*.data"))
+        self.assertEqual(len(files()), 2)
+        archive.output("fdb-purge", "--doit", DATASET)
+        self.assertEqual(len(files()), 1)
+        self.assertEqual(archive.read(WHOLE + ",step=6,levelist=850,param=131"), forecast()[7])
+
+    def test_many_datasets(self):
+        archive = self.archive()
+        archive.write(*[grib(date=20260101 + day, expver=f"{number:04}") for number in range(20) for day in range(20)])
+        self.assertEqual(len(archive.output("fdb-where", "--ignore-errors", "class=rd,expver=0007").split()), 20)
+        self.assertEqual(len(archive.listed("class=rd,expver=0007,date=20260105")), 1)
+
+    def test_stepstore_reads_what_process_indexes_wrote(self):
+        archive = self.archive(index="process", asynchronous="true")
+        archive.write(*forecast())
+        archive.write(*forecast(steps=(6, 12)))
+        self.assertEqual(len(archive.listed(DATASET)), 12)
+        self.assertEqual(archive.read(WHOLE + ",step=12,levelist=500,param=130"), forecast(steps=(12,))[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+"""pyfdb on FDB's files and on ours, the same calls compared."""
+
+import unittest
+
+import pyfdb
+from support import KINDS, Archive
+from tools_test import DATASET, forecast
+
+SELECTION = dict(pair.split("=") for pair in DATASET.split(","))
+IDENTIFIER = {**SELECTION, "domain": "g", "type": "fc", "levtype": "pl", "step": "0", "levelist": "500", "param": "130"}
+
+
+class PyfdbTest(unittest.TestCase):
+    maxDiff = None
+
+    def compare(self, script, kinds=tuple(KINDS)):
+        results = {}
+        for kind in ("toc", *(kind for kind in kinds if kind != "toc")):
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            results[kind] = script(lambda: pyfdb.FDB(archive.config()))
+            self.assertEqual(results[kind], results["toc"], f"on {kind}")
+        return results["toc"]
+
+    def test_archive_list_retrieve(self):
+        messages = forecast()
+
+        def script(open_fdb):
+            with open_fdb() as fdb:
+                for message in messages:
+                    fdb.archive(message)
+                fdb.flush()
+                keys = {str(element.combined_key()) for element in fdb.list(SELECTION)}
+            with open_fdb() as fdb, fdb.retrieve({**IDENTIFIER, "step": "0/6", "param": "130/131"}) as handle:
+                return len(keys), handle.read()
+
+        self.assertEqual(self.compare(script), (8, messages[0] + messages[1] + messages[4] + messages[5]))
+
+    def test_what_is_no_grib(self):
+        data = bytes(range(256)) * 40
+
+        def script(open_fdb):
+            with open_fdb() as fdb:
+                fdb.archive(data, IDENTIFIER)
+                fdb.flush()
+            with open_fdb() as fdb, fdb.retrieve(IDENTIFIER) as handle:
+                return handle.read()
+
+        self.assertEqual(self.compare(script), data)
+
+    def test_nothing_is_seen_before_the_flush(self):
+        def script(open_fdb):
+            writer, reader = open_fdb(), open_fdb()
+            writer.archive(forecast()[0])
+            writer.flush()
+            writer.archive(forecast()[1])
+            before = len(list(open_fdb().list(SELECTION)))
+            writer.flush()
+            return before, len(list(open_fdb().list(SELECTION))), len(list(reader.list(SELECTION)))
+
+        self.assertEqual(self.compare(script), (1, 2, 2))
+
+    # FDB's files show a reader that stays only what was there when it first looked.
+    def test_a_reader_that_stays_sees_what_comes(self):
+        archive = Archive("stepstore")
+        self.addCleanup(archive.close)
+        writer, reader = pyfdb.FDB(archive.config()), pyfdb.FDB(archive.config())
+        for step, message in ((0, forecast()[0]), (6, forecast()[4])):
+            writer.archive(message)
+            writer.flush()
+            with reader.retrieve({**IDENTIFIER, "step": str(step)}) as handle:
+                self.assertEqual(handle.read(), message)
+        list(writer.wipe(SELECTION, doit=True))
+        writer = pyfdb.FDB(archive.config())
+        writer.archive(forecast()[1])
+        writer.flush()
+        with reader.retrieve({**IDENTIFIER, "param": "131"}) as handle:
+            self.assertEqual(handle.read(), forecast()[1])
+
+    def test_keys_and_locations_of_any_length(self):
+        archive = Archive("stepstore")
+        self.addCleanup(archive.close)
+        archive.schema.write_text("[ class, dataset [ source [ ident ]]]\n")
+        long = {name: (name + "-") * 4000 for name in ("dataset", "source", "ident")}
+        with pyfdb.FDB(archive.config()) as fdb:
+            fdb.archive(b"payload", {"class": "rd", **long})
+        with pyfdb.FDB(archive.config()) as fdb, fdb.retrieve({"class": "rd", **long}) as handle:
+            self.assertEqual(handle.read(), b"payload")
+
+
+    def test_what_tools_do(self):
+        def script(open_fdb):
+            with open_fdb() as fdb:
+                for message in forecast() + forecast(steps=(0,)):
+                    fdb.archive(message)
+                fdb.flush()
+            fdb = open_fdb()
+            seen = [sorted(map(repr, fdb.axes(SELECTION))), len(list(fdb.status(SELECTION))), len(list(fdb.stats(SELECTION)))]
+            seen.append(sorted(str(element.combined_key()) for element in fdb.inspect({**IDENTIFIER, "step": "0/6"})))
+            locked = fdb.control(SELECTION, pyfdb.ControlAction.DISABLE, [pyfdb.ControlIdentifier.LIST])
+            seen.append([str(element.controlIdentifiers()) for element in locked])
+            seen.append(len(list(open_fdb().list(SELECTION))))
+            list(fdb.control(SELECTION, pyfdb.ControlAction.ENABLE, [pyfdb.ControlIdentifier.LIST]))
+            list(fdb.purge(SELECTION, doit=True))
+            seen.append(len(list(open_fdb().list(SELECTION))))
+            seen.append(len(list(fdb.wipe(SELECTION, doit=False))) > 0)
+            list(fdb.wipe(SELECTION, doit=True))
+            seen.append(len(list(open_fdb().list(SELECTION))))
+            return seen
+
+        seen = self.compare(script, ("stepstore", "our-catalogue"))
+        self.assertEqual(seen[5:], [0, 8, True, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()
