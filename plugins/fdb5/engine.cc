@@ -23,17 +23,22 @@ using Wanted = std::function<bool(const fdb5::Key&)>;
 std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wanted)
 {
     return translated([&] {
-        std::vector<eckit::URI> found;
+        std::map<std::string, eckit::URI> found; // by the key's text: tools show datasets in this order
+        std::vector<eckit::URI> uris;
         for (const auto& pool : settings_of(config).pools) {
             const auto session = fields::Session::open(pool, Access::read_only);
             session->datasets({}, [&](const fields::DatasetEntry& entry) {
                 if (wanted(to_fdb(entry.key))) {
-                    found.push_back(to_uri({.pool = session->location(), .container = entry.container}));
+                    found.emplace(entry.key.text(), to_uri({.pool = session->location(), .container = entry.container}));
                 }
                 return true;
             });
+            for (auto& dataset : found) {
+                uris.push_back(std::move(dataset.second));
+            }
+            found.clear();
         }
-        return found;
+        return uris;
     });
 }
 

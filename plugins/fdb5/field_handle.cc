@@ -47,7 +47,12 @@ std::size_t FieldHandle::read_whole_parts(std::byte* to, std::size_t length)
         memory.emplace_back(to + done, location.length);
         done += location.length;
     }
-    fields::Store(dataset).read(locations, memory);
+    const fields::Store store(dataset);
+    if (locations.size() == 1) { // in this thread: nothing to overlap with
+        store.read(locations.front(), memory.front());
+    } else {
+        store.read(locations, memory);
+    }
     return done;
 }
 

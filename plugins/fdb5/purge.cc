@@ -11,12 +11,12 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-std::string uri_text(const fields::Dataset& dataset, const fields::FieldLocation& location)
+// The field, or the whole object of which nothing was ever flushed.
+std::string uri_text(const std::shared_ptr<fields::Dataset>& dataset, const fields::Unneeded& unneeded)
 {
-    Place place = place_of(dataset);
-    place.kind = Place::Kind::object;
-    place.object = location.object;
-    return to_uri(place).asRawString();
+    const StepstoreFieldLocation location(dataset, unneeded.location);
+    const bool object = unneeded.reason == fields::Unneeded::Reason::never_flushed;
+    return (object ? location.uri() : location.fullUri()).asRawString();
 }
 
 } // namespace
@@ -42,14 +42,10 @@ void PurgeVisitor::purge(std::ostream& out, bool porcelain, bool doit) const
 {
     translated([&] {
         auto changed = doit ? find_dataset(place_of(*dataset_), Access::read_write) : dataset_;
-        std::set<std::string> printed;
         fields::PurgeOptions options;
         options.dry_run = !doit;
         options.found = [&](const fields::Unneeded& unneeded) {
-            const std::string uri = uri_text(*dataset_, unneeded.location);
-            if (printed.insert(uri).second) {
-                out << (porcelain ? "" : "Removing: ") << uri << '\n';
-            }
+            out << (porcelain ? "" : "Removing: ") << uri_text(dataset_, unneeded) << '\n';
         };
         if (!changed) {
             return; // wiped meanwhile

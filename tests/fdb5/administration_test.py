@@ -4,9 +4,11 @@ import json
 import signal
 import subprocess
 import sys
+import time
 import unittest
+from random import Random
 
-from support import Archive, ToolFailed, grib
+from support import HERE, Archive, ToolFailed, grib
 from tools_test import DATASET, WHOLE, forecast
 
 # Archives what is in the file argv[1], says so, and waits to be killed, without a flush.
@@ -23,6 +25,27 @@ fdb = pyfdb.FDB()
 for _ in range(int(sys.argv[2])):
     fdb.archive(open(sys.argv[1], "rb").read())
     fdb.flush()
+"""
+# Archives step after step of two levels, with the step's number as the field's value, and says each step that is flushed.
+ARCHIVE_STEPS = """
+import sys, pyfdb
+sys.path.insert(0, sys.argv[1])
+from support import grib
+fdb = pyfdb.FDB()
+for step in range(10000):
+    for level in (500, 850):
+        fdb.archive(grib(step=step, levelist=level, param=int(sys.argv[2]), values=[float(step)] * 496))
+    fdb.flush()
+    print(step, flush=True)
+"""
+LIST_UNTIL_WIPED = """
+import sys, pyfdb
+counts = set()
+while True:
+    counts.add(len(list(pyfdb.FDB().list(dict(pair.split("=") for pair in sys.argv[1].split(","))))))
+    print(sorted(counts), flush=True)
+    if 0 in counts:
+        break
 """
 
 
@@ -93,6 +116,49 @@ class AdministrationTest(unittest.TestCase):
         archive.output("fdb-purge", "--doit", DATASET)
         self.assertEqual(len(archive.listed(DATASET)), 8)
         self.assertEqual(archive.read(WHOLE + ",step=6,levelist=850,param=131"), forecast()[7])
+
+    def test_killed_at_any_time(self):
+        archive = self.archive()
+        random = Random(4)
+        for attempt in range(4):
+            writers = {
+                param: subprocess.Popen(
+                    [sys.executable, "-c", ARCHIVE_STEPS, HERE, str(param)], env=archive.environment(), stdout=subprocess.PIPE, text=True
+                )
+                for param in (130, 131)
+            }
+            flushed = {param: [writer.stdout.readline()] for param, writer in writers.items()}
+            time.sleep(random.random() / 20)
+            for param, writer in writers.items():
+                with writer:
+                    writer.send_signal(signal.SIGKILL)
+                    flushed[param] += writer.stdout.readlines()
+            if attempt % 2:
+                archive.output("fdb-purge", "--doit", DATASET)
+            listed = "".join(archive.listed(DATASET))
+            for param, steps in flushed.items():
+                last = len(steps) - 1
+                for step in range(last + 1):
+                    self.assertIn(f"{{step={step},levelist=500,param={param}}}", listed)
+                self.assertEqual(
+                    archive.read(WHOLE + f",step={last},levelist=850,param={param}"),
+                    grib(step=last, levelist=850, param=param, values=[float(last)] * 496),
+                )
+
+    def test_a_wipe_while_others_list(self):
+        archive = self.archive()
+        archive.write(*forecast(steps=range(50)))
+        reader = subprocess.Popen(
+            [sys.executable, "-c", LIST_UNTIL_WIPED, DATASET], env=archive.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        with reader:
+            reader.stdout.readline()
+            archive.output("fdb-wipe", "--doit", DATASET)
+            output, errors = reader.communicate(timeout=60)
+        if reader.returncode == 0:  # it saw all or nothing
+            self.assertEqual(output.splitlines()[-1], "[0, 200]")
+        else:
+            self.assertIn("wiped", errors)
 
     def test_two_processes_archive_the_same_field(self):
         archive = self.archive()

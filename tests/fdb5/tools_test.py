@@ -86,6 +86,20 @@ class OnEveryKind(unittest.TestCase):
         self.assertEqual(by_uri, messages[4] + messages[6])
         self.assertEqual(sorted(extracted), sorted(b"".join(messages)))
 
+    def test_inspect_patch_and_compare(self):
+        def script(archive):
+            archive.write(*forecast())
+            one = archive.output("fdb-inspect", WHOLE + ",step=0/6,levelist=500,param=130/999")
+            archive.output("fdb-patch", "--expver=pppp", DATASET)
+            config = archive.folder / "config.json"
+            config.write_text(json.dumps(archive.config()))
+            same = archive.run("fdb-compare", f"--config1={config}", f"--config2={config}", f"--request1={DATASET}", f"--request2={DATASET}", check=False)
+            return one, archive.listed(DATASET.replace("xxxx", "pppp")), same[0], archive.output("fdb-schema")
+
+        inspected, patched, status, _ = self.compare(script)
+        self.assertIn("Number of elements: 2", inspected)
+        self.assertEqual((len(patched), status), (8, 0))
+
     def test_missing_fields_are_no_error_of_ours(self):
         def script(archive):
             archive.write(*forecast(steps=(0,)))
