@@ -73,12 +73,14 @@ StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Off
 
 StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLocation(stream) {}
 
+StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
+    : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_), dataset_(other.dataset_), object_(other.object_)
+{
+}
+
 std::shared_ptr<const fdb5::FieldLocation> StepstoreFieldLocation::make_shared() const
 {
-    if (dataset_) {
-        return std::make_shared<StepstoreFieldLocation>(dataset_, within_dataset());
-    }
-    return std::make_shared<StepstoreFieldLocation>(uri_, offset_, length_, remapKey_);
+    return std::make_shared<StepstoreFieldLocation>(*this);
 }
 
 eckit::DataHandle* StepstoreFieldLocation::dataHandle() const

@@ -20,6 +20,7 @@ public:
     explicit StepstoreFieldLocation(const eckit::URI& uri);
     StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length, const fdb5::Key& remap);
     explicit StepstoreFieldLocation(eckit::Stream& stream);
+    StepstoreFieldLocation(const StepstoreFieldLocation& other);
 
     eckit::DataHandle* dataHandle() const override;
     std::shared_ptr<const fdb5::FieldLocation> make_shared() const override;
