@@ -14,8 +14,6 @@
 
 namespace stepstore::fdb_plugin {
 
-inline constexpr const char* owner_attribute = "owner"; // the name of the user who made the dataset
-
 class Catalogue : public fdb5::CatalogueImpl {
 public:
     eckit::URI uri() const override;

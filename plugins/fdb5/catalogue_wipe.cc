@@ -10,7 +10,19 @@
 
 #include "fdb5/database/WipeState.h"
 
+#include <pwd.h>
+
 namespace stepstore::fdb_plugin {
+
+namespace {
+
+std::string owner_of(const fields::Dataset& dataset)
+{
+    const passwd* user = getpwuid(static_cast<uid_t>(dataset.record().user));
+    return user != nullptr ? user->pw_name : std::to_string(dataset.record().user);
+}
+
+} // namespace
 
 bool Catalogue::uriBelongs(const eckit::URI& uri) const
 {
@@ -37,8 +49,7 @@ bool Catalogue::markIndexForWipe(const fdb5::Index& index, bool include, fdb5::C
 
 void Catalogue::finaliseWipeState(fdb5::CatalogueWipeState& state) const
 {
-    const std::string owner = translated([&] { return dataset().attribute(owner_attribute).value_or("unknown"); });
-    state.setInfo("[Database: " + to_fields(dbKey_).text() + ", FDB Owner: " + owner + "]");
+    state.setInfo("[Database: " + to_fields(dbKey_).text() + ", FDB Owner: " + owner_of(dataset()) + "]");
     const bool everything = state.safeURIs().empty();
     bool elsewhere = false;
     for (const auto& [store, part] : state.storeStates()) {

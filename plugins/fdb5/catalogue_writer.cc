@@ -6,17 +6,8 @@
 #include "keys.h"
 #include "schema.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 namespace stepstore::fdb_plugin {
 namespace {
-
-std::string user_name()
-{
-    const passwd* user = getpwuid(geteuid());
-    return user != nullptr ? user->pw_name : std::to_string(geteuid());
-}
 
 class CatalogueWriter final : public Catalogue, public fdb5::CatalogueWriter {
 public:
@@ -98,7 +89,6 @@ private:
             }
         }
         dataset_ = session_to_write(settings_.pools.front(), settings_.pool)->create(key, settings_.dataset, configured_schema(config_));
-        dataset_->attribute_or_set(owner_attribute, user_name());
     }
 
     void prepare()

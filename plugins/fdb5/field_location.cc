@@ -146,7 +146,7 @@ bool there_is(const eckit::URI& uri)
         if (!dataset || place.kind != Place::Kind::object) {
             return dataset != nullptr;
         }
-        return fields::Store(dataset).exists(StepstoreFieldLocation(uri).within_dataset());
+        return fields::Store(dataset).exists({.object = place.object, .offset = 0, .length = 1});
     });
 }
 

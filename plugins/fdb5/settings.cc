@@ -90,7 +90,9 @@ Settings settings_of(const fdb5::Config& config)
     for (auto& pool : settings.pools) {
         pool = absolute(config, pool);
     }
-    settings.whole = config.getString("engine", "") == type_name && config.getString("store", "file") == type_name;
+    const bool our_catalogue = config.getString("engine", "") == type_name;
+    settings.whole = our_catalogue && config.getString("store", "file") == type_name;
+    settings.writer.indexed_elsewhere = !our_catalogue;
     return settings;
 }
 

@@ -12,10 +12,17 @@
 #include "fdb5/database/Store.h"
 #include "fdb5/database/WipeState.h"
 
+#include <map>
 #include <ostream>
 
 namespace stepstore::fdb_plugin {
 namespace {
+
+// A store alone makes a dataset without a schema.
+bool has_our_catalogue(const fields::Dataset& dataset)
+{
+    return !dataset.schema().empty();
+}
 
 class Store final : public fdb5::Store {
 public:
@@ -76,11 +83,11 @@ public:
     std::vector<eckit::URI> getAuxiliaryURIs(const eckit::URI&, bool) const override { return {}; }
 
     eckit::DataHandle* retrieve(fdb5::Field& field) const override { return field.dataHandle(); }
-    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key&, const void* data, eckit::Length length) override
+    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key& index, const void* data, eckit::Length length) override
     {
         return translated([&] {
             const Bytes bytes(static_cast<const std::byte*>(data), static_cast<std::size_t>(static_cast<long long>(length)));
-            fields::Store& to = writer();
+            fields::Store& to = writer(index);
             const fields::FieldLocation location = to.archive(bytes);
             ++archived_;
             return std::make_unique<const StepstoreFieldLocation>(to.dataset(), location);
@@ -88,8 +95,8 @@ public:
     }
     std::size_t flush() override
     {
-        if (writer_) { // our catalogue's flush, which follows, syncs the pool for both
-            translated([&] { writer_->flush(!settings_.whole); });
+        for (auto& [index, writer] : writers_) { // our catalogue's flush, which follows, syncs the pool for both
+            translated([&] { writer->flush(!settings_.whole); });
         }
         return std::exchange(archived_, 0);
     }
@@ -118,28 +125,37 @@ private:
     }
 
     // Where the catalogue has put the dataset, or, under a catalogue in files, a dataset without entries.
-    fields::Store& writer()
+    std::shared_ptr<fields::Dataset> dataset_to_write() const
     {
-        if (!writer_) {
-            auto to = place_ ? dataset(Access::read_write) : nullptr;
-            if (!to && place_) {
-                refuse("cannot archive to " + to_uri(*place_).asRawString() + ": the dataset was wiped");
+        if (place_) {
+            if (auto found = dataset(Access::read_write)) {
+                return found;
             }
-            for (const auto& pool : settings_.pools) {
-                to = to ? to : session_to_write(pool, settings_.pool)->find(key_);
-            }
-            if (!to) {
-                to = session_to_write(settings_.pools.front(), settings_.pool)->create(key_, settings_.dataset);
-            }
-            writer_ = std::make_unique<fields::Store>(std::move(to), settings_.writer);
+            refuse("cannot archive to " + to_uri(*place_).asRawString() + ": the dataset was wiped");
         }
-        return *writer_;
+        for (const auto& pool : settings_.pools) {
+            if (auto found = session_to_write(pool, settings_.pool)->find(key_)) {
+                return found;
+            }
+        }
+        return session_to_write(settings_.pools.front(), settings_.pool)->create(key_, settings_.dataset);
     }
 
-    void remove_object(const eckit::URI& uri) const
+    // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one index, as a file does.
+    fields::Store& writer(const fdb5::Key& index)
+    {
+        auto& writer = writers_[settings_.whole ? std::string() : index.valuesToString()];
+        if (!writer) {
+            writer = std::make_unique<fields::Store>(dataset_to_write(), settings_.writer);
+        }
+        return *writer;
+    }
+
+    // FDB removes what no field of its catalogue refers to: the whole object.
+    static void remove_object(const eckit::URI& uri)
     {
         const auto changed = find_dataset(to_place(uri), Access::read_write);
-        if (changed) {
+        if (changed && !has_our_catalogue(*changed)) {
             changed->data_array(to_place(uri).object).destroy();
         }
     }
@@ -152,24 +168,28 @@ private:
     Settings settings_;
     std::optional<Place> place_; // of a store that was made from a URI
     fields::Key key_;            // of the others
-    std::unique_ptr<fields::Store> writer_;
+    std::map<std::string, std::unique_ptr<fields::Store>> writers_;
     std::size_t archived_ = 0;
 };
 
+// Only what has no catalogue of ours is wiped by name. Fields of one that has go with its entries: then a catalogue elsewhere that refers
+// to them (fdb-reindex) takes nothing away from it. An object that holds fields of several indexes stays until none of them is kept.
 void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 {
     translated([&] {
-        if (!dataset(Access::read_only)) {
+        const auto found = dataset(Access::read_only);
+        if (!found) {
             state.markAllMissing();
             return;
         }
         const std::set<eckit::URI> included = state.includedDataURIs(); // a copy: markAsMissing changes it
         for (const auto& uri : included) {
-            if (!uriBelongs(uri)) {
+            const Place place = to_place(uri);
+            if (!place.same_dataset(place_of(*found))) {
                 throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() + " was handed " + uri.asRawString() +
                                         ", which lies elsewhere; nothing was wiped");
             }
-            if (!there_is(uri)) {
+            if (place.kind == Place::Kind::object && (has_our_catalogue(*found) || state.isMarkedSafe(uri) || !there_is(uri))) {
                 state.markAsMissing(uri);
             }
         }
@@ -178,13 +198,12 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 
 bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 {
-    for (const auto& uri : unknown) {
-        translated([&] { remove_object(uri); });
+    if (!unknown.empty()) { // finaliseWipeState reports none
+        refuse("cannot remove " + unknown.begin()->asRawString() + ": it is no part of " + uri().asRawString());
     }
     return true;
 }
 
-// "All fields of the dataset" is what our catalogue says: its own wipe reclaims their space. Objects by name come from a catalogue in files.
 bool Store::doWipeURIs(const fdb5::StoreWipeState& state) const
 {
     for (const auto& uri : state.includedDataURIs()) {
@@ -195,13 +214,12 @@ bool Store::doWipeURIs(const fdb5::StoreWipeState& state) const
     return true;
 }
 
+// Our catalogue's own full wipe takes the container, with all that is in it.
 bool Store::doUnsafeFullWipe() const
 {
     return translated([&] {
-        if (const auto changed = dataset(Access::read_write)) {
-            fields::wipe(changed->session(), changed->key());
-        }
-        return true;
+        const auto found = dataset(Access::read_only);
+        return !found || has_our_catalogue(*found);
     });
 }
 

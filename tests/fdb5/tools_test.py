@@ -155,13 +155,15 @@ class OnEveryKind(unittest.TestCase):
                 lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
                 archive.output("fdb-wipe", "--doit", wiped)
                 lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
+                lists.append(archive.read(WHOLE.replace("type=fc", "type=an") + ",step=0,levelist=500/850,param=130/131"))
                 lists.append(archive.read("class=rd,expver=yyyy" + WHOLE[len("class=rd,expver=xxxx") :] + ",step=0,levelist=500,param=130"))
             archive.write(*messages[:2])
             lists.append(archive.listed(DATASET))
             return lists
 
         lists = self.compare(script)
-        self.assertEqual([len(lists[at]) for at in (0, 1, 3, 4, 6)], [20, 12, 12, 8, 2])
+        self.assertEqual([len(lists[at]) for at in (0, 1, 4, 5, 8)], [20, 12, 12, 8, 2])
+        self.assertEqual(lists[2], b"".join(messages[8:12]))
 
     def test_purge(self):
         def script(archive):
@@ -204,6 +206,10 @@ class OnEveryKind(unittest.TestCase):
                 self.assertEqual(archives[1].listed(DATASET), archives[0].listed(DATASET))
                 self.assertEqual(archives[1].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
                 self.assertIn(str(archives[0].folder), archives[1].output("fdb-list", "--location", DATASET))
+                if source == "stepstore":  # the bytes belong to the first archive
+                    archives[1].output("fdb-wipe", "--doit", DATASET)
+                    self.assertEqual(archives[1].listed(DATASET), [])
+                    self.assertEqual(archives[0].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
 
     def test_root_where_status_info(self):
         def script(archive):
