@@ -38,9 +38,12 @@ Durability durability_of(const std::string& value)
     return value == "power" ? Durability::power : Durability::process;
 }
 
-// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs.
-std::string absolute(const fdb5::Config& config, const std::string& pool)
+// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling for one pool.
+std::string absolute(const fdb5::Config& config, std::string pool)
 {
+    if (pool.starts_with("local:") && pool.find('/') != std::string::npos) {
+        pool.erase(0, std::string_view("local:").size());
+    }
     if (pool.starts_with('~')) {
         return config.expandPath(pool).asString();
     }

@@ -1,6 +1,8 @@
 """What bad input gets, what a dying writer leaves, moving between pools, and what FDB itself refuses to any back end but its files."""
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +91,50 @@ class AdministrationTest(unittest.TestCase):
         archive = self.archive()
         self.refused(archive, [str(archive.pool)], "fdb-list", DATASET)
         self.assertFalse(archive.pool.exists(), "reading made a pool")
+
+    def test_names_of_pools(self):
+        archive = self.archive()
+        strange = archive.folder / "x y?z#w%41"
+        for name, expected in [
+            ("a-label", "name=a-label/"),
+            ("local:a-label-too", "name=local%3Aa-label-too/"),
+            (f"local:{strange}", "x%20y%3Fz%23w%2541/"),
+            (str(strange), "x%20y%3Fz%23w%2541/"),
+            (os.path.relpath(archive.folder / "relative" / "pool"), f"name={archive.folder}/relative/pool/"),
+        ]:
+            with self.subTest(name=name):
+                archive.section = {"pool": name}
+                root = {"STEPSTORE_ROOT": str(archive.folder / "pools")}
+                file, request, found = (archive.folder / part for part in ("in.grib", "request", "out.grib"))
+                file.write_bytes(b"".join(forecast()))
+                archive.run("fdb-write", file, **root)
+                self.assertIn(expected, archive.run("fdb-list", "--location", DATASET, **root)[1])
+                request.write_text(f"retrieve,{WHOLE},step=6,levelist=500,param=131\n")
+                archive.run("fdb-url", "--uri", request, found, **root)
+                self.assertEqual(found.read_bytes(), forecast()[5])
+                archive.run("fdb-wipe", "--doit", DATASET, **root)
+                self.assertEqual(archive.run("fdb-where", "--ignore-errors", DATASET, **root)[1].strip(), "")
+
+    # What no tool of FDB does on any engine but its files.
+    @unittest.skipUnless("STEPSTORE_FDB5_API_TEST" in os.environ, "the C++ test program was not built")
+    def test_hide_and_index_from_cpp(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        whole = DATASET + ",domain=g"
+        located = re.search(r"name=([^\]]+)\],offset=(\d+),length=(\d+)", archive.output("fdb-list", "--location", DATASET + ",step=6,levelist=500,param=131"))
+
+        def api(*arguments):
+            subprocess.run([os.environ["STEPSTORE_FDB5_API_TEST"], *arguments], env=archive.environment(), check=True)
+
+        api("index", whole, "type=fc,levtype=pl", "step=48,levelist=500,param=131", f"stepstore:{located[1]}", located[2], located[3])
+        self.assertEqual(len(archive.listed(DATASET)), 9)
+        self.assertEqual(archive.read(WHOLE + ",step=48,levelist=500,param=131"), forecast()[5])
+        api("hide", whole)
+        self.assertEqual(archive.listed(DATASET), [])
+        archive.write(*forecast(steps=(0,)))
+        self.assertEqual(len(archive.listed(DATASET)), 4)
+        archive.output("fdb-purge", "--doit", DATASET)
+        self.assertEqual(archive.read(WHOLE + ",step=0,levelist=850,param=131"), forecast()[3])
 
     def test_another_schema(self):
         archive = self.archive()
