@@ -1,6 +1,6 @@
 #include "steps/agreement.h"
 
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "steps/group_watch.h"
 
-#include "steps/codec/wire.h"
+#include "base/wire.h"
 
 #include <daos_errno.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "steps/process.h"
+#include "base/process.h"
 #include "stepstore/client.h"
 
 #include <chrono>
