@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace stepstore {
 namespace {
@@ -217,28 +218,33 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
     } while (status.MPI_TAG == more_follows);
 }
 
-// Bruck's way: in every round a rank hands on all it knows, and knows twice as much after it.
+// Up the tree of broadcast_first() to rank 0, and down again.
 std::vector<std::uint64_t> MpiCommunicator::allgather(std::uint64_t mine)
 {
     require_usable();
-    const auto size = static_cast<std::size_t>(size_);
-    std::vector<std::uint64_t>& known = buffers_->numbers; // of this rank, the next one, and so on
-    known.resize(size);
+    std::vector<std::uint64_t>& known = buffers_->numbers; // of this rank, and of those below it in the tree
+    known.resize(static_cast<std::size_t>(size_));
     known[0] = mine;
-    for (int have = 1; have < size_; have *= 2) {
-        const int count = std::min(have, size_ - have);
-        std::array<MPI_Request, 2> requests{};
-        check_mpi(MPI_Irecv(known.data() + have, count, MPI_UINT64_T, (rank_ + have) % size_, allgather_message, comm_,
-                            &requests[0]),
-                  "MPI_Irecv");
-        check_mpi(MPI_Isend(known.data(), count, MPI_UINT64_T, (rank_ - have + size_) % size_, allgather_message, comm_,
-                            &requests[1]),
+    std::array<MPI_Request, 32> requests{};
+    std::size_t below = 0;
+    int reach = 1;
+    for (; reach < size_ && (rank_ & reach) == 0; reach *= 2)
+        if (rank_ + reach < size_)
+            check_mpi(MPI_Irecv(known.data() + reach, std::min(reach, size_ - rank_ - reach), MPI_UINT64_T,
+                                rank_ + reach, allgather_message, comm_, &requests[below++]),
+                      "MPI_Irecv");
+    finish(std::span(requests).first(below), "MPI_Irecv");
+    if (rank_ != 0) {
+        check_mpi(MPI_Isend(known.data(), std::min(reach, size_ - rank_), MPI_UINT64_T, rank_ - reach,
+                            allgather_message, comm_, &requests[0]),
                   "MPI_Isend");
-        finish(requests, "MPI_Irecv");
+        finish(std::span(requests).first(1), "MPI_Isend");
     }
-    std::vector<std::uint64_t> all(size);
-    for (std::size_t i = 0; i < size; ++i)
-        all[(static_cast<std::size_t>(rank_) + i) % size] = known[i];
+    std::vector<std::byte> bytes(rank_ == 0 ? known.size() * sizeof(mine) : 0);
+    if (rank_ == 0) std::memcpy(bytes.data(), known.data(), bytes.size());
+    broadcast(bytes, 0);
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));
+    std::memcpy(all.data(), bytes.data(), bytes.size());
     return all;
 }
 
