@@ -54,6 +54,24 @@ TEST_P(Maintenance, AWipedDatasetIsGoneForAllAndReadersAreTold)
     EXPECT_EQ(purge_pool(*session), 0U);
 }
 
+TEST_P(Maintenance, ADamagedDatasetIsAnErrorAndCanBeWiped)
+{
+    const std::string label = make()->container_label();
+    Session::release();
+    session = Session::open(location, Access::read_write);
+    {
+        const Container container = session->pool().open_container(label);
+        KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value, "S1"));
+        auto record = entries.get("record").value();
+        record[40] ^= std::byte{1};
+        entries.put("record", record);
+    }
+    EXPECT_ERROR(-DER_CSUM, session->find(dataset_key()));
+    EXPECT_ERROR(-DER_CSUM, make());
+    EXPECT_TRUE(wipe(*session, dataset_key()));
+    EXPECT_TRUE(list(make()).empty());
+}
+
 TEST_P(Maintenance, PurgeReclaimsWhatWasReplacedAndNothingElse)
 {
     const auto dataset = make();
