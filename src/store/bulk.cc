@@ -76,7 +76,7 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
 {
     const std::uint64_t block = std::uint64_t{1} << block_shift;
     const std::uint64_t run = std::max(block, stride);
-    std::vector<std::byte> buffer;
+    std::unique_ptr<std::byte[]> buffer; // of one block; not zeroed, which would cost as much as the read
     for (std::uint64_t at = from; at < to;) {
         const std::uint64_t begin = at & ~(block - 1);
         // Whole blocks that lie together in the caller's memory are read in place; others through a buffer.
@@ -93,8 +93,8 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         const bool in_place = !room.empty();
         if (!in_place) {
-            buffer.resize(end - begin);
-            room = buffer;
+            if (!buffer) buffer = std::make_unique_for_overwrite<std::byte[]>(block);
+            room = {buffer.get(), end - begin};
         }
         if (!read_extent(target, extent, begin, room)) return false;
         for (std::uint64_t one = begin; one < end; one += block) {
@@ -102,7 +102,7 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         if (!in_place) {
             const std::uint64_t until = std::min(end, to);
-            into.copy_in(offset + (at - from), Bytes(buffer).subspan(at - begin, until - at));
+            into.copy_in(offset + (at - from), Bytes(room).subspan(at - begin, until - at));
         }
         at = std::min(end, to);
     }
