@@ -4,6 +4,7 @@
 #include "store/failure.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace stepstore::store {
 
