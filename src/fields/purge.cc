@@ -61,7 +61,8 @@ private:
     Scan scan(IndexRow& row, const Pages& covered, const Pages& counting);
     void note(Scan&& scan);
     void destroy_masked();
-    void destroy_unflushed(const WriterRecord& writer);
+    void destroy_unflushed();
+    void destroy_unflushed(const WriterRecord& writer, std::uint64_t end);
     bool destroy(std::uint64_t object);
     void drop_pages();
     void sweep(KeyValue& object, const std::set<std::string>& named);
@@ -220,14 +221,28 @@ void Purge::destroy_masked()
         if (!live_foreign_.contains(checksum(as_bytes(location)))) report_.foreign.push_back(std::move(location));
 }
 
-// Its objects were written in the order of their numbers, up to a window of those on their way.
-void Purge::destroy_unflushed(const WriterRecord& writer)
+void Purge::destroy_unflushed()
 {
-    std::uint64_t end = writer.first + 1; // behind the last number that is known to be used
+    std::map<std::uint64_t, std::uint64_t> ends; // of the numbers that are known to be used, by writer
+    for (const auto& writer : dead_)
+        ends[writer.first] = writer.first + 1;
+    for (const auto* numbers : {&live_, &masked_}) {
+        for (const std::uint64_t number : *numbers) {
+            const auto behind = dead_.upper_bound(number);
+            if (behind == dead_.begin()) continue;
+            const WriterRecord& writer = std::prev(behind)->second;
+            if (number < writer.first + writer.count)
+                ends[writer.first] = std::max(ends[writer.first], number + 1);
+        }
+    }
+    for (const auto& writer : dead_)
+        destroy_unflushed(writer.second, ends[writer.first]);
+}
+
+// Its objects were written in the order of their numbers, up to a window of those on their way.
+void Purge::destroy_unflushed(const WriterRecord& writer, std::uint64_t end)
+{
     const std::uint64_t last = writer.first + writer.count;
-    for (const auto* numbers : {&live_, &masked_})
-        for (const std::uint64_t number : *numbers)
-            if (number > writer.first && number < last) end = std::max(end, number + 1);
     for (std::uint64_t number = writer.first + 1; number < std::min(last, end + max_unwritten_numbers); ++number) {
         if (live_.contains(number) || masked_.contains(number)) continue;
         const std::uint64_t bytes = report_.bytes;
@@ -305,9 +320,7 @@ PurgeReport Purge::run()
     dataset_.guarded([&] {
         destroy_masked();
         const bool all_indexed = !dataset_.key_value().get_into(elsewhere_key, {}).has_value();
-        if (all_indexed)
-            for (const auto& writer : dead_)
-                destroy_unflushed(writer.second);
+        if (all_indexed) destroy_unflushed();
         if (options_.dry_run) return;
         drop_pages();
         sweep_parts();
