@@ -117,6 +117,8 @@ void IndexRow::add(std::uint64_t place, RowRecord record)
     auto page = std::make_shared<RowPage>();
     page->place = place;
     page->record = std::move(record);
+    for (const auto& axis : page->record.summary.axes)
+        if (page->narrowest == nullptr || axis.second.size() < page->narrowest->second.size()) page->narrowest = &axis;
     if (page->record.where == PagesAt::inside && !page->record.firsts.empty()) {
         page->parts = {std::make_shared<const Part>(std::move(page->record.inside),
                                                     what("index page " + std::to_string(place)))};
@@ -164,6 +166,11 @@ KeyValue& IndexRow::object_of(const RowRecord& record)
 std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, bool keep)
 {
     const std::lock_guard lock(mutex_);
+    return part_locked(page, index, keep);
+}
+
+std::shared_ptr<const Part> IndexRow::part_locked(RowPage& page, std::size_t index, bool keep)
+{
     if (page.parts.at(index)) return page.parts[index];
     auto bytes = dataset_.guarded(
         [&] { return object_of(page.record).get(part_key(page.record.writer, page.record.page, index)); });
@@ -178,9 +185,14 @@ std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, boo
 
 namespace {
 
-// Whether the page can have an entry with this text, by its parts' first texts and its axes.
-bool may_have(const RowRecord& record, std::string_view text, const Key& key)
+// Whether the page can have an entry with this text, by its axes and its parts' first texts.
+bool may_have(const RowPage& page, std::string_view text, const Key& key)
 {
+    const RowRecord& record = page.record;
+    if (page.narrowest != nullptr) {
+        const std::string* value = key.find(page.narrowest->first);
+        if (value != nullptr && !page.narrowest->second.contains(*value)) return false;
+    }
     if (record.firsts.empty() || text < record.firsts.front()) return false;
     return std::ranges::all_of(key.pairs(), [&](const Key::Pair& pair) {
         const auto axis = record.summary.axes.find(pair.first);
@@ -190,30 +202,35 @@ bool may_have(const RowRecord& record, std::string_view text, const Key& key)
 
 } // namespace
 
+std::optional<PageEntry> IndexRow::find_locked(std::string_view text, const Key& key)
+{
+    for (auto one = pages_.rbegin(); one != pages_.rend(); ++one) {
+        RowPage& page = **one;
+        if (!may_have(page, text, key)) continue;
+        const auto& firsts = page.record.firsts;
+        const auto behind = std::ranges::upper_bound(firsts, text, std::less<std::string_view>());
+        const auto index = static_cast<std::size_t>(behind - firsts.begin()) - 1;
+        auto entry = part_locked(page, index, true)->find(text);
+        if (!entry) continue;
+        if (entry->removed) return std::nullopt;
+        return entry;
+    }
+    return std::nullopt;
+}
+
 std::optional<PageEntry> IndexRow::find(std::string_view text)
 {
     const Key key = Key::parse(text);
-    for (int round = 0;; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         try {
-            const auto all = pages();
-            for (auto page = all.rbegin(); page != all.rend(); ++page) {
-                const RowRecord& record = (*page)->record;
-                if (!may_have(record, text, key)) continue;
-                const auto behind = std::ranges::upper_bound(record.firsts, text, std::less<std::string_view>());
-                const auto index = static_cast<std::size_t>(behind - record.firsts.begin()) - 1;
-                auto entry = part(**page, index, true)->find(text);
-                if (!entry) continue;
-                if (entry->removed) return std::nullopt;
-                return entry;
-            }
-            return std::nullopt;
-        } catch (const PartGone&) {
-            if (round == rounds)
-                throw Error(-DER_IO, what("an index page") + " refers to a part that is not there: it is damaged");
-            reset();
-            refresh();
+            const std::lock_guard lock(mutex_);
+            return find_locked(text, key);
+        } catch (const PartGone&) { // purged meanwhile
         }
+        reset();
+        refresh();
     }
+    throw Error(-DER_IO, what("an index page") + " refers to a part that is not there: it is damaged");
 }
 
 PagesAt IndexRow::pages_at() const

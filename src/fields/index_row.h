@@ -43,6 +43,8 @@ struct PartGone {}; // the pages were merged meanwhile: reset() and look again
 struct RowPage {
     std::uint64_t place = 0;
     RowRecord record;
+    // The axis with the fewest values, which tells soonest that a field is not in here; nullptr: there is none.
+    const Axes::value_type* narrowest = nullptr;
     std::vector<std::shared_ptr<const Part>> parts; // those that were read; guarded by the row
 };
 
@@ -81,6 +83,8 @@ private:
     bool open_index();
     void make_index();
     bool refresh_locked();
+    std::optional<PageEntry> find_locked(std::string_view text, const Key& key);
+    std::shared_ptr<const Part> part_locked(RowPage& page, std::size_t index, bool keep);
     void add(std::uint64_t place, RowRecord record);
     KeyValue& object_of(const RowRecord& record);
     std::uint64_t read_from();
