@@ -20,14 +20,14 @@ struct KeyValue::State {
     std::string name() const { return object_name(id, *container); }
 
     // -DER_NONEXIST, -DER_REC2BIG or 0; *size as in daos_kv_get.
-    int get(const std::string& key, daos_size_t* size, void* into) const
+    int get(const std::string& key, daos_size_t* size, void* into, std::uint64_t flags = DAOS_COND_KEY_GET) const
     {
-        const int rc =
-            library().kv_get(handle, container->transaction, DAOS_COND_KEY_GET, key.c_str(), size, into, nullptr);
+        const int rc = library().kv_get(handle, container->transaction, flags, key.c_str(), size, into, nullptr);
         if (rc != 0 && rc != -DER_NONEXIST && rc != -DER_REC2BIG)
             fail(library(), rc, "get " + quoted(key) + " from " + name());
         return rc;
     }
+    std::optional<std::vector<std::byte>> value(std::string_view key, std::uint64_t flags) const;
 
     std::shared_ptr<Container::State> container;
     ObjectId id;
@@ -91,21 +91,33 @@ void KeyValue::put(std::string_view key, Bytes value, Condition condition)
     check(state_->library(), rc, [&] { return "put " + quoted(key) + " into " + state_->name(); });
 }
 
-std::optional<std::vector<std::byte>> KeyValue::get(std::string_view key) const
+std::optional<std::vector<std::byte>> KeyValue::State::value(std::string_view key, std::uint64_t flags) const
 {
     const std::string name = checked(key);
     std::array<std::byte, 4096> small; // one call for usual values
     daos_size_t size = small.size();
-    int rc = state_->get(name, &size, small.data());
+    int rc = get(name, &size, small.data(), flags);
     if (rc == -DER_NONEXIST) return std::nullopt;
     if (rc == 0) return std::vector(small.data(), small.data() + size);
     std::vector<std::byte> value;
     while (rc == -DER_REC2BIG) { // again when it was replaced by a larger one meanwhile
         value.resize(size);
-        rc = state_->get(name, &size, value.data());
+        rc = get(name, &size, value.data(), flags);
     }
     if (rc == -DER_NONEXIST) return std::nullopt;
     value.resize(size);
+    return value;
+}
+
+std::optional<std::vector<std::byte>> KeyValue::get(std::string_view key) const
+{
+    return state_->value(key, DAOS_COND_KEY_GET);
+}
+
+std::optional<std::vector<std::byte>> KeyValue::get_nonempty(std::string_view key) const
+{
+    auto value = state_->value(key, 0);
+    if (value && value->empty()) return std::nullopt;
     return value;
 }
 

@@ -38,7 +38,11 @@ std::string_view name_of(Control control)
 Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container, DatasetRecord record)
     : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
       key_value_(container_.key_value(container_.object_id(0, 0, ObjectType::key_value, main_class), session_->access())),
-      record_(std::move(record)), rows_(std::make_unique<Rows>())
+      record_(std::move(record)),
+      index_id_(container_.object_id(0, index_hi, ObjectType::key_value, record_.options.index_class)),
+      page_id_(container_.object_id(0, page_hi, ObjectType::key_value, record_.options.index_class)),
+      data_id_(container_.object_id(0, data_hi, ObjectType::array_bytes, record_.options.data_class)),
+      rows_(std::make_unique<Rows>())
 {
 }
 
@@ -85,7 +89,7 @@ void Dataset::set_enabled(Control control, bool enabled)
 bool Dataset::enabled(Control control) const
 {
     const std::string key = control_prefix + std::string(name_of(control));
-    return guarded([&] { return !key_value_.get_into(key, {}).has_value(); });
+    return guarded([&] { return !key_value_.get_nonempty(key).has_value(); });
 }
 
 void Dataset::require_enabled(Control control) const
@@ -162,14 +166,15 @@ std::uint64_t Dataset::allocate_numbers(std::uint64_t count)
     return guarded([&] { return container_.allocate_oids(count); });
 }
 
+// The upper halves are those of the ids made once: a class is looked for by its name among all there are.
 ObjectId Dataset::index_id(std::uint64_t number) const
 {
-    return container_.object_id(number, index_hi, ObjectType::key_value, record_.options.index_class);
+    return {index_id_.hi, number};
 }
 
 ObjectId Dataset::page_object_id(std::uint64_t writer) const
 {
-    return container_.object_id(writer, page_hi, ObjectType::key_value, record_.options.index_class);
+    return {page_id_.hi, writer};
 }
 
 KeyValue Dataset::open_key_value(const ObjectId& id) const
@@ -179,8 +184,7 @@ KeyValue Dataset::open_key_value(const ObjectId& id) const
 
 Array Dataset::data_array(std::uint64_t object) const
 {
-    const ObjectId id = container_.object_id(object, data_hi, ObjectType::array_bytes, record_.options.data_class);
-    return container_.open_array(id, {1, record_.options.chunk_size}, session_->access());
+    return container_.open_array({data_id_.hi, object}, {1, record_.options.chunk_size}, session_->access());
 }
 
 Writer& Dataset::writer()

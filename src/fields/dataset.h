@@ -105,6 +105,9 @@ private:
     Container container_;
     mutable KeyValue key_value_;
     DatasetRecord record_;
+    ObjectId index_id_; // with the lower id 0: of index objects,
+    ObjectId page_id_;  // page objects
+    ObjectId data_id_;  // and fields
     struct Rows;
     std::unique_ptr<Rows> rows_;
     std::mutex mutex_; // guards writer_

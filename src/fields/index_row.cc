@@ -51,7 +51,7 @@ void IndexRow::account(std::size_t bytes)
 bool IndexRow::open_index()
 {
     if (index_) return true;
-    const auto value = dataset_.key_value().get(collocation_prefix + collocation_);
+    const auto value = dataset_.key_value().get_nonempty(collocation_prefix + collocation_);
     if (!value) return false;
     index_.emplace(dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
     return true;
@@ -83,7 +83,7 @@ KeyValue* IndexRow::index_object()
 // The hint where to begin; 0: none.
 std::uint64_t IndexRow::read_from()
 {
-    const auto from = index_->get(from_key);
+    const auto from = index_->get_nonempty(from_key);
     return from ? WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>() : 0;
 }
 
@@ -96,7 +96,7 @@ bool IndexRow::refresh()
 bool IndexRow::refresh_locked()
 {
     if (!open_index()) return false;
-    while (const auto value = index_->get(place_key(next_))) {
+    while (const auto value = index_->get_nonempty(place_key(next_))) {
         if (!is_gone(*value))
             add(next_, decode_row(*value, what("index page " + std::to_string(next_))));
         else if (next_ == 0) // a row that was purged, so there is a hint
@@ -173,7 +173,7 @@ std::shared_ptr<const Part> IndexRow::part_locked(RowPage& page, std::size_t ind
 {
     if (page.parts.at(index)) return page.parts[index];
     auto bytes = dataset_.guarded(
-        [&] { return object_of(page.record).get(part_key(page.record.writer, page.record.page, index)); });
+        [&] { return object_of(page.record).get_nonempty(part_key(page.record.writer, page.record.page, index)); });
     if (!bytes) throw PartGone{};
     auto part = std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
     if (keep) {
@@ -250,7 +250,7 @@ void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
 // The end of the row, or a place behind which it is: places have no gaps, so it is found in O(log n) requests.
 std::uint64_t IndexRow::free_place()
 {
-    const auto there = [&](std::uint64_t place) { return index_->get_into(place_key(place), {}).has_value(); };
+    const auto there = [&](std::uint64_t place) { return index_->get_nonempty(place_key(place)).has_value(); };
     if (tail_ == 0) tail_ = read_from();
     if (!there(tail_)) return tail_;
     std::uint64_t low = tail_, step = 1; // low is there
@@ -300,12 +300,12 @@ std::vector<std::shared_ptr<RowPage>> IndexRow::covered(std::uint64_t covers)
         std::uint64_t place = read_from();
         // A purge that died may have left some before the hint; walk back over what is not gone.
         while (place > 0) {
-            const auto value = index_->get(place_key(place - 1));
+            const auto value = index_->get_nonempty(place_key(place - 1));
             if (!value || is_gone(*value)) break;
             --place;
         }
         for (; place < covers; ++place) {
-            const auto value = index_->get(place_key(place));
+            const auto value = index_->get_nonempty(place_key(place));
             if (!value || is_gone(*value)) continue;
             auto page = std::make_shared<RowPage>();
             page->place = place;

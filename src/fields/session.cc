@@ -161,7 +161,7 @@ std::optional<std::string> Session::root_entry(const std::string& key) const
 {
     KeyValue* const entries = locked_root(false);
     if (entries == nullptr) return std::nullopt;
-    const auto value = entries->get(root_key(key));
+    const auto value = entries->get_nonempty(root_key(key));
     if (!value) return std::nullopt;
     return decode_root(*value, "the root entry of dataset " + key + " in pool " + location());
 }
@@ -213,7 +213,7 @@ std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::st
     const std::string what = "the record of dataset " + text + " in pool " + location();
     const KeyValue entries =
         container.key_value(container.object_id(0, 0, ObjectType::key_value, main_class), Access::read_only);
-    const auto bytes = entries.get(record_key);
+    const auto bytes = entries.get_nonempty(record_key);
     if (!bytes) return nullptr;
     DatasetRecord record = decode_dataset(*bytes, what);
     std::string key = record.key.text();

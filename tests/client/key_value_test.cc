@@ -127,5 +127,19 @@ TEST_F(KeyValueTest, NamesEverythingInItsErrors)
         EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
 }
 
+TEST_F(KeyValueTest, ANonemptyGetFindsWhatIsThereAndNoEmptyValues)
+{
+    auto kv = key_value(77);
+    EXPECT_EQ(kv.get_nonempty("missing"), std::nullopt);
+    kv.put("empty", {});
+    EXPECT_EQ(kv.get("empty"), std::vector<std::byte>());
+    EXPECT_EQ(kv.get_nonempty("empty"), std::nullopt);
+    for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, std::size_t{4097}, std::size_t{200000}}) {
+        const auto value = bytes(std::string(size, 'v'));
+        kv.put("value", value);
+        EXPECT_EQ(kv.get_nonempty("value"), value);
+    }
+}
+
 } // namespace
 } // namespace stepstore::testing
