@@ -88,7 +88,8 @@ const fdb5::Rule& Catalogue::rule() const
 
 bool Catalogue::enabled(const fdb5::ControlIdentifier& identifier) const
 {
-    return CatalogueImpl::enabled(identifier) && (!dataset_ || translated([&] { return is_enabled(*dataset_, identifier); }));
+    return CatalogueImpl::enabled(identifier) &&
+           (!dataset_ || translated([&] { return is_enabled(*dataset_, identifier); }));
 }
 
 void Catalogue::control(const fdb5::ControlAction& action, const fdb5::ControlIdentifiers& identifiers) const
@@ -116,7 +117,8 @@ std::vector<fdb5::Index> Catalogue::indexes(bool sorted) const
         });
     });
     if (sorted) {
-        std::sort(found.begin(), found.end(), [](const fdb5::Index& a, const fdb5::Index& b) { return a.key() < b.key(); });
+        std::sort(found.begin(), found.end(),
+                  [](const fdb5::Index& a, const fdb5::Index& b) { return a.key() < b.key(); });
     }
     return found;
 }
@@ -135,7 +137,8 @@ void Catalogue::hideContents()
 void Catalogue::dump(std::ostream& out, bool simple, const eckit::Configuration&) const
 {
     translated([&] {
-        fields::dump(std::shared_ptr<fields::Dataset>(dataset_), !simple, [&](std::string_view line) { out << line << '\n'; });
+        fields::dump(std::shared_ptr<fields::Dataset>(dataset_), !simple,
+                     [&](std::string_view line) { out << line << '\n'; });
     });
 }
 
@@ -151,8 +154,8 @@ fdb5::PurgeVisitor* Catalogue::purgeVisitor(const fdb5::Store& store) const
     return new PurgeVisitor(dataset_, store);
 }
 
-fdb5::MoveVisitor* Catalogue::moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest& request, const eckit::URI& destination,
-                                          eckit::Queue<fdb5::MoveElement>& queue) const
+fdb5::MoveVisitor* Catalogue::moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest& request,
+                                          const eckit::URI& destination, eckit::Queue<fdb5::MoveElement>& queue) const
 {
     dataset();
     return new MoveVisitor(dataset_, settings_, request, destination, queue);

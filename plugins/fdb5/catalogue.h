@@ -35,7 +35,8 @@ public:
     void dump(std::ostream& out, bool simple, const eckit::Configuration& options) const override;
     fdb5::StatsReportVisitor* statsReportVisitor() const override;
     fdb5::PurgeVisitor* purgeVisitor(const fdb5::Store& store) const override;
-    fdb5::MoveVisitor* moveVisitor(const fdb5::Store& store, const metkit::mars::MarsRequest& request, const eckit::URI& destination,
+    fdb5::MoveVisitor* moveVisitor(const fdb5::Store& store, const metkit::mars::MarsRequest& request,
+                                   const eckit::URI& destination,
                                    eckit::Queue<fdb5::MoveElement>& queue) const override;
 
     // Wiping: catalogue_wipe.cc.
@@ -52,11 +53,12 @@ public:
 
 protected:
     Catalogue(const fdb5::Key& key, const fdb5::Config& config);
-    Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access access); // a DatabaseNotFoundException when it was wiped
+    Catalogue(const eckit::URI& uri, const fdb5::Config& config,
+              Access access); // a DatabaseNotFoundException when it was wiped
 
     void loadSchema() override;
     void print(std::ostream& out) const override;
-    fields::Dataset& dataset() const; // an error when there is none
+    fields::Dataset& dataset() const;                  // an error when there is none
     std::shared_ptr<fields::Dataset> writable() const; // the same, opened to change it; nullptr: it was wiped
 
     Settings settings_;

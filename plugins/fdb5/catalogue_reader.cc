@@ -30,8 +30,8 @@ public:
         return true;
     }
 
-    // Also the same index again looks at the axes anew: a reader that stays sees what was flushed meanwhile, and a dataset that was wiped
-    // and made anew.
+    // Also the same index again looks at the axes anew: a reader that stays sees what was flushed meanwhile, and a
+    // dataset that was wiped and made anew.
     bool selectIndex(const fdb5::Key& key) override
     {
         collocation_ = to_fields(key);

@@ -1,5 +1,6 @@
-// Wiping. FDB collects what goes and what stays (markIndexForWipe, finaliseWipeState), then has it removed. Here a whole dataset goes in one
-// step (wipe_all: it vanishes from the root key-value first); of a part, each index vanishes in one step, and a purge reclaims the space.
+// Wiping. FDB collects what goes and what stays (markIndexForWipe, finaliseWipeState), then has it removed. Here a
+// whole dataset goes in one step (wipe_all: it vanishes from the root key-value first); of a part, each index vanishes
+// in one step, and a purge reclaims the space.
 #include "catalogue.h"
 
 #include "failure.h"
@@ -81,7 +82,9 @@ void Catalogue::maskIndexEntries(const std::set<fdb5::Index>& indexes) const
 }
 
 // What is masked here names no file that FDB could remove: purge knows it.
-void Catalogue::allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const {}
+void Catalogue::allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const
+{
+}
 
 bool Catalogue::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 {
@@ -116,7 +119,9 @@ bool Catalogue::doWipeURIs(const fdb5::CatalogueWipeState& state) const
     return true;
 }
 
-void Catalogue::doWipeEmptyDatabase() const {} // doWipeURIs has left nothing empty behind
+void Catalogue::doWipeEmptyDatabase() const
+{
+} // doWipeURIs has left nothing empty behind
 
 bool Catalogue::doUnsafeFullWipe() const
 {

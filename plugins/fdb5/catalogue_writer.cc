@@ -16,7 +16,10 @@ public:
         translated([&] { open_or_make(to_fields(key)); });
         prepare();
     }
-    CatalogueWriter(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_write) { prepare(); }
+    CatalogueWriter(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_write)
+    {
+        prepare();
+    }
 
     bool open() override { return true; } // the constructor did
 
@@ -45,11 +48,13 @@ public:
         return index_;
     }
 
-    void archive(const fdb5::Key& index_key, const fdb5::Key& key, std::shared_ptr<const fdb5::FieldLocation> location) override
+    void archive(const fdb5::Key& index_key, const fdb5::Key& key,
+                 std::shared_ptr<const fdb5::FieldLocation> location) override
     {
         const bool selected = index_key == index_key_;
         translated([&] {
-            writer_->archive(selected ? collocation_ : to_fields(index_key), to_fields(key), to_fields(*location, *dataset_));
+            writer_->archive(selected ? collocation_ : to_fields(index_key), to_fields(key),
+                             to_fields(*location, *dataset_));
         });
         ++archived_;
     }
@@ -64,7 +69,8 @@ public:
         translated([&] { writer_->flush(); });
     }
     std::size_t archivedLocations() const override { return archived_; }
-    // FDB drops a writer that it has flushed; what an error kept from being flushed stays unseen, and purge reclaims it.
+    // FDB drops a writer that it has flushed; what an error kept from being flushed stays unseen, and purge reclaims
+    // it.
     void clean() override {}
     void close() override {}
 
@@ -82,13 +88,15 @@ private:
     {
         for (const auto& pool : settings_.pools) { // in the pool that has it
             const bool first = &pool == &settings_.pools.front();
-            const auto session = first ? session_to_write(pool, settings_.pool) : fields::Session::open(pool, Access::read_write);
+            const auto session =
+                first ? session_to_write(pool, settings_.pool) : fields::Session::open(pool, Access::read_write);
             dataset_ = session->find(key);
             if (dataset_) {
                 return;
             }
         }
-        dataset_ = session_to_write(settings_.pools.front(), settings_.pool)->create(key, settings_.dataset, configured_schema(config_));
+        dataset_ = session_to_write(settings_.pools.front(), settings_.pool)
+                       ->create(key, settings_.dataset, configured_schema(config_));
     }
 
     void prepare()

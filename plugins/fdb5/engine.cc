@@ -29,7 +29,8 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
             const auto session = fields::Session::open(pool, Access::read_only);
             session->datasets({}, [&](const fields::DatasetEntry& entry) {
                 if (wanted(to_fdb(entry.key))) {
-                    found.emplace(entry.key.text(), to_uri({.pool = session->location(), .container = entry.container}));
+                    found.emplace(entry.key.text(),
+                                  to_uri({.pool = session->location(), .container = entry.container}));
                 }
                 return true;
             });
@@ -65,8 +66,10 @@ public:
         return datasets(config, [&](const fdb5::Key& dataset) { return dataset.match(key); });
     }
 
-    // A dataset is wanted when the request, in the spelling of values of the rule that makes such datasets, asks for its values.
-    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest& request, const fdb5::Config& config) const override
+    // A dataset is wanted when the request, in the spelling of values of the rule that makes such datasets, asks for
+    // its values.
+    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest& request,
+                                               const fdb5::Config& config) const override
     {
         std::map<const fdb5::Rule*, metkit::mars::MarsRequest> canonical;
         return datasets(config, [&](const fdb5::Key& dataset) {

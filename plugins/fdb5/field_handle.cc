@@ -41,7 +41,8 @@ std::size_t FieldHandle::read_whole_parts(std::byte* to, std::size_t length)
     std::vector<MutableBytes> memory;
     std::size_t done = 0;
     const auto& dataset = parts_[part_].dataset;
-    while (part_ < parts_.size() && parts_[part_].dataset == dataset && parts_[part_].location.length <= length - done) {
+    while (part_ < parts_.size() && parts_[part_].dataset == dataset &&
+           parts_[part_].location.length <= length - done) {
         const auto& location = parts_[part_++].location;
         locations.push_back(location);
         memory.emplace_back(to + done, location.length);

@@ -27,8 +27,9 @@ const fdb5::FieldLocationBuilder<StepstoreFieldLocation> builder(type_name);
 // "OFFSET LENGTH REMAPKEY URI": REMAPKEY is the text of a key, which holds no blank.
 std::string foreign_text(const fdb5::FieldLocation& location)
 {
-    return std::to_string(static_cast<long long>(location.offset())) + ' ' + std::to_string(static_cast<long long>(location.length())) +
-           ' ' + to_fields(location.remapKey()).text() + ' ' + location.uri().asRawString();
+    return std::to_string(static_cast<long long>(location.offset())) + ' ' +
+           std::to_string(static_cast<long long>(location.length())) + ' ' + to_fields(location.remapKey()).text() +
+           ' ' + location.uri().asRawString();
 }
 
 std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view text)
@@ -52,9 +53,10 @@ std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view tex
 eckit::ClassSpec StepstoreFieldLocation::classSpec_ = {&fdb5::FieldLocation::classSpec(), "StepstoreFieldLocation"};
 eckit::Reanimator<StepstoreFieldLocation> StepstoreFieldLocation::reanimator_;
 
-StepstoreFieldLocation::StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset, const fields::FieldLocation& location)
-    : FieldLocation(uri_of(*dataset, location.object), static_cast<long long>(location.offset), static_cast<long long>(location.length),
-                    fdb5::Key()),
+StepstoreFieldLocation::StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset,
+                                               const fields::FieldLocation& location)
+    : FieldLocation(uri_of(*dataset, location.object), static_cast<long long>(location.offset),
+                    static_cast<long long>(location.length), fdb5::Key()),
       dataset_(std::move(dataset)), object_(location.object)
 {
 }
@@ -66,15 +68,19 @@ StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri) : FieldLoc
     uri_.query("remapKey", "");
 }
 
-StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length, const fdb5::Key& remap)
+StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length,
+                                               const fdb5::Key& remap)
     : FieldLocation(uri, offset, length, remap)
 {
 }
 
-StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLocation(stream) {}
+StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLocation(stream)
+{
+}
 
 StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
-    : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_), dataset_(other.dataset_), object_(other.object_)
+    : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_), dataset_(other.dataset_),
+      object_(other.object_)
 {
 }
 
@@ -100,7 +106,8 @@ eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
 
 void StepstoreFieldLocation::print(std::ostream& out) const
 {
-    out << "StepstoreFieldLocation[uri=" << uri_ << ",offset=" << offset_ << ",length=" << length_ << ",remapKey=" << remapKey_ << ']';
+    out << "StepstoreFieldLocation[uri=" << uri_ << ",offset=" << offset_ << ",length=" << length_
+        << ",remapKey=" << remapKey_ << ']';
 }
 
 fields::FieldLocation StepstoreFieldLocation::within_dataset() const
@@ -130,7 +137,8 @@ fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Da
     return foreign_text(location);
 }
 
-std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location, const std::shared_ptr<fields::Dataset>& dataset)
+std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location,
+                                                  const std::shared_ptr<fields::Dataset>& dataset)
 {
     if (const auto* own = std::get_if<fields::FieldLocation>(&location)) {
         return std::make_shared<StepstoreFieldLocation>(dataset, *own);
@@ -150,7 +158,8 @@ bool there_is(const eckit::URI& uri)
     });
 }
 
-eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets, const eckit::LengthList& lengths)
+eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets,
+                                   const eckit::LengthList& lengths)
 {
     auto parts = std::make_unique<eckit::MultiHandle>();
     for (std::size_t part = 0; part < offsets.size(); ++part) {

@@ -44,9 +44,11 @@ private:
 
 // What the catalogue keeps of a location: one in `dataset` as such, any other (a file, another pool) as text.
 fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Dataset& dataset);
-std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location, const std::shared_ptr<fields::Dataset>& dataset);
+std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location,
+                                                  const std::shared_ptr<fields::Dataset>& dataset);
 
 bool there_is(const eckit::URI& uri);
-eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets, const eckit::LengthList& lengths);
+eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets,
+                                   const eckit::LengthList& lengths);
 
 } // namespace stepstore::fdb_plugin

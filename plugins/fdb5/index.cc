@@ -37,8 +37,10 @@ void IndexLocation::encode(eckit::Stream& stream) const
     stream << uri_.asRawString();
 }
 
-Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, const fields::Axes& axes, std::uint64_t newest)
-    : IndexBase(key, type_name), dataset_(std::move(dataset)), collocation_(to_fields(key)), location_(index_uri(*dataset_, collocation_))
+Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, const fields::Axes& axes,
+             std::uint64_t newest)
+    : IndexBase(key, type_name), dataset_(std::move(dataset)), collocation_(to_fields(key)),
+      location_(index_uri(*dataset_, collocation_))
 {
     for (const auto& [keyword, values] : axes) {
         axes_.insert(keyword, std::vector<std::string>(values.begin(), values.end()));
@@ -121,7 +123,8 @@ fdb5::IndexStats Index::statistics() const
         auto counted = std::make_unique<IndexStatistics>();
         fields::Listing listing(dataset_, collocation_, {}, {.masked = true});
         for (fields::ListedField field; listing.next(field);) {
-            counted->count(static_cast<std::uint64_t>(to_field(field.entry, dataset_).location().length()), field.masked);
+            counted->count(static_cast<std::uint64_t>(to_field(field.entry, dataset_).location().length()),
+                           field.masked);
         }
         return fdb5::IndexStats(counted.release());
     });

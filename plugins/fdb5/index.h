@@ -27,7 +27,8 @@ private:
 // A view of what is stored: it holds the axes that it was made with, and reads the rest when asked.
 class Index final : public fdb5::IndexBase {
 public:
-    Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, const fields::Axes& axes, std::uint64_t newest);
+    Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, const fields::Axes& axes,
+          std::uint64_t newest);
 
     const fields::Key& collocation() const { return collocation_; }
 
@@ -36,7 +37,8 @@ private:
     // What the index refers to: one URI for all fields in its dataset, and one for each file or object elsewhere.
     std::vector<eckit::URI> dataURIs() const override;
     bool dirty() const override { return false; }
-    // Nothing is kept open, and every change of the store is whole by itself: there is nothing to open, close, flush or lock.
+    // Nothing is kept open, and every change of the store is whole by itself: there is nothing to open, close, flush or
+    // lock.
     void open() override {}
     void reopen() override {}
     void close() override {}

@@ -57,8 +57,9 @@ const fdb5::ControlIdentifiers locked_by_fdb()
 
 } // namespace
 
-MoveVisitor::MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Settings& settings, const metkit::mars::MarsRequest& request,
-                         const eckit::URI& destination, eckit::Queue<fdb5::MoveElement>& queue)
+MoveVisitor::MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Settings& settings,
+                         const metkit::mars::MarsRequest& request, const eckit::URI& destination,
+                         eckit::Queue<fdb5::MoveElement>& queue)
     : fdb5::MoveVisitor(request, destination), dataset_(std::move(dataset)), settings_(settings), queue_(queue)
 {
 }
@@ -75,7 +76,8 @@ std::string MoveVisitor::destination_pool() const
         }
         pools += (pools.empty() ? "" : ", ") + pool;
     }
-    refuse("cannot move " + dataset_->name() + " to " + dest_.asRawString() + ": the destination must be one of stepstore.pools: " + pools);
+    refuse("cannot move " + dataset_->name() + " to " + dest_.asRawString() +
+           ": the destination must be one of stepstore.pools: " + pools);
 }
 
 void MoveVisitor::copy_to(const std::string& pool) const
@@ -83,7 +85,8 @@ void MoveVisitor::copy_to(const std::string& pool) const
     const auto destination = session_to_write(pool, settings_.pool);
     fields::copy(dataset_, *destination, dataset_->key());
     if (const auto copied = destination->find(dataset_->key())) {
-        set_enabled(*copied, locked_by_fdb(), true); // FDB has locked the source for the move, and the copy took it over
+        set_enabled(*copied, locked_by_fdb(),
+                    true); // FDB has locked the source for the move, and the copy took it over
     }
 }
 

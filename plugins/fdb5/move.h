@@ -1,8 +1,10 @@
-// What fdb-move does with a dataset: copies it into another of the configured pools and, unless it is to be kept, wipes it here.
+// What fdb-move does with a dataset: copies it into another of the configured pools and, unless it is to be kept, wipes
+// it here.
 //
-// FDB knows moving as copying files: the visitor hands out file copies, its caller executes them, and removes the sources unless --keep was
-// given. Here the visitor copies the dataset itself, then hands out one such file copy, of a marker file: when the caller removes that, the
-// source is to go as well; when it lets go of the queue first, the source stays.
+// FDB knows moving as copying files: the visitor hands out file copies, its caller executes them, and removes the
+// sources unless --keep was given. Here the visitor copies the dataset itself, then hands out one such file copy, of a
+// marker file: when the caller removes that, the source is to go as well; when it lets go of the queue first, the
+// source stays.
 #pragma once
 
 #include "settings.h"
@@ -17,8 +19,9 @@ namespace stepstore::fdb_plugin {
 
 class MoveVisitor final : public fdb5::MoveVisitor {
 public:
-    MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Settings& settings, const metkit::mars::MarsRequest& request,
-                const eckit::URI& destination, eckit::Queue<fdb5::MoveElement>& queue);
+    MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Settings& settings,
+                const metkit::mars::MarsRequest& request, const eckit::URI& destination,
+                eckit::Queue<fdb5::MoveElement>& queue);
 
     bool visitDatabase(const fdb5::Catalogue& catalogue) override;
 

@@ -33,7 +33,8 @@ void PurgeVisitor::report(std::ostream& out) const
         << "    of them never flushed      : " << found.unreferenced << '\n'
         << "    Index pages to merge       : " << found.pages << '\n';
     if (found.unseen_writers > 0) {
-        out << "    Left alone: what " << found.unseen_writers << " writers on other machines archived and have not flushed\n";
+        out << "    Left alone: what " << found.unseen_writers
+            << " writers on other machines archived and have not flushed\n";
     }
 }
 

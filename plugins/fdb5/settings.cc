@@ -38,7 +38,8 @@ Durability durability_of(const std::string& value)
     return value == "power" ? Durability::power : Durability::process;
 }
 
-// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling for one pool.
+// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling for one
+// pool.
 std::string absolute(const fdb5::Config& config, std::string pool)
 {
     if (pool.starts_with("local:") && pool.find('/') != std::string::npos) {
@@ -56,7 +57,8 @@ fields::Options options_of(const std::map<std::string, std::string>& values)
     try {
         return fields::parse_options(values);
     } catch (const Error& error) {
-        refuse(std::string("configuration, section 'stepstore': ") + error.what() + "; and of the section itself: " + own_keys);
+        refuse(std::string("configuration, section 'stepstore': ") + error.what() +
+               "; and of the section itself: " + own_keys);
     }
 }
 
@@ -65,7 +67,8 @@ fields::Options options_of(const std::map<std::string, std::string>& values)
 Settings settings_of(const fdb5::Config& config)
 {
     if (!config.has("stepstore")) {
-        refuse(std::string("the FDB configuration has no section 'stepstore': write at least 'stepstore: {pool: /path/of/the/pool}'. Its keys: ") +
+        refuse(std::string("the FDB configuration has no section 'stepstore': write at least 'stepstore: {pool: "
+                           "/path/of/the/pool}'. Its keys: ") +
                own_keys + ", and the fields' options (docs/fdb.md)");
     }
     const eckit::LocalConfiguration section = config.getSubConfiguration("stepstore");

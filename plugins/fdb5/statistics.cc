@@ -55,8 +55,8 @@ void IndexStatistics::report(std::ostream& out, const char* indent) const
 
 void IndexStatistics::json(eckit::JSON& json) const
 {
-    json << "fields" << fields_ << "fieldsSize" << bytes_ << "duplicates" << duplicates_ << "duplicatesSize" << duplicate_bytes_
-         << "reachable" << fields_ - duplicates_ << "reachableSize" << bytes_ - duplicate_bytes_;
+    json << "fields" << fields_ << "fieldsSize" << bytes_ << "duplicates" << duplicates_ << "duplicatesSize"
+         << duplicate_bytes_ << "reachable" << fields_ - duplicates_ << "reachableSize" << bytes_ - duplicate_bytes_;
 }
 
 DatasetStatistics::DatasetStatistics(const fields::Statistics& counted)
@@ -115,9 +115,13 @@ fdb5::EntryVisitor::IndexScopePtr StatisticsVisitor::visitIndex(const fdb5::Inde
     return nullptr;
 }
 
-void StatisticsVisitor::visitDatum(IndexScope&, const fdb5::Field&, const std::string&) {}
+void StatisticsVisitor::visitDatum(IndexScope&, const fdb5::Field&, const std::string&)
+{
+}
 
-void StatisticsVisitor::visitDatum(IndexScope&, const fdb5::Field&, const fdb5::Key&) {}
+void StatisticsVisitor::visitDatum(IndexScope&, const fdb5::Field&, const fdb5::Key&)
+{
+}
 
 void StatisticsVisitor::catalogueComplete(const fdb5::Catalogue&)
 {

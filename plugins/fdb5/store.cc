@@ -1,11 +1,12 @@
-// The store: fields' bytes in array objects of a dataset's container. It works under our catalogue and under FDB's catalogue in files.
+// The store: fields' bytes in array objects of a dataset's container. It works under our catalogue and under FDB's
+// catalogue in files.
 #include "failure.h"
 #include "field_location.h"
 #include "keys.h"
 #include "settings.h"
 #include "uri.h"
 
-#include "fields/maintenance.h"
+#include "fields/record.h"
 #include "fields/store.h"
 
 #include "eckit/exception/Exceptions.h"
@@ -18,10 +19,10 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-// A store alone makes a dataset without a schema.
-bool has_our_catalogue(const fields::Dataset& dataset)
+// Whether fields were archived in it that a catalogue of another kind, or of another server, knows.
+bool indexed_elsewhere(const fields::Dataset& dataset)
 {
-    return !dataset.schema().empty();
+    return dataset.key_value().get_into(fields::elsewhere_key, {}).has_value();
 }
 
 class Store final : public fdb5::Store {
@@ -62,7 +63,8 @@ public:
     {
         return uri.scheme() == type_name && translated([&] {
                    const auto found = dataset(Access::read_only);
-                   return found ? to_place(uri).same_dataset(place_of(*found)) : place_ && to_place(uri).same_dataset(*place_);
+                   return found ? to_place(uri).same_dataset(place_of(*found))
+                                : place_ && to_place(uri).same_dataset(*place_);
                });
     }
     bool uriExists(const eckit::URI& uri) const override { return there_is(uri); }
@@ -83,10 +85,12 @@ public:
     std::vector<eckit::URI> getAuxiliaryURIs(const eckit::URI&, bool) const override { return {}; }
 
     eckit::DataHandle* retrieve(fdb5::Field& field) const override { return field.dataHandle(); }
-    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key& index, const void* data, eckit::Length length) override
+    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key& index, const void* data,
+                                                       eckit::Length length) override
     {
         return translated([&] {
-            const Bytes bytes(static_cast<const std::byte*>(data), static_cast<std::size_t>(static_cast<long long>(length)));
+            const Bytes bytes(static_cast<const std::byte*>(data),
+                              static_cast<std::size_t>(static_cast<long long>(length)));
             fields::Store& to = writer(index);
             const fields::FieldLocation location = to.archive(bytes);
             ++archived_;
@@ -141,7 +145,8 @@ private:
         return session_to_write(settings_.pools.front(), settings_.pool)->create(key_, settings_.dataset);
     }
 
-    // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one index, as a file does.
+    // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one index, as a
+    // file does.
     fields::Store& writer(const fdb5::Key& index)
     {
         auto& writer = writers_[settings_.whole ? std::string() : index.valuesToString()];
@@ -155,7 +160,7 @@ private:
     static void remove_object(const eckit::URI& uri)
     {
         const auto changed = find_dataset(to_place(uri), Access::read_write);
-        if (changed && !has_our_catalogue(*changed)) {
+        if (changed && indexed_elsewhere(*changed)) {
             changed->data_array(to_place(uri).object).destroy();
         }
     }
@@ -172,8 +177,9 @@ private:
     std::size_t archived_ = 0;
 };
 
-// Only what has no catalogue of ours is wiped by name. Fields of one that has go with its entries: then a catalogue elsewhere that refers
-// to them (fdb-reindex) takes nothing away from it. An object that holds fields of several indexes stays until none of them is kept.
+// Only what is indexed elsewhere is wiped by name. What our catalogue has indexed goes with its entries: so another
+// catalogue that refers to it as well (fdb-reindex) takes nothing away from it. An object that holds fields of several
+// indexes stays until none of them is kept.
 void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 {
     translated([&] {
@@ -186,10 +192,11 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
         for (const auto& uri : included) {
             const Place place = to_place(uri);
             if (!place.same_dataset(place_of(*found))) {
-                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() + " was handed " + uri.asRawString() +
-                                        ", which lies elsewhere; nothing was wiped");
+                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() + " was handed " +
+                                        uri.asRawString() + ", which lies elsewhere; nothing was wiped");
             }
-            if (place.kind == Place::Kind::object && (has_our_catalogue(*found) || state.isMarkedSafe(uri) || !there_is(uri))) {
+            if (place.kind == Place::Kind::object &&
+                (!indexed_elsewhere(*found) || state.isMarkedSafe(uri) || !there_is(uri))) {
                 state.markAsMissing(uri);
             }
         }
@@ -219,7 +226,7 @@ bool Store::doUnsafeFullWipe() const
 {
     return translated([&] {
         const auto found = dataset(Access::read_only);
-        return !found || has_our_catalogue(*found);
+        return !found || !indexed_elsewhere(*found);
     });
 }
 

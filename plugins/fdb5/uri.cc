@@ -28,7 +28,10 @@ private:
     {
         refuse("cannot write to " + uri.asRawString() + ": fields are archived through FDB");
     }
-    eckit::DataHandle* newReadHandle(const eckit::URI& uri) override { return StepstoreFieldLocation(uri).dataHandle(); }
+    eckit::DataHandle* newReadHandle(const eckit::URI& uri) override
+    {
+        return StepstoreFieldLocation(uri).dataHandle();
+    }
     eckit::DataHandle* newReadHandle(const eckit::URI& uri, const eckit::OffsetList& offsets,
                                      const eckit::LengthList& lengths) override
     {

@@ -16,14 +16,14 @@ int main(int argc, char** argv)
     eckit::Main::initialise(argc, argv);
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     try {
-        const auto catalogue =
-            fdb5::CatalogueWriterFactory::instance().build(fdb5::Key::parse(arguments.at(1)), fdb5::LibFdb5::instance().defaultConfig());
+        const auto catalogue = fdb5::CatalogueWriterFactory::instance().build(
+            fdb5::Key::parse(arguments.at(1)), fdb5::LibFdb5::instance().defaultConfig());
         if (arguments.front() == "hide") {
             catalogue->hideContents();
         } else {
             catalogue->selectIndex(fdb5::Key::parse(arguments.at(2)));
-            catalogue->index(fdb5::Key::parse(arguments.at(3)), eckit::URI(arguments.at(4)), std::stoll(arguments.at(5)),
-                             std::stoll(arguments.at(6)));
+            catalogue->index(fdb5::Key::parse(arguments.at(3)), eckit::URI(arguments.at(4)),
+                             std::stoll(arguments.at(5)), std::stoll(arguments.at(6)));
             catalogue->flush(1);
         }
     } catch (const std::exception& error) {
