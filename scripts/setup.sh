@@ -33,7 +33,7 @@ fi
 
 # ---- Python: what the demo, the tests and the build need
 requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>=4" "pytest>=7" "typer>=0.12" "rich>=13"
-    "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14")
+    "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14" "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "eccodes>=2.40")
 stamp=$STEPSTORE_VENV/.stepstore-requirements
 wanted=$(printf '%s\n' "${requirements[@]}")
 if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then

@@ -32,5 +32,11 @@ def plugin_directory() -> Path:
     return _find("lib", PLUGIN, "the ADIOS2 plugin").parent
 
 
+def fdb5_directories() -> tuple[Path, Path]:
+    """Of the FDB5 plugin: the folder with its manifest, and the one with its library."""
+    manifest = _find("share/plugins", "stepstore-fdb5.yml", "the manifest of the FDB5 plugin")
+    return manifest.parent, _find("lib", "libstepstore_fdb5.so", "the FDB5 plugin").parent
+
+
 def program(name: str) -> Path:
     return _find("bin", name, "the program")

@@ -18,11 +18,18 @@ def test_plugin_path_holds_the_plugin(cli):
     assert (folder / "libstepstore_adios2.so").is_file()
 
 
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_FDB5") == "0", reason="built without the FDB5 plugin")
+def test_fdb5_env_names_the_folders_of_manifest_and_library(cli):
+    folders = dict(line.removeprefix("export ").split("=") for line in cli("fdb5-env").out.splitlines())
+    assert (Path(folders["PLUGINS_MANIFEST_PATH"]) / "stepstore-fdb5.yml").is_file()
+    assert (Path(folders["DYNAMIC_LIBRARY_PATH"]) / "libstepstore_fdb5.so").is_file()
+
+
 COMMANDS = [
     ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
     ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
     ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("plugin-path",), ("version",),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("plugin-path",), ("fdb5-env",), ("version",),
 ]  # fmt: skip
 
 

@@ -147,7 +147,7 @@ class AdministrationTest(unittest.TestCase):
         self.assertEqual(len(archive.listed(DATASET)), 12)
 
     def test_killed_before_its_flush(self):
-        archive = self.archive()
+        archive = self.archive(packBelow=0)  # so that something is in the pool before the flush
         archive.write(*forecast())
         file = archive.folder / "new.grib"
         file.write_bytes(b"".join([*forecast(steps=(12,)), grib(values=[1.0] * 496, step=0, levelist=500, param=130)]))
@@ -159,7 +159,9 @@ class AdministrationTest(unittest.TestCase):
             process.send_signal(signal.SIGKILL)
         self.assertEqual(len(archive.listed(DATASET)), 8)
         self.assertEqual(archive.read(WHOLE + ",step=0,levelist=500,param=130"), forecast()[0])
-        archive.output("fdb-purge", "--doit", DATASET)
+        self.assertRegex(archive.output("fdb-purge", DATASET), r"Objects to reclaim +: 5 ")
+        self.assertEqual(len(re.findall("Removing: ", archive.output("fdb-purge", "--doit", DATASET))), 5)
+        self.assertRegex(archive.output("fdb-purge", DATASET), r"Objects to reclaim +: 0 ")
         self.assertEqual(len(archive.listed(DATASET)), 8)
         self.assertEqual(archive.read(WHOLE + ",step=6,levelist=850,param=131"), forecast()[7])
 

@@ -81,12 +81,26 @@ class PyfdbTest(unittest.TestCase):
         archive = Archive("stepstore")
         self.addCleanup(archive.close)
         archive.schema.write_text("[ class, dataset [ source [ ident ]]]\n")
-        long = {name: (name + "-") * 4000 for name in ("dataset", "source", "ident")}
+        long = {name: (name + "-" * 60000)[:60000] for name in ("dataset", "source", "ident")}
         with pyfdb.FDB(archive.config()) as fdb:
             fdb.archive(b"payload", {"class": "rd", **long})
         with pyfdb.FDB(archive.config()) as fdb, fdb.retrieve({"class": "rd", **long}) as handle:
             self.assertEqual(handle.read(), b"payload")
 
+
+    def test_100_000_fields(self):
+        archive = Archive("stepstore")
+        self.addCleanup(archive.close)
+        count = 100_000
+        with pyfdb.FDB(archive.config()) as fdb:
+            for number in range(count):
+                identifier = {**IDENTIFIER, "step": str(number // 1000), "levelist": str(number // 10 % 100), "param": str(number % 10 + 1)}
+                fdb.archive(b"%064d" % number, identifier)
+        fdb = pyfdb.FDB(archive.config())
+        self.assertEqual(sum(1 for _ in fdb.list(SELECTION)), count)
+        self.assertEqual(sum(1 for _ in fdb.list({**SELECTION, "step": "77", "param": "3"})), 100)
+        with fdb.retrieve({**IDENTIFIER, "step": "99", "levelist": "99", "param": "9/10"}) as handle:
+            self.assertEqual(handle.read(), b"%064d%064d" % (count - 2, count - 1))
 
     def test_what_tools_do(self):
         def script(open_fdb):

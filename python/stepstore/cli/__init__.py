@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import Annotated, NoReturn
 
@@ -12,6 +13,7 @@ import stepstore
 from stepstore.cli import bench, browse, cont, pool, snapshot, steps
 from stepstore.cli.common import CommandError, ExitCode, JsonOption, Settings, emit, exit_code_of, fail, prepare_console
 from stepstore.errors import Error
+from stepstore.paths import fdb5_directories
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
@@ -50,6 +52,14 @@ def options(
 def plugin_path() -> None:
     """Print the directory with the ADIOS2 plugin, for ADIOS2_PLUGIN_PATH."""
     print(stepstore.plugin_path())
+
+
+@app.command("fdb5-env")
+def fdb5_env() -> None:
+    """Print what a shell has to set so that FDB's tools and pyfdb load the plugin: eval "$(stepstore fdb5-env)"."""
+    manifests, libraries = fdb5_directories()
+    print(f"export PLUGINS_MANIFEST_PATH={shlex.quote(str(manifests))}")
+    print(f"export DYNAMIC_LIBRARY_PATH={shlex.quote(str(libraries))}")
 
 
 @app.command("version")
