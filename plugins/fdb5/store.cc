@@ -160,7 +160,11 @@ private:
     static void remove_object(const eckit::URI& uri)
     {
         const auto changed = find_dataset(to_place(uri), Access::read_write);
-        if (changed && indexed_elsewhere(*changed)) {
+        if (changed && !indexed_elsewhere(*changed)) {
+            refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " + changed->name() +
+                   " has its fields; fdb-wipe and fdb-purge remove them there");
+        }
+        if (changed) {
             changed->data_array(to_place(uri).object).destroy();
         }
     }

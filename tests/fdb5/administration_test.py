@@ -4,13 +4,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 import unittest
 from random import Random
 
-from support import HERE, Archive, ToolFailed, grib
+from support import HERE, TOOLS, Archive, ToolFailed, grib
 from tools_test import DATASET, WHOLE, forecast
 
 # Archives what is in the file argv[1], says so, and waits to be killed, without a flush.
@@ -135,6 +136,40 @@ class AdministrationTest(unittest.TestCase):
         self.assertEqual(len(archive.listed(DATASET)), 4)
         archive.output("fdb-purge", "--doit", DATASET)
         self.assertEqual(archive.read(WHOLE + ",step=0,levelist=850,param=131"), forecast()[3])
+
+    def test_served_to_remote_clients(self):
+        archive = self.archive()
+        sockets = [socket.socket() for _ in range(2)]
+        for one in sockets:
+            one.bind(("localhost", 0))
+        catalogue_port, store_port = (one.getsockname()[1] for one in sockets)
+        for one in sockets:
+            one.close()
+        local = archive.config()
+        served = {
+            catalogue_port: {**local, "type": "catalogue", "serverPort": catalogue_port, "stores": [{"default": f"localhost:{store_port}"}]},
+            store_port: {**{key: local[key] for key in local if key != "engine"}, "type": "store", "serverPort": store_port},
+        }
+        for port, config in served.items():
+            environment = {**archive.environment(), "FDB_CONFIG": json.dumps({**config, "serverThreaded": True}), "FDB_WIPE_SECRET": "secret"}
+            server = subprocess.Popen([TOOLS / "fdb-server"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(server.wait)
+            self.addCleanup(server.terminate)
+            for _ in range(600):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("localhost", port)) == 0:
+                        break
+                self.assertIsNone(server.poll(), "fdb-server ended")
+                time.sleep(0.05)
+        archive.config = lambda: {"type": "remote", "engine": "remote", "store": "remote", "host": "localhost", "port": catalogue_port}
+        messages = forecast()
+        archive.write(*messages)
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+        self.assertEqual(archive.read(WHOLE + ",step=0/6,levelist=500/850,param=130/131"), b"".join(messages))
+        self.assertEqual(json.loads(archive.output("fdb-stats", "--json", DATASET))["fields"], 8)
+        self.assertIn("step=(0,6)", archive.output("fdb-axes", DATASET))
+        archive.output("fdb-wipe", "--doit", DATASET)
+        self.assertEqual(archive.listed(DATASET, "--ignore-errors"), [])
 
     def test_another_schema(self):
         archive = self.archive()
