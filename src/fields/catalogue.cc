@@ -85,10 +85,10 @@ CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset)
 
 CatalogueReader::~CatalogueReader() = default;
 
-std::optional<Entry> CatalogueReader::find(const Key& collocation, const Key& element)
+std::optional<Entry> CatalogueReader::find(const Key& collocation, const Key& element, bool refresh)
 {
     const auto row = state_->dataset->row(collocation.text());
-    if (!row->refresh()) return std::nullopt;
+    if ((refresh || row->end() == 0) && !row->refresh()) return std::nullopt;
     auto found = row->find(element.text());
     if (!found) return std::nullopt;
     return Entry{std::move(found->location), found->timestamp};

@@ -58,6 +58,22 @@ TEST_P(Semantics, AFieldArchivedAgainIsReplacedByTheFlush)
     EXPECT_EQ(found, (std::vector<bool>{false, true}));
 }
 
+TEST_P(Semantics, AFindWithoutRefreshSeesWhatWasSeenLast)
+{
+    const auto dataset = make();
+    Fields fields(dataset);
+    CatalogueReader reader(dataset);
+    EXPECT_FALSE(reader.find(collocation_key(), element_key(1), false));
+    fields.archive(collocation_key(), element_key(1), bytes_of("a"), 1);
+    fields.flush();
+    ASSERT_TRUE(reader.find(collocation_key(), element_key(1), false)); // nothing is cached, so it looks
+    fields.archive(collocation_key(), element_key(1), bytes_of("b"), 2);
+    fields.flush();
+    EXPECT_EQ(reader.find(collocation_key(), element_key(1), false)->timestamp, 1U);
+    reader.axes(collocation_key());
+    EXPECT_EQ(reader.find(collocation_key(), element_key(1), false)->timestamp, 2U);
+}
+
 TEST_P(Semantics, TheLastOfSeveralInOneFlushCounts)
 {
     const auto dataset = make();
