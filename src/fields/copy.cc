@@ -84,7 +84,7 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
         if (!to.put_root_entry(key, label)) already_there(key, to);
     } catch (...) {
         try {
-            to.pool().destroy_container(label, true);
+            destroy_container(to.pool(), label);
         } catch (const Error&) { // the first error is told; purge_pool() removes the rest
         }
         throw;

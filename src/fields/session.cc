@@ -74,6 +74,15 @@ void require_class(const Pool& pool, const std::string& name)
 
 } // namespace
 
+void destroy_container(const Pool& pool, const std::string& label)
+{
+    try {
+        pool.destroy_container(label, true);
+    } catch (const Error& error) {
+        if (!is_missing(error)) throw;
+    }
+}
+
 struct Session::Cache {
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<Dataset>> datasets;
@@ -285,7 +294,7 @@ std::shared_ptr<Dataset> Session::create(const Key& key, const DatasetOptions& o
             }
             if (dataset && root_entry(text) != label) {
                 dataset.reset();
-                pool_.destroy_container(*label, true);
+                destroy_container(pool_, *label);
             }
             if (!dataset) continue;
             dataset = cache(std::move(dataset));

@@ -87,4 +87,7 @@ private:
     std::unique_ptr<Cache> cache_; // guards itself
 };
 
+// Others may do the same: one that is gone already is no error.
+void destroy_container(const Pool& pool, const std::string& label);
+
 } // namespace stepstore::fields

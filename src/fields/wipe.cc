@@ -10,15 +10,6 @@ namespace stepstore::fields {
 
 namespace {
 
-void destroy_container(const Pool& pool, const std::string& label)
-{
-    try {
-        pool.destroy_container(label, true);
-    } catch (const Error& error) {
-        if (error.code() != -DER_NONEXIST && error.code() != -DER_CONT_NONEXIST) throw;
-    }
-}
-
 // Whether the request says something about keywords of the element keys.
 bool chooses_elements(const Request& request, const std::vector<std::shared_ptr<RowPage>>& pages)
 {
