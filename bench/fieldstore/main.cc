@@ -1,8 +1,8 @@
 // stepstore-bench-fieldstore: the field catalogue and store by themselves, without FDB: what their choices cost.
 //
 // Every process archives its own fields (a number of its own; steps, parameters, levels), flushes after each step; then
-// new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by the time from the first
-// beginning to the last end.
+// new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by the time from the
+// first beginning to the last end.
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
@@ -46,8 +46,8 @@ struct Case {
 [[noreturn]] void usage(const std::string& wrong)
 {
     std::fprintf(stderr,
-                 "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels size "
-                 "schema=element|collocation durability=process|power\n  and the settings of fields: index packBelow "
+                 "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels "
+                 "size schema=element|collocation durability=process|power\n  and the settings of fields: index packBelow "
                  "packSize chunkSize dataClass indexClass asynchronous inFlight\n",
                  wrong.c_str());
     std::exit(2);
@@ -215,8 +215,8 @@ void measure(const Case& one)
 
 int main(int count, char** arguments)
 {
-    // The children are to open the pool as fresh processes do. In a heap that has large free blocks LMDB's tables (2 MiB
-    // for each target) are cleared by hand, which takes ten times as long as all the rest of opening.
+    // The children are to open the pool as fresh processes do. In a heap that has large free blocks LMDB's tables (2
+    // MiB for each target) are cleared by hand, which takes ten times as long as all the rest of opening.
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     try {
         stepstore::bench::measure(stepstore::bench::parse(count, arguments));

@@ -123,8 +123,8 @@ public:
     void put(std::string_view key, Bytes value,
              Condition condition = Condition::none);                       // DER_EXIST / DER_NONEXIST by the condition
     std::optional<std::vector<std::byte>> get(std::string_view key) const; // nullopt: no such key
-    // The same for values that are never empty (an empty one counts as missing): libdaos then takes a missing key for no
-    // error, which costs ours a tenth. For keys that are looked for again and again.
+    // The same for values that are never empty (an empty one counts as missing): libdaos then takes a missing key for
+    // no error, which costs ours a tenth. For keys that are looked for again and again.
     std::optional<std::vector<std::byte>> get_nonempty(std::string_view key) const;
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;

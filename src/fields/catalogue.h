@@ -61,8 +61,8 @@ public:
     CatalogueReader& operator=(const CatalogueReader&) = delete;
 
     // nullopt: there is no such field. One small request when the index is cached. -DER_NO_PERM: retrieving is switched
-    // off (looked at when the reader is made). -DER_STALE: the dataset was wiped. refresh=false: no request when the index
-    // is cached; sees what was flushed before the last call that looked under this collocation key (axes(), say).
+    // off (looked at when the reader is made). -DER_STALE: the dataset was wiped. refresh=false: no request when the
+    // index is cached; sees what was flushed before the last call that looked under this collocation key (axes(), say).
     std::optional<Entry> find(const Key& collocation, const Key& element, bool refresh = true);
 
     // Every collocation key that matches and has something, with its axes and the number of entries (replaced ones

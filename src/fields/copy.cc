@@ -1,5 +1,5 @@
-// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put last on the
-// condition that there is none. So nobody sees half of it; purge_pool() removes what a process that died has left.
+// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put last on
+// the condition that there is none. So nobody sees half of it; purge_pool() removes what a process that died has left.
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"

@@ -37,7 +37,7 @@ std::string_view name_of(Control control)
 
 Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container, DatasetRecord record)
     : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
-      key_value_(container_.key_value(container_.object_id(0, 0, ObjectType::key_value, main_class), session_->access())),
+      key_value_(container_.key_value(main_id(container_), session_->access())),
       record_(std::move(record)),
       index_id_(container_.object_id(0, index_hi, ObjectType::key_value, record_.options.index_class)),
       page_id_(container_.object_id(0, page_hi, ObjectType::key_value, record_.options.index_class)),
@@ -144,7 +144,8 @@ bool Dataset::is_there() const
 void Dataset::require_there() const
 {
     if (!is_there())
-        throw Error(-DER_STALE, name() + " was wiped: what was open of it is gone; open it again to see what is there now");
+        throw Error(-DER_STALE,
+                    name() + " was wiped: what was open of it is gone; open it again to see what is there now");
 }
 
 void Dataset::explain(const Error& error) const

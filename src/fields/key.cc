@@ -38,9 +38,10 @@ void escape(std::string& to, std::string_view text)
 [[noreturn]] void no_key(std::string_view text)
 {
     constexpr std::size_t shown = 200;
-    throw Error(-DER_DF_INVAL, "'" + std::string(text.substr(0, shown)) +
-                                   "' is no text of a key (keyword=value,keyword=value): if it was read from a dataset, "
-                                   "that is damaged: `stepstore pool check` looks");
+    throw Error(-DER_DF_INVAL,
+                "'" + std::string(text.substr(0, shown)) +
+                    "' is no text of a key (keyword=value,keyword=value): if it was read from a dataset, that is "
+                    "damaged: `stepstore pool check` looks");
 }
 
 std::string unescape(std::string_view part, std::string_view whole)

@@ -1,7 +1,7 @@
 // What fields are named by: keys, and requests that match several.
 //
-// A field's identifier is split by the caller's schema into a dataset key, a collocation key and an element key. Each is
-// a list of keywords with one value each, in the order that the schema gives. Two keys are the same when their texts
+// A field's identifier is split by the caller's schema into a dataset key, a collocation key and an element key. Each
+// is a list of keywords with one value each, in the order that the schema gives. Two keys are the same when their texts
 // are: the order counts, so a caller always builds keys of one kind in the same order.
 #pragma once
 

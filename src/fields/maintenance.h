@@ -14,7 +14,8 @@
 namespace stepstore::fields {
 
 // Takes the dataset out of the root key-value (from then on nobody finds it), then destroys its container. Readers and
-// writers that have it open get -DER_STALE "... was wiped". False: there was none. -DER_NO_PERM: wiping is switched off.
+// writers that have it open get -DER_STALE "... was wiped". False: there was none. -DER_NO_PERM: wiping is switched
+// off.
 bool wipe(Session& session, const Key& dataset);
 
 struct WipeReport {
@@ -27,8 +28,8 @@ struct WipeReport {
 // reclaims their space as purge() does. dry_run: only reports.
 WipeReport wipe(const std::shared_ptr<Dataset>& dataset, const Request& request, bool dry_run = false);
 
-// Removes all entries under one collocation key in one instant, and no bytes: these stay until purge(). False: there was
-// nothing.
+// Removes all entries under one collocation key in one instant, and no bytes: these stay until purge(). False: there
+// was nothing.
 bool clear(const std::shared_ptr<Dataset>& dataset, const Key& collocation);
 
 struct Unneeded {
@@ -55,8 +56,8 @@ struct PurgeReport {
     std::uint64_t unseen_writers = 0; // left alone: see PurgeOptions::force
     std::vector<std::string> foreign; // locations elsewhere that no field has any more: the caller's to remove
 };
-// Reclaims what no field needs: replaced and removed fields, what died before its flush, superseded pages. A reader that
-// has the location of such a field already gets -DER_STALE when it reads it.
+// Reclaims what no field needs: replaced and removed fields, what died before its flush, superseded pages. A reader
+// that has the location of such a field already gets -DER_STALE when it reads it.
 PurgeReport purge(const std::shared_ptr<Dataset>& dataset, const PurgeOptions& options = {});
 // Containers that a process left behind between the two steps of wipe() or of the dataset's creation. Returns how many.
 std::uint64_t purge_pool(Session& session, bool dry_run = false);
@@ -74,8 +75,8 @@ struct Statistics {
 };
 Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& request = {});
 
-// What is stored, as text, a line each: record, control flags, writers, collocation keys, pages, and with `entries` every
-// entry.
+// What is stored, as text, a line each: record, control flags, writers, collocation keys, pages, and with `entries`
+// every entry.
 void dump(const std::shared_ptr<Dataset>& dataset, bool entries, const std::function<void(std::string_view)>& line);
 
 // The fields that are there now, with options, schema and flags, into another pool (or the same, under another key).

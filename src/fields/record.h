@@ -22,8 +22,8 @@ enum class Magic : std::uint32_t {
 
 inline constexpr std::size_t frame_size = 16;
 
-// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with frame_size bytes
-// of room.
+// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with frame_size
+// bytes of room.
 void seal(std::vector<std::byte>& bytes, Magic magic);
 std::vector<std::byte> framed(); // the room
 // The body. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: newer. what: for messages.
@@ -58,7 +58,10 @@ inline constexpr char root_container[] = "stepstore-fields";
 inline constexpr char dataset_container_prefix[] = "fields-";
 
 // Of the root and the dataset key-values: small, and listed more often than written, so all of it on one target.
-inline constexpr char main_class[] = "S1";
+inline ObjectId main_id(const Container& container)
+{
+    return container.object_id(0, 0, ObjectType::key_value, "S1");
+}
 // The user's half of the ids' upper part.
 inline constexpr std::uint32_t index_hi = 0x53530101;
 inline constexpr std::uint32_t page_hi = 0x53530102;

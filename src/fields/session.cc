@@ -1,14 +1,14 @@
 // Making a dataset. The root key-value names it, so two processes that make it at once agree there:
 //
-// 1. Its root entry is put on the condition that there is none, with a container label that no other dataset of the pool
-//    ever had or will have. Whoever loses the race takes the winner's label.
-// 2. The container of that label is opened, or made, and the dataset's record put into it on the condition that there is
-//    none: the first one's options count.
-// 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between, and step 2
-//    may have made the container anew after it was destroyed: then it is destroyed again, and all begins anew.
+// 1. Its root entry is put on the condition that there is none, with a container label that no other dataset of the
+//    pool ever had or will have. Whoever loses the race takes the winner's label.
+// 2. The container of that label is opened, or made, and the dataset's record put into it on the condition that there
+//    is none: the first one's options count.
+// 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between, and step
+//    2 may have made the container anew after it was destroyed: then it is destroyed again, and all begins anew.
 //
-// Who dies after 1 leaves an entry that the next writer completes and readers take for an empty place; who dies between 2
-// and 3 leaves at worst a container that no entry names: purge_pool() removes it.
+// Who dies after 1 leaves an entry that the next writer completes and readers take for an empty place; who dies between
+// 2 and 3 leaves at worst a container that no entry names: purge_pool() removes it.
 #include "fields/session.h"
 
 #include "fields/index_row.h"
@@ -57,8 +57,9 @@ void require_same_schema(const Dataset& dataset, const std::string& schema)
     if (schema.empty() || schema == dataset.schema()) return;
     const auto [mine, stored] = std::ranges::mismatch(schema, dataset.schema());
     const auto line = 1 + std::count(schema.begin(), mine, '\n');
-    throw Error(-DER_MISMATCH, dataset.name() + " was made with another schema: the one given differs from the stored one in line " +
-                                   std::to_string(line) + "; use the stored schema, or another dataset");
+    throw Error(-DER_MISMATCH,
+                dataset.name() + " was made with another schema: the one given differs from the stored one in line " +
+                    std::to_string(line) + "; use the stored schema, or another dataset");
 }
 
 } // namespace
@@ -69,7 +70,8 @@ namespace {
 void require_class(const Pool& pool, const std::string& name)
 {
     if (pool.library().oclass_name2id(name.c_str()) == 0)
-        throw Error(-DER_INVAL, "there is no object class '" + name + "' for fields: use S1, S2, S4, ... SX or RP_2G1 ... RP_2GX");
+        throw Error(-DER_INVAL, "there is no object class '" + name +
+                                    "' for fields: use S1, S2, S4, ... SX or RP_2G1 ... RP_2GX");
 }
 
 } // namespace
@@ -161,8 +163,7 @@ KeyValue* Session::root(bool make) const
         if (!make && is_missing(error)) return nullptr;
         throw;
     }
-    const ObjectId id = cache_->root_container->object_id(0, 0, ObjectType::key_value, main_class);
-    cache_->root.emplace(cache_->root_container->key_value(id, access_));
+    cache_->root.emplace(cache_->root_container->key_value(main_id(*cache_->root_container), access_));
     return &*cache_->root;
 }
 
@@ -220,8 +221,7 @@ void Session::forget_all()
 std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::string& text)
 {
     const std::string what = "the record of dataset " + text + " in pool " + location();
-    const KeyValue entries =
-        container.key_value(container.object_id(0, 0, ObjectType::key_value, main_class), Access::read_only);
+    const KeyValue entries = container.key_value(main_id(container), Access::read_only);
     const auto bytes = entries.get_nonempty(record_key);
     if (!bytes) return nullptr;
     DatasetRecord record = decode_dataset(*bytes, what);
@@ -244,7 +244,7 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     record.process = maker.process;
     record.user = ::geteuid();
     if (auto there = dataset_in(container, key.text())) return there;
-    KeyValue entries = container.key_value(container.object_id(0, 0, ObjectType::key_value, main_class), Access::read_write);
+    KeyValue entries = container.key_value(main_id(container), Access::read_write);
     try {
         entries.put(record_key, encode_dataset(record), Condition::must_not_exist);
     } catch (const Error& error) {

@@ -28,9 +28,9 @@ public:
     // bytes has a location too. Throws what a write meets: -DER_NOSPACE, -DER_STALE (wiped); an asynchronous write's
     // error comes from a later archive() or flush().
     FieldLocation archive(Bytes data);
-    // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller that flushes
-    // a CatalogueWriter of the same pool right after, which syncs everything. After an error of archive() or flush()
-    // every further call throws the same: what was archived since the last flush() may not be indexed (drop the
+    // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller that
+    // flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error of archive() or
+    // flush() every further call throws the same: what was archived since the last flush() may not be indexed (drop the
     // CatalogueWriter too). What was flushed before stays.
     void flush(bool sync = true);
 

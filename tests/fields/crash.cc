@@ -54,7 +54,8 @@ TEST_P(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
         for (int number = 0; number < numbers; ++number)
             for (int step = static_cast<int>(round % 3); step < steps; step += 3) {
                 const std::size_t size = step % 50 == 0 ? 70000 : 300;
-                fields.archive(collocation_key(number), element_key(step), pattern(size, round << 20 | static_cast<std::uint64_t>(step)));
+                fields.archive(collocation_key(number), element_key(step),
+                               pattern(size, round << 20 | static_cast<std::uint64_t>(step)));
                 model[{number, step}] = round;
             }
         fields.flush();

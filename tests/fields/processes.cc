@@ -100,8 +100,8 @@ TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
     EXPECT_EQ(purge_pool(*Session::open(location, Access::read_write)), 0U);
 }
 
-// Two processes replace the same fields again and again; readers meanwhile always get one of them, whole, never an older
-// round of a writer after a newer one, and a purge runs now and then.
+// Two processes replace the same fields again and again; readers meanwhile always get one of them, whole, never an
+// older round of a writer after a newer one, and purges run now and then.
 TEST_P(Processes, ReplacingIsAtomicForReaders)
 {
     constexpr int fields_each = 6;
