@@ -1,15 +1,12 @@
 // N ranks as processes of their own, without MPI: a Communicator for tests that kill one of them.
 #pragma once
 
-#include "comm/communicator.h"
-#include "comm/waiting.h"
+#include "support/exchange_communicator.h"
 #include "support/processes.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <stdexcept>
 #include <sys/mman.h>
 
 namespace stepstore::testing {
@@ -62,57 +59,6 @@ private:
     Rank* ranks_;
 };
 
-class ProcessCommunicator final : public Communicator {
-public:
-    ProcessCommunicator(std::shared_ptr<ProcessGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return group_->size(); }
-    void barrier() override { exchange({}); }
-    void broadcast(std::vector<std::byte>& bytes, int root) override
-    {
-        bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
-    }
-    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
-    {
-        const auto all = exchange(mine);
-        gathered.clear();
-        offsets.clear();
-        if (rank_ != root) return;
-        for (const auto& one : all) {
-            offsets.push_back(gathered.size());
-            gathered.insert(gathered.end(), one.begin(), one.end());
-        }
-        offsets.push_back(gathered.size());
-    }
-    std::vector<std::uint64_t> allgather(std::uint64_t mine) override
-    {
-        std::byte bytes[8];
-        store_little(bytes, mine);
-        std::vector<std::uint64_t> numbers;
-        for (const auto& one : exchange(bytes))
-            numbers.push_back(load_little<std::uint64_t>(one.data()));
-        return numbers;
-    }
-    std::uint64_t max(std::uint64_t mine) override { return std::ranges::max(allgather(mine)); }
-
-private:
-    std::vector<std::vector<std::byte>> exchange(Bytes mine)
-    {
-        if (broken_) throw std::runtime_error("a call after one that was given up");
-        try {
-            return group_->exchange(rank_, round_++, mine, look_);
-        } catch (...) {
-            broken_ = true;
-            throw;
-        }
-    }
-
-    std::shared_ptr<ProcessGroup> group_;
-    int rank_;
-    std::uint64_t round_ = 0;
-    bool broken_ = false;
-};
-
 // Runs `body` on `size` ranks, a process each; the result of each as end_of() gives it.
 inline std::vector<int> run_processes(int size, const std::function<int(std::shared_ptr<Communicator>)>& body)
 {
@@ -120,7 +66,7 @@ inline std::vector<int> run_processes(int size, const std::function<int(std::sha
     std::vector<pid_t> children;
     for (int rank = 0; rank < size; ++rank)
         children.push_back(
-            start_child([&, rank] { return body(std::make_shared<ProcessCommunicator>(group, rank)); }));
+            start_child([&, rank] { return body(std::make_shared<ExchangeCommunicator<ProcessGroup>>(group, rank)); }));
     std::vector<int> ends;
     for (const pid_t child : children)
         ends.push_back(end_of(child));

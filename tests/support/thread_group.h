@@ -1,18 +1,12 @@
 // N ranks as threads of one process: a Communicator for tests of what is collective, without MPI.
 #pragma once
 
-#include "comm/communicator.h"
-#include "comm/waiting.h"
+#include "support/exchange_communicator.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <exception>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
-#include <vector>
 
 namespace stepstore::testing {
 
@@ -23,7 +17,8 @@ public:
     explicit ThreadGroup(int size) : size_(size), posted_(static_cast<std::size_t>(size)) {}
 
     // Every rank posts its bytes; all see what all have posted.
-    std::vector<std::vector<std::byte>> exchange(int rank, Bytes mine, const std::function<void()>& look)
+    std::vector<std::vector<std::byte>> exchange(int rank, std::uint64_t /*round*/, Bytes mine,
+                                                 const std::function<void()>& look)
     {
         std::unique_lock lock(mutex_);
         posted_[static_cast<std::size_t>(rank)].assign(mine.begin(), mine.end());
@@ -69,60 +64,6 @@ private:
     bool broken_ = false;
 };
 
-class ThreadCommunicator final : public Communicator {
-public:
-    ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int size() const override { return group_->size(); }
-    void barrier() override { exchange({}); }
-    void broadcast(std::vector<std::byte>& bytes, int root) override
-    {
-        bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
-    }
-    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
-    {
-        const auto all = exchange(mine);
-        gathered.clear();
-        offsets.clear();
-        if (rank_ != root) return;
-        for (const auto& one : all) {
-            offsets.push_back(gathered.size());
-            gathered.insert(gathered.end(), one.begin(), one.end());
-        }
-        offsets.push_back(gathered.size());
-    }
-    std::vector<std::uint64_t> allgather(std::uint64_t mine) override
-    {
-        std::byte bytes[8];
-        store_little(bytes, mine);
-        std::vector<std::uint64_t> numbers;
-        for (const auto& one : exchange(bytes))
-            numbers.push_back(load_little<std::uint64_t>(one.data()));
-        return numbers;
-    }
-    std::uint64_t max(std::uint64_t mine) override
-    {
-        const auto all = allgather(mine);
-        return *std::max_element(all.begin(), all.end());
-    }
-
-private:
-    std::vector<std::vector<std::byte>> exchange(Bytes mine)
-    {
-        if (broken_) throw std::runtime_error("a call after one that was given up");
-        try {
-            return group_->exchange(rank_, mine, look_);
-        } catch (...) {
-            broken_ = true;
-            throw;
-        }
-    }
-
-    bool broken_ = false;
-    std::shared_ptr<ThreadGroup> group_;
-    int rank_;
-};
-
 // Runs `body` on `size` ranks and rethrows the lowest rank's exception.
 inline void run_ranks(int size, const std::function<void(std::shared_ptr<Communicator>)>& body)
 {
@@ -132,7 +73,7 @@ inline void run_ranks(int size, const std::function<void(std::shared_ptr<Communi
     for (int rank = 0; rank < size; ++rank)
         threads.emplace_back([&, rank] {
             try {
-                body(std::make_shared<ThreadCommunicator>(group, rank));
+                body(std::make_shared<ExchangeCommunicator<ThreadGroup>>(group, rank));
             } catch (...) {
                 failed[static_cast<std::size_t>(rank)] = std::current_exception();
                 group->leave();

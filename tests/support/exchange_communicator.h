@@ -1,0 +1,68 @@
+// A Communicator whose every call is one exchange: each rank posts its bytes, and all see what all have posted.
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/waiting.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace stepstore::testing {
+
+// Group: size(), and exchange(rank, round, bytes, look), round counting a rank's exchanges.
+template <class Group>
+class ExchangeCommunicator final : public Communicator {
+public:
+    ExchangeCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return group_->size(); }
+    void barrier() override { exchange({}); }
+    void broadcast(std::vector<std::byte>& bytes, int root) override
+    {
+        bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
+    }
+    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
+    {
+        const auto all = exchange(mine);
+        gathered.clear();
+        offsets.clear();
+        if (rank_ != root) return;
+        for (const auto& one : all) {
+            offsets.push_back(gathered.size());
+            gathered.insert(gathered.end(), one.begin(), one.end());
+        }
+        offsets.push_back(gathered.size());
+    }
+    std::vector<std::uint64_t> allgather(std::uint64_t mine) override
+    {
+        std::byte bytes[8];
+        store_little(bytes, mine);
+        std::vector<std::uint64_t> numbers;
+        for (const auto& one : exchange(bytes))
+            numbers.push_back(load_little<std::uint64_t>(one.data()));
+        return numbers;
+    }
+    std::uint64_t max(std::uint64_t mine) override { return std::ranges::max(allgather(mine)); }
+
+private:
+    std::vector<std::vector<std::byte>> exchange(Bytes mine)
+    {
+        if (broken_) throw std::runtime_error("a call after one that was given up");
+        try {
+            return group_->exchange(rank_, round_++, mine, look_);
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+    }
+
+    std::shared_ptr<Group> group_;
+    int rank_;
+    std::uint64_t round_ = 0;
+    bool broken_ = false;
+};
+
+} // namespace stepstore::testing
