@@ -23,11 +23,8 @@ void abandon(std::shared_ptr<T>& opened)
 
 PoolResource::PoolResource(const std::string& path, store::Access access)
     : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)),
-      generation_(fork_generation())
+      generation_(fork_generation()), uuid_(pool_->uuid()), targets_(pool_->targets())
 {
-    const auto info = pool_->query();
-    uuid_ = info.uuid;
-    targets_ = static_cast<unsigned>(info.targets.size());
 }
 
 PoolResource::~PoolResource()

@@ -80,6 +80,16 @@ PoolInfo Pool::query()
     return info;
 }
 
+const Uuid& Pool::uuid() const
+{
+    return impl_->core->header().uuid;
+}
+
+unsigned Pool::targets() const
+{
+    return impl_->core->backend().targets();
+}
+
 void Pool::sync()
 {
     Backend& backend = impl_->core->backend();

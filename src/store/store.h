@@ -97,7 +97,9 @@ public:
     // Walks a whole pool, also one that open() refuses.
     static CheckReport check(const std::string& path, const CheckOptions& options);
 
-    PoolInfo query();
+    PoolInfo query(); // opens every target
+    const Uuid& uuid() const;
+    unsigned targets() const;
     std::vector<ContainerInfo> containers();
     // label: empty or unique in the pool, at most 127 characters of [A-Za-z0-9._:-], and no uuid. DER_EXIST, DER_INVAL.
     // properties: an opaque record kept with the container.
