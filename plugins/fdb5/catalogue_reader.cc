@@ -57,7 +57,8 @@ public:
 
     bool retrieve(const fdb5::Key& key, fdb5::Field& field) const override
     {
-        const auto entry = translated([&] { return reader().find(collocation_, to_fields(key)); });
+        // selectIndex() has looked for what is new
+        const auto entry = translated([&] { return reader().find(collocation_, to_fields(key), false); });
         if (entry) {
             field = to_field(*entry, dataset_);
         }
