@@ -22,6 +22,7 @@ class Case:
     peer: list[float] = field(default_factory=list)
     bandwidth: bool = False
     goal: float | None = None  # the ratio to reach
+    more: dict[str, Any] = field(default_factory=dict)  # what programs want to know besides
 
     def add(self, ours: float, peer: float) -> None:
         self.ours.append(ours)
@@ -40,6 +41,7 @@ class Case:
             "rounds": len(self.ours),
             "ours_all": self.ours,
             "peer_all": self.peer,
+            **self.more,
         }
 
 

@@ -22,6 +22,7 @@ MODULES = {
     "metadata": ("stepstore.benchmarks.metadata:metadata", "ADIOS2's PerfMetaData through the plugin next to BP5"),
     "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
     "open": ("stepstore.benchmarks.data:open_", "opening a stream of 10,000 steps and reading its last, next to BP5"),
+    "fields": ("stepstore.benchmarks.fields:fields", "FDB's C++ interface on its engine for files and on Stepstore: archive, list, retrieve"),
 }
 BENCHMARKS = PROGRAMS | MODULES
 
@@ -30,7 +31,7 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open'. Options after the name are its own: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open', 'fields'. Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is faster);
     'arrays', which has no peer, with processes, block, object_class, chunk, objects, write and read (MiB/s), and ratio.

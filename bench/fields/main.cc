@@ -1,0 +1,194 @@
+// stepstore-bench-fields: one measurement of fields through FDB's C++ interface, on the engine that FDB_CONFIG names, as
+// JSON. The command `stepstore bench fields` makes the plan, runs it on several engines in turn, and compares.
+#include "tasks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace stepstore::bench {
+
+namespace {
+
+[[noreturn]] void usage(const std::string& wrong)
+{
+    std::fprintf(stderr,
+                 "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
+                 "  [processes=N] [first=N] [archive=key|message]\n"
+                 "FDB_CONFIG says on what. It is started by 'stepstore bench fields'.\n",
+                 wrong.c_str());
+    std::exit(2);
+}
+
+int number(const std::string& name, const std::string& text, int least, int most)
+{
+    char* end = nullptr;
+    const long value = std::strtol(text.c_str(), &end, 10);
+    if (text.empty() || *end != '\0' || value < least || value > most)
+        usage("stepstore-bench-fields: " + name + "=" + text + ": a number from " + std::to_string(least) + " to " +
+              std::to_string(most) + " is wanted");
+    return static_cast<int>(value);
+}
+
+Work parse(int count, char** arguments)
+{
+    Work work;
+    for (int i = 2; i < count; ++i) {
+        const std::string text = arguments[i];
+        const std::size_t equals = text.find('=');
+        const std::string name = text.substr(0, equals);
+        const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+        if (name == "plan") work.plan = Plan::read(value);
+        else if (name == "processes") work.processes = number(name, value, 1, max_processes / 2);
+        else if (name == "first") work.first = number(name, value, 0, 1000000);
+        else if (name == "archive" && (value == "key" || value == "message")) work.decode = value == "message";
+        else usage("stepstore-bench-fields: '" + text + "' is no option");
+    }
+    if (work.plan.message.empty()) usage("stepstore-bench-fields: no plan");
+    if (work.plan.steps().size() > max_steps) usage("stepstore-bench-fields: more steps than " + std::to_string(max_steps));
+    return work;
+}
+
+std::size_t fields_of_a_process(const Work& work)
+{
+    return work.plan.steps().size() * static_cast<std::size_t>(work.plan.fields_of_a_step());
+}
+
+void print(const char* what, double taken, std::size_t fields, const Work& work, bool more)
+{
+    std::printf("\"%s\": {\"seconds\": %.9f, \"fields\": %zu, \"bytes\": %zu}%s", what, taken, fields,
+                fields * work.plan.message.size(), more ? ", " : "");
+}
+
+using Make = Prepare (*)(const Work&, int);
+
+// One task in all processes, from number `first` on.
+void separate(const Work& work, const char* what, Make make)
+{
+    std::vector<Prepare> all;
+    for (int process = 0; process < work.processes; ++process)
+        all.push_back(make(work, work.first + process));
+    run(all, [&](const Shared& shared) {
+        print(what, seconds(shared, 0, all.size()), all.size() * fields_of_a_process(work), work, false);
+    });
+}
+
+void list(const Work& work)
+{
+    const std::size_t fields = static_cast<std::size_t>(work.processes) * fields_of_a_process(work);
+    run({lister(work, fields)}, [&](const Shared& shared) { print("list", seconds(shared, 0, 1), fields, work, false); });
+}
+
+// Numbers from `first` on are there and are read, the next ones are written, all at once.
+void contention(const Work& work)
+{
+    std::vector<Prepare> all;
+    for (int process = 0; process < work.processes; ++process)
+        all.push_back(writer(work, work.first + work.processes + process));
+    for (int process = 0; process < work.processes; ++process)
+        all.push_back(one_by_one(work, work.first + process));
+    const auto half = static_cast<std::size_t>(work.processes);
+    run(all, [&](const Shared& shared) {
+        print("write", seconds(shared, 0, half), half * fields_of_a_process(work), work, true);
+        print("read", seconds(shared, half, half), half * fields_of_a_process(work), work, false);
+    });
+}
+
+// lag: of each step, from its last flush to its last field's being with a reader; the median over steps.
+void operational(const Work& work)
+{
+    std::vector<Prepare> all;
+    for (int process = 0; process < work.processes; ++process)
+        all.push_back(streaming_writer(work, work.first + process));
+    for (int process = 0; process < work.processes; ++process)
+        all.push_back(slicing_reader(work, process));
+    const auto half = static_cast<std::size_t>(work.processes);
+    run(all, [&](const Shared& shared) {
+        print("write", seconds(shared, 0, half), half * fields_of_a_process(work), work, true);
+        print("read", seconds(shared, half, half), half * fields_of_a_process(work), work, true);
+        std::vector<std::int64_t> lags;
+        for (std::size_t step = 0; step < work.plan.steps().size(); ++step)
+            lags.push_back(shared.read[step] - shared.written[step]);
+        const auto middle = lags.begin() + static_cast<std::ptrdiff_t>(lags.size() / 2);
+        std::nth_element(lags.begin(), middle, lags.end());
+        std::printf("\"lag\": %.9f", static_cast<double>(*middle) * 1e-9);
+    });
+}
+
+// Time to the first field in a new process: from before the program is loaded, and from when FDB is there to be used.
+void first(int count, char** arguments)
+{
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    const std::int64_t begin = now();
+    const pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        std::string task = "first-itself";
+        std::vector<char*> words(arguments, arguments + count);
+        words[1] = task.data();
+        words.push_back(nullptr);
+        execv("/proc/self/exe", words.data());
+        _exit(127);
+    }
+    close(ends[1]);
+    std::int64_t times[2] = {0, 0}; // FDB is started, the field is there
+    const bool told = read(ends[0], times, sizeof times) == static_cast<ssize_t>(sizeof times);
+    close(ends[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (!told || status != 0) throw std::runtime_error("the process that retrieves one field failed");
+    std::printf("\"process\": %.9f, \"fdb\": %.9f", static_cast<double>(times[1] - begin) * 1e-9,
+                static_cast<double>(times[1] - times[0]) * 1e-9);
+}
+
+void first_itself(const Work& work)
+{
+    start_fdb();
+    std::int64_t times[2] = {now(), 0};
+    retrieve_first(work);
+    times[1] = now();
+    if (write(1, times, sizeof times) != static_cast<ssize_t>(sizeof times)) throw std::runtime_error("nobody listens");
+}
+
+void measure(int count, char** arguments)
+{
+    const std::string task = count > 1 ? arguments[1] : "";
+    const Work work = parse(count, arguments);
+    if (task == "first-itself") {
+        first_itself(work);
+        return;
+    }
+    const bool both = task == "contention" || task == "operational";
+    const int numbers = work.first + work.processes * (task == "contention" ? 2 : 1);
+    if (numbers > static_cast<int>(work.plan.numbers().size()))
+        usage("stepstore-bench-fields: the plan has fewer numbers than " + std::to_string(numbers));
+    std::printf("{");
+    if (task == "write") separate(work, "write", writer);
+    else if (task == "read") separate(work, "read", one_by_one);
+    else if (task == "read-many") separate(work, "read", step_by_step);
+    else if (task == "list") list(work);
+    else if (task == "first") first(count, arguments);
+    else if (both) (task == "contention" ? contention : operational)(work);
+    else usage("stepstore-bench-fields: there is no task '" + task + "'");
+    std::printf("}\n");
+}
+
+} // namespace
+
+} // namespace stepstore::bench
+
+int main(int count, char** arguments)
+{
+    try {
+        stepstore::bench::measure(count, arguments);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "stepstore-bench-fields: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,164 @@
+// An engine that does nothing with what is archived (`engine: nothing`, `store: nothing`): what is left is what FDB
+// itself costs, its keys and its schema. Fields that are archived in it are gone.
+#include "eckit/exception/Exceptions.h"
+#include "eckit/serialisation/Reanimator.h"
+#include "fdb5/database/Catalogue.h"
+#include "fdb5/database/Engine.h"
+#include "fdb5/database/FieldLocation.h"
+#include "fdb5/database/Store.h"
+#include "fdb5/database/WipeState.h"
+#include "fdb5/rules/Schema.h"
+
+#include <ostream>
+
+namespace stepstore::bench {
+namespace {
+
+constexpr const char* type_name = "nothing";
+
+[[noreturn]] void refuse()
+{
+    throw eckit::UserError("the engine 'nothing' can only be archived to: it keeps nothing");
+}
+
+class Location final : public fdb5::FieldLocation {
+public:
+    explicit Location(eckit::Length length) : FieldLocation(eckit::URI(type_name, "field"), 0, length, fdb5::Key()) {}
+    eckit::DataHandle* dataHandle() const override { refuse(); }
+    std::shared_ptr<const fdb5::FieldLocation> make_shared() const override
+    {
+        return std::make_shared<const Location>(length_);
+    }
+    void visit(fdb5::FieldLocationVisitor& visitor) const override { visitor(*this); }
+    const eckit::ReanimatorBase& reanimator() const override { refuse(); }
+};
+
+class Store final : public fdb5::Store {
+public:
+    Store(const fdb5::Key&, const fdb5::Config&) {}
+    Store(const eckit::URI&, const fdb5::Config&) {}
+    static eckit::URI uri(const eckit::URI& data) { return data; }
+
+    std::string type() const override { return type_name; }
+    bool open() override { return true; }
+    void close() override {}
+    bool exists() const override { return true; }
+    void checkUID() const override {}
+    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key&, const void*, eckit::Length length) override
+    {
+        ++archived_;
+        return std::make_unique<const Location>(length);
+    }
+    std::size_t flush() override { return std::exchange(archived_, 0); }
+
+    eckit::DataHandle* retrieve(fdb5::Field&) const override { refuse(); }
+    void remove(const eckit::URI&, std::ostream&, std::ostream&, bool) const override { refuse(); }
+    void print(std::ostream& out) const override { out << type_name; }
+    eckit::URI uri() const override { return eckit::URI(type_name, "store"); }
+    bool uriBelongs(const eckit::URI&) const override { return false; }
+    bool uriExists(const eckit::URI&) const override { return false; }
+    std::set<eckit::URI> collocatedDataURIs() const override { return {}; }
+    std::set<eckit::URI> asCollocatedDataURIs(const std::set<eckit::URI>&) const override { return {}; }
+    std::vector<eckit::URI> getAuxiliaryURIs(const eckit::URI&, bool) const override { return {}; }
+    void finaliseWipeState(fdb5::StoreWipeState&, bool, bool) override { refuse(); }
+    bool doWipeUnknowns(const std::set<eckit::URI>&) const override { refuse(); }
+    bool doWipeURIs(const fdb5::StoreWipeState&) const override { refuse(); }
+    void doWipeEmptyDatabase() const override { refuse(); }
+    bool doUnsafeFullWipe() const override { refuse(); }
+
+private:
+    std::size_t archived_ = 0;
+};
+
+class CatalogueWriter final : public fdb5::CatalogueImpl, public fdb5::CatalogueWriter {
+public:
+    CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config)
+        : CatalogueImpl(key, fdb5::ControlIdentifiers(), config), rule_(config_.schema().matchingRule(key))
+    {
+    }
+    CatalogueWriter(const eckit::URI&, const fdb5::Config& config)
+        : CatalogueWriter(fdb5::Key(), config) // FDB makes none from a URI to archive
+    {
+    }
+
+    std::string type() const override { return type_name; }
+    eckit::URI uri() const override { return eckit::URI(type_name, "catalogue"); }
+    const fdb5::Schema& schema() const override { return config_.schema(); }
+    const fdb5::Rule& rule() const override { return rule_; }
+    const fdb5::Key& indexKey() const override { return index_; }
+    const fdb5::Key currentIndexKey() override { return index_; }
+    bool open() override { return true; }
+    bool exists() const override { return true; }
+    void checkUID() const override {}
+    void clean() override {}
+    void close() override {}
+    bool createIndex(const fdb5::Key& key, std::size_t) override { return selectIndex(key); }
+    bool selectIndex(const fdb5::Key& key) override
+    {
+        index_ = key;
+        return true;
+    }
+    void deselectIndex() override { index_ = fdb5::Key(); }
+    void archive(const fdb5::Key&, const fdb5::Key&, std::shared_ptr<const fdb5::FieldLocation>) override
+    {
+        ++archived_;
+    }
+    std::size_t archivedLocations() const override { return archived_; }
+    void flush(std::size_t) override {}
+
+    const fdb5::Index& currentIndex() override { refuse(); }
+    void overlayDB(const fdb5::Catalogue&, const std::set<std::string>&, bool) override { refuse(); }
+    void index(const fdb5::Key&, const eckit::URI&, eckit::Offset, eckit::Length) override { refuse(); }
+    void reconsolidate() override { refuse(); }
+    void dump(std::ostream&, bool, const eckit::Configuration&) const override { refuse(); }
+    fdb5::StatsReportVisitor* statsReportVisitor() const override { refuse(); }
+    fdb5::PurgeVisitor* purgeVisitor(const fdb5::Store&) const override { refuse(); }
+    fdb5::MoveVisitor* moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest&, const eckit::URI&,
+                                   eckit::Queue<fdb5::MoveElement>&) const override
+    {
+        refuse();
+    }
+    void control(const fdb5::ControlAction&, const fdb5::ControlIdentifiers&) const override { refuse(); }
+    std::vector<fdb5::Index> indexes(bool) const override { return {}; }
+    void print(std::ostream& out) const override { out << type_name; }
+    bool uriBelongs(const eckit::URI&) const override { return false; }
+    void maskIndexEntries(const std::set<fdb5::Index>&) const override { refuse(); }
+    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const override { refuse(); }
+    fdb5::CatalogueWipeState wipeInit() const override { refuse(); }
+    bool markIndexForWipe(const fdb5::Index&, bool, fdb5::CatalogueWipeState&) const override { refuse(); }
+    void finaliseWipeState(fdb5::CatalogueWipeState&) const override { refuse(); }
+    bool doWipeUnknowns(const std::set<eckit::URI>&) const override { refuse(); }
+    bool doWipeURIs(const fdb5::CatalogueWipeState&) const override { refuse(); }
+    void doWipeEmptyDatabase() const override { refuse(); }
+    bool doUnsafeFullWipe() const override { refuse(); }
+
+private:
+    void loadSchema() override {}
+
+    const fdb5::Rule& rule_;
+    fdb5::Key index_;
+    std::size_t archived_ = 0;
+};
+
+class Engine final : public fdb5::Engine {
+public:
+    std::string name() const override { return type_name; }
+    std::string dbType() const override { return type_name; }
+    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override { return uri.scheme() == type_name; }
+    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override { return eckit::URI(type_name, "catalogue"); }
+    std::vector<eckit::URI> visitableLocations(const fdb5::Key&, const fdb5::Config&) const override { return {}; }
+    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&, const fdb5::Config&) const override
+    {
+        return {};
+    }
+
+private:
+    void print(std::ostream& out) const override { out << type_name; }
+};
+
+const fdb5::StoreBuilder<Store> store(type_name);
+const fdb5::CatalogueWriterBuilder<CatalogueWriter> writer(type_name);
+const fdb5::EngineBuilder<Engine> engine;
+
+} // namespace
+} // namespace stepstore::bench

@@ -1,0 +1,35 @@
+// What the processes do, through FDB's C++ interface. FDB finds its configuration in the environment (FDB_CONFIG), so
+// the same code runs on every engine.
+#pragma once
+
+#include "plan.h"
+#include "processes.h"
+
+namespace stepstore::bench {
+
+struct Work {
+    Plan plan;
+    int first = 0;     // position of the first process's number
+    int processes = 1; // each with a number of its own; writers and readers where there are both
+    bool decode = false; // archive messages, whose keys FDB decodes, instead of keys with bytes
+};
+
+// To be called once in every process that is to use FDB, and before no fork.
+void start_fdb();
+
+// Archives all fields of a number, and flushes after each step.
+Prepare writer(const Work& work, int number);
+// Retrieves all fields of a number: one by one, or a step at a time.
+Prepare one_by_one(const Work& work, int number);
+Prepare step_by_step(const Work& work, int number);
+// Lists the dataset, in which there are `fields`.
+Prepare lister(const Work& work, std::size_t fields);
+// The operational pattern: as `writer`, and readers that wait for a step to be flushed by all writers and then take
+// some of its parameters, of all numbers and levels.
+Prepare streaming_writer(const Work& work, int number);
+Prepare slicing_reader(const Work& work, int reader);
+
+// Retrieves one field and checks it.
+void retrieve_first(const Work& work);
+
+} // namespace stepstore::bench

@@ -1,0 +1,332 @@
+"""stepstore bench fields: FDB's C++ interface on its engine for files (toc) and on Stepstore in turn."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stepstore.benchmarks.grib import PARAMETERS, write_plan
+from stepstore.benchmarks.report import Case, report
+from stepstore.cli.common import CommandError, ExitCode, human_bytes
+from stepstore.errors import Error
+from stepstore.paths import fdb5_directories, program
+
+_MIB = 1 << 20
+_SMALL = 64 << 10
+_WHEELS = ("fdb5lib", "eckitlib", "metkitlib", "eccodeslib")
+_TYPES = "param: Param;\nstep: Step;\ndate: Date;\nlevelist: Double;\nexpver: Expver;\ntime: Time;\nnumber: Integer;\n\n"
+_SCHEMAS = {
+    "element": _TYPES + "[ class, expver, stream, date, time\n    [ type, levtype\n        [ step, number, levelist, param ]]]\n",
+    "collocation": _TYPES + "[ class, expver, stream, date, time\n    [ type, levtype, number, levelist\n        [ step, param ]]]\n",
+}
+_PATTERNS = ("separate", "contention", "operational")
+_FIRST = 5  # processes that retrieve one field, in a round
+
+
+def fields(words: list[str]) -> None:
+    """Archive, retrieve and list fields, next to FDB's own files."""
+    options = _options(words)
+    tools = _Tools(options.plot)
+    cases: list[Case] = []
+    for schema in options.schemas:
+        for size in options.sizes:
+            for processes in options.processes:
+                cases += _Setting(options, tools, schema, size, processes).measure()
+    if options.plot:
+        _plot(cases, options.plot)
+    report(cases, options.json, "toc")
+
+
+def _options(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="stepstore bench fields",
+        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface, with its engine for files (toc) and with Stepstore in turn, in new "
+        "directories on the same file system. Bandwidth is global: bytes by the time from the first process's beginning to the last one's end; opening counts. "
+        "Every process archives a number (ensemble member) of its own and flushes after each step. What is read is compared with what was archived.",
+        epilog="patterns: separate: all write, one process lists, all read; contention: as many processes read what is there while others write; operational: "
+        "readers follow the writers step by step, and each takes some parameters of all numbers and levels.",
+    )
+    add = parser.add_argument
+    add("--processes", type=_numbers, default=[1, 4, 8], metavar="N,...", help="writers, and as many readers (default: 1,4,8)")
+    add("--sizes", type=_sizes, default=[1536, 64 << 10, _MIB, 4 * _MIB], metavar="BYTES,...", help="of a field: 1.5k,64k,1M,4M (the default)")
+    add("--patterns", type=_words(_PATTERNS), default=list(_PATTERNS), metavar="NAME,...", help=f"of {', '.join(_PATTERNS)} (default: all)")
+    add("--schemas", type=_words(tuple(_SCHEMAS)), default=["element"], metavar="NAME,...", help="where number and levelist stand: element (default), collocation")
+    add("--steps", type=int, default=10, metavar="N", help="steps of a process (default: 10)")
+    add("--params", type=int, default=10, metavar="N", help=f"parameters of a step (default: 10; at most {len(PARAMETERS)})")
+    add("--levels", type=int, default=20, metavar="N", help="levels of a parameter (default: 20)")
+    add("--space", type=int, default=4096, metavar="MIB", help="what lies on disk at once at most: larger fields have fewer steps, then levels (default: 4096)")
+    add("--archive", choices=("key", "message"), default="key", help="give FDB keys and bytes (default), or messages, whose keys it decodes")
+    add("--settings", default="", metavar="NAME=VALUE,...", help="of the section 'stepstore' of FDB's configuration: index=process,durability=power")
+    add("--rounds", type=int, default=3, metavar="N", help="rounds, of which the median counts; each engine is first in every other (default: 3)")
+    add("--quick", action="store_true", help="few small cases: looks whether it works")
+    add("--directory", default=None, help="where to write (default: the directory for temporary files); all of it is removed")
+    add("--plot", default="", metavar="FILE.png", help="a chart as well")
+    add("--json", action="store_true", help="a list of objects instead of a table")
+    options = parser.parse_args(words)
+    if options.quick:
+        options.processes, options.sizes, options.rounds = [1, 2], [1536, _MIB], 1
+        options.steps, options.params, options.levels = 2, 3, 4
+    if min(*options.processes, *options.sizes, options.steps, options.params, options.levels, options.rounds, options.space) < 1:
+        parser.error("processes, sizes, steps, params, levels, rounds and space begin at 1")
+    if max(options.processes) > 32 or options.params > len(PARAMETERS) or options.levels > 1000 or options.steps > 240:
+        parser.error(f"at most 32 processes, 240 steps, {len(PARAMETERS)} parameters and 1000 levels")
+    if min(options.sizes) < 512:
+        parser.error("a GRIB message has at least 512 bytes here")
+    for setting in filter(None, options.settings.split(",")):
+        if "=" not in setting:
+            parser.error(f"--settings {setting}: NAME=VALUE is wanted")
+    return options
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _sizes(text: str) -> list[int]:
+    units = {"k": 1 << 10, "m": _MIB}
+    return [int(float(part.rstrip("kKmM")) * units.get(part[-1:].lower(), 1)) for part in text.split(",")]
+
+
+def _words(known: tuple[str, ...]) -> Any:
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        for word in chosen:
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+class _Tools:
+    """What has to be there: the wheels, the plugin and the program. Names all that is missing, before anything is measured."""
+
+    def __init__(self, plot: str):
+        missing = [name for name in (*_WHEELS, "eccodes") if importlib.util.find_spec(name) is None]
+        if missing:
+            raise CommandError(f"FDB5 is not there: this Python has no {', '.join(missing)}; pip install pyfdb fdb5lib eccodes", ExitCode.NOT_FOUND)
+        if plot and importlib.util.find_spec("matplotlib") is None:
+            raise CommandError(f"--plot {plot}: this Python has no matplotlib; pip install matplotlib", ExitCode.NOT_FOUND)
+        try:
+            self.program = program("stepstore-bench-fields")
+            self.manifests, self.libraries = fdb5_directories()
+        except Error as error:
+            raise CommandError(f"{error}; build with the wheels there (docs/fdb.md)", ExitCode.NOT_FOUND) from error
+        origins = (importlib.util.find_spec(name) for name in _WHEELS)
+        self.wheels = [str(Path(str(spec.origin)).parent / "lib64") for spec in origins if spec]
+
+
+class _Archive:
+    """An archive of one engine in a folder of its own, removed at the end, and the program on it."""
+
+    def __init__(self, engine: str, setting: _Setting):
+        self._setting = setting
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{engine}-", dir=setting.folder))
+        self._data = self._folder / "data"
+        self._data.mkdir()
+        (self._folder / "schema").write_text(_SCHEMAS[setting.schema])
+        stores = {"toc": "file", "stepstore": "stepstore", "nothing": "nothing"}
+        config: dict[str, Any] = {"type": "local", "engine": engine, "store": stores[engine], "schema": str(self._folder / "schema")}
+        if engine == "stepstore":
+            given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
+            config["stepstore"] = {"pool": str(self._data / "pool"), **given}
+        else:
+            config["spaces"] = [{"handler": "Default", "roots": [{"path": str(self._data)}]}]
+        self._environment = {name: text for name, text in os.environ.items() if not name.startswith(("FDB", "PLUGINS_", "DYNAMIC_LIBRARY_PATH"))}
+        self._environment |= {"FDB_CONFIG": json.dumps(config), "FDB_HOME": str(self._folder)}
+        tools = setting.tools
+        if engine == "stepstore":
+            self._environment |= {"PLUGINS_MANIFEST_PATH": str(tools.manifests), "DYNAMIC_LIBRARY_PATH": str(tools.libraries)}
+        paths = [*tools.wheels, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        self._environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
+
+    def __enter__(self) -> _Archive:
+        os.sync()  # what others have left to write is not to be waited for in the measurement
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder)
+
+    def run(self, task: str) -> dict[str, Any]:
+        options = self._setting.options
+        words = [str(self._setting.tools.program), task, f"plan={self._setting.plan}", f"processes={self._setting.processes}", f"archive={options.archive}"]
+        done = subprocess.run(words, env=self._environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split())[-600:]
+            raise CommandError(f"{words[0]} {task} with {self._environment['FDB_CONFIG']} failed (status {done.returncode}): {said}")
+        return dict(json.loads(done.stdout))
+
+    def bytes_on_disk(self) -> int:
+        os.sync()
+        return sum(path.lstat().st_blocks * 512 for path in self._data.rglob("*"))
+
+
+class _Setting:
+    """One schema, size of fields and number of processes."""
+
+    def __init__(self, options: argparse.Namespace, tools: _Tools, schema: str, size: int, processes: int):
+        self.options, self.tools, self.schema, self.size, self.processes = options, tools, schema, size, processes
+        self._cases: dict[str, Case] = {}
+        self._alone: list[float] = []  # microseconds of a field in FDB itself
+        self.values = self._values()
+
+    def measure(self) -> list[Case]:
+        with tempfile.TemporaryDirectory(prefix="stepstore-bench-", dir=self.options.directory) as folder:
+            self.folder = Path(folder)
+            free, needed = shutil.disk_usage(folder).free, int(1.2 * self._bytes(self.values))
+            if free < needed:
+                raise CommandError(f"{folder} has {human_bytes(free)} free, and {human_bytes(needed)} are needed: give --space or another --directory")
+            self.plan = write_plan(self.folder, self.size, self.values)
+            self._length = (self.folder / "template.grib").stat().st_size
+            for turn in range(self.options.rounds):
+                self._round(turn)
+        return list(self._cases.values())
+
+    def _values(self) -> dict[str, range | tuple[int, ...]]:
+        shape = {"step": self.options.steps, "levelist": self.options.levels, "param": self.options.params}
+        limit = self.options.space * _MIB
+        for name in shape:
+            while shape[name] > (2 if name == "step" else 1) and self._bytes(self._of(shape)) > limit:
+                shape[name] -= 1
+        return self._of(shape)
+
+    def _of(self, shape: dict[str, int]) -> dict[str, range | tuple[int, ...]]:
+        return {
+            "number": range(1, self.processes * (2 if "contention" in self.options.patterns else 1) + 1),
+            "step": range(shape["step"]),
+            "param": PARAMETERS[: shape["param"]],
+            "levelist": range(1, shape["levelist"] + 1),
+        }
+
+    def _bytes(self, values: dict[str, range | tuple[int, ...]]) -> int:
+        count = self.size
+        for those in values.values():
+            count *= len(those)
+        return count
+
+    def _round(self, turn: int) -> None:
+        engines = ["stepstore", "toc"] if turn % 2 else ["toc", "stepstore"]
+        found = {engine: dict(self._engine(engine)) for engine in engines}
+        ours, peer = found["stepstore"], found["toc"]
+        for what in ours:
+            self._case(what).add(ours[what], peer[what])
+        if "separate" in self.options.patterns and self.size <= _SMALL:
+            with _Archive("nothing", self) as archive:
+                self._alone.append(_each(archive.run("write")["write"]))
+            writes = (self._length / _MIB / found[engine]["write"] * 1e6 for engine in ("stepstore", "toc"))
+            case = self._case("write outside FDB")
+            case.add(*(each - self._alone[-1] for each in writes))
+            case.more |= {"fdb_alone": statistics.median(self._alone), "fdb_alone_all": list(self._alone)}
+
+    def _engine(self, engine: str) -> Iterator[tuple[str, float]]:
+        """What one round with this engine measures."""
+        patterns = self.options.patterns
+        if "separate" in patterns or "contention" in patterns:
+            with _Archive(engine, self) as archive:
+                wrote = archive.run("write")["write"]
+                if "separate" in patterns:
+                    yield "write", _bandwidth(wrote)
+                    yield "bytes on disk", archive.bytes_on_disk() / wrote["bytes"]
+                    yield "list", _each(archive.run("list")["list"])
+                    yield "read one by one", _bandwidth(archive.run("read")["read"])
+                    yield "read a step", _bandwidth(archive.run("read-many")["read"])
+                    times = [archive.run("first") for _ in range(_FIRST)]
+                    yield "first retrieve, process", statistics.median(one["process"] for one in times) * 1e3
+                    yield "first retrieve, FDB", statistics.median(one["fdb"] for one in times) * 1e3
+                if "contention" in patterns:
+                    os.sync()
+                    both = archive.run("contention")
+                    yield "w+r: write", _bandwidth(both["write"])
+                    yield "w+r: read", _bandwidth(both["read"])
+        if "operational" in patterns:
+            with _Archive(engine, self) as archive:
+                both = archive.run("operational")
+                yield "operational: write", _bandwidth(both["write"])
+                yield "operational: read", _bandwidth(both["read"])
+                yield "operational: lag of a step", both["lag"] * 1e3
+
+    def _case(self, what: str) -> Case:
+        if what not in self._cases:
+            unit, goal = _REPORTED[what]
+            if self.size <= _SMALL:
+                goal = _SMALL_GOALS.get(what, goal)
+            where = f"{self.processes} {'process' if self.processes == 1 else 'processes'}/{_text(self.size)}/{self.schema}"
+            case = Case(f"{what}/{where}", unit, bandwidth=unit == "MiB/s", goal=goal)
+            each = [len(self.values[name]) for name in ("step", "param", "levelist")]
+            case.more = {"what": what, "processes": self.processes, "field_bytes": self._length, "fields_of_a_process": math.prod(each), "schema": self.schema}
+            self._cases[what] = case
+        return self._cases[what]
+
+
+# What is reported: its unit, and the goal for the ratio of times, ours / toc. Small fields have some goals of their own.
+_REPORTED: dict[str, tuple[str, float | None]] = {
+    "write": ("MiB/s", 1.0),
+    "write outside FDB": ("us/field", None),
+    "bytes on disk": ("of payload", None),
+    "list": ("us/field", 0.5),
+    "read one by one": ("MiB/s", 1 / 1.5),
+    "read a step": ("MiB/s", 1 / 1.5),
+    "first retrieve, process": ("ms", None),
+    "first retrieve, FDB": ("ms", 0.5),
+    "w+r: write": ("MiB/s", 1.0),
+    "w+r: read": ("MiB/s", 1 / 1.5),
+    "operational: write": ("MiB/s", None),
+    "operational: read": ("MiB/s", None),
+    "operational: lag of a step": ("ms", None),
+}
+_SMALL_GOALS = {"write": None, "write outside FDB": 1 / 1.5, "read one by one": 0.5, "read a step": 0.5}
+
+
+def _bandwidth(one: dict[str, Any]) -> float:
+    return float(one["bytes"] / _MIB / one["seconds"])
+
+
+def _each(one: dict[str, Any]) -> float:
+    """Microseconds of a field."""
+    return float(one["seconds"] / one["fields"] * 1e6)
+
+
+def _text(size: int) -> str:
+    return f"{size / _MIB:g} MiB" if size >= _MIB else f"{size / 1024:g} KiB"
+
+
+def _plot(cases: list[Case], file: str) -> None:
+    """Bars side by side, ours and toc's: a row for each size and schema, a column for each thing that is measured."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    records = [case.record() for case in cases]
+    columns = [what for what in _REPORTED if any(one["what"] == what for one in records)]
+    rows = list(dict.fromkeys((one["field_bytes"], one["schema"]) for one in records))
+    figure, panels = pyplot.subplots(len(rows), len(columns), figsize=(2.6 * len(columns), 2.3 * len(rows)), squeeze=False, layout="constrained")
+    for row, (size, schema) in enumerate(rows):
+        for column, what in enumerate(columns):
+            panel = panels[row][column]
+            those = [one for one in records if (one["field_bytes"], one["schema"], one["what"]) == (size, schema, what)]
+            if not those:
+                panel.set_axis_off()
+                continue
+            for shift, (name, color) in ((-0.2, ("ours", "#1b6ca8")), (0.2, ("peer", "#c9c9c9"))):
+                label = "Stepstore" if name == "ours" else "toc"
+                panel.bar([at + shift for at in range(len(those))], [one[name] for one in those], 0.38, color=color, label=label)
+            panel.set_xticks(range(len(those)), [str(one["processes"]) for one in those])
+            panel.set_title(f"{what} [{those[0]['unit']}]", fontsize=8)
+            panel.tick_params(labelsize=7)
+            if column == 0:
+                panel.set_ylabel(f"{human_bytes(size)}, {schema}", fontsize=8)
+    panels[0][0].legend(fontsize=7)
+    figure.supxlabel("processes", fontsize=9)
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)
