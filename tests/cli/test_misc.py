@@ -1,6 +1,8 @@
 """version, plugin-path, bench, help and usage."""
 
+import importlib.util
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,13 +25,16 @@ def test_fdb5_env_names_the_folders_of_manifest_and_library(cli):
     folders = dict(line.removeprefix("export ").split("=") for line in cli("fdb5-env").out.splitlines())
     assert (Path(folders["PLUGINS_MANIFEST_PATH"]) / "stepstore-fdb5.yml").is_file()
     assert (Path(folders["DYNAMIC_LIBRARY_PATH"]) / "libstepstore_fdb5.so").is_file()
+    if importlib.util.find_spec("fdb5lib"):
+        found = subprocess.run(["sh", "-c", cli("fdb5-env").out + "command -v fdb-list"], capture_output=True, text=True, check=True)
+        assert found.stdout.strip().endswith("fdb-list")
 
 
 COMMANDS = [
     ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
     ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
     ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("plugin-path",), ("fdb5-env",), ("version",),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"), ("plugin-path",), ("fdb5-env",), ("version",),
 ]  # fmt: skip
 
 

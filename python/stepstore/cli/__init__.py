@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 import stepstore
-from stepstore.cli import bench, browse, cont, pool, snapshot, steps
+from stepstore.cli import bench, browse, cont, demo, pool, snapshot, steps
 from stepstore.cli.common import CommandError, ExitCode, JsonOption, Settings, emit, exit_code_of, fail, prepare_console
 from stepstore.errors import Error
 from stepstore.paths import fdb5_directories
@@ -32,6 +34,7 @@ app = typer.Typer(
 app.add_typer(pool.app, name="pool")
 app.add_typer(cont.app, name="cont")
 app.add_typer(snapshot.app, name="snapshot")
+app.add_typer(demo.app, name="demo")
 app.command("ls")(browse.ls)
 app.command("stat")(browse.stat)
 app.command("cat")(browse.cat)
@@ -56,10 +59,14 @@ def plugin_path() -> None:
 
 @app.command("fdb5-env")
 def fdb5_env() -> None:
-    """Print what a shell has to set so that FDB's tools and pyfdb load the plugin: eval "$(stepstore fdb5-env)"."""
+    """Print what a shell has to set so that FDB's tools are found, and they and pyfdb load the plugin: eval "$(stepstore fdb5-env)"."""
     manifests, libraries = fdb5_directories()
     print(f"export PLUGINS_MANIFEST_PATH={shlex.quote(str(manifests))}")
     print(f"export DYNAMIC_LIBRARY_PATH={shlex.quote(str(libraries))}")
+    # The wheel keeps FDB's tools to itself. Behind all others: who has another FDB in the path means that one.
+    wheel = importlib.util.find_spec("fdb5lib")
+    if wheel and wheel.origin:
+        print(f'export PATH="$PATH:"{shlex.quote(str(Path(wheel.origin).parent / "bin"))}')
 
 
 @app.command("version")

@@ -1,0 +1,31 @@
+"""stepstore demo: demonstrations that set up what they need, say what they do, and check what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stepstore.cli.common import JsonOption, emit_json, show
+
+app = typer.Typer(help="Demonstrations: they set up what they need, say what they do, and check what comes out.", no_args_is_help=True)
+
+
+@app.command("fields")
+def fields(
+    directory: Annotated[
+        Path, typer.Option("--directory", "-d", metavar="DIR", help="Where FDB's configuration, the pool and the picture go.")
+    ] = Path("fdb-demo"),
+    as_json: JsonOption = False,
+) -> None:
+    """A small ensemble forecast through a stock FDB: archive, list, retrieve a slice with pyfdb, plot it, compare all messages bit for bit."""
+    from stepstore.demos.fields import run
+
+    found = run(directory, (lambda line: None) if as_json else show)
+    if as_json:
+        emit_json(found)
+        return
+    show(f"go on with FDB's own tools on it:\n"
+         f'  eval "$(stepstore fdb5-env)"; export FDB_CONFIG_FILE={found["config"]}\n'
+         f"  fdb-list --porcelain class=rd,expver=demo,step=48,number=1")  # fmt: skip

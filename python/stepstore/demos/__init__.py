@@ -1,0 +1,1 @@
+"""What `stepstore demo` runs: one module for each demonstration."""
