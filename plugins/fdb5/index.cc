@@ -10,6 +10,7 @@
 #include "fields/listing.h"
 
 #include "eckit/serialisation/Stream.h"
+#include "fdb5/api/local/ListVisitor.h"
 
 #include <ostream>
 #include <set>
@@ -23,6 +24,34 @@ eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocat
     place.kind = Place::Kind::index;
     place.index = collocation.text();
     return to_uri(place);
+}
+
+// Its request is for visitors only, not for the indexes that they visit.
+struct Lister : fdb5::api::local::ListVisitor {
+    using QueryVisitor::canonicalise;
+};
+
+// What a visitor will keep of an index's entries, so that pages without any of it need not be fetched. A list compares
+// the values of the request, in the spelling of the rule, with those of the element key; other visitors want
+// everything.
+fields::Request wanted(const fdb5::EntryVisitor& visitor, const fdb5::EntryVisitor::IndexScope& scope,
+                       const fields::Key& collocation)
+{
+    fields::Request request;
+    const auto* list = dynamic_cast<const fdb5::api::local::ListVisitor*>(&visitor);
+    if (list == nullptr) {
+        return request;
+    }
+    const metkit::mars::MarsRequest& asked = (list->*(&Lister::canonicalise))(scope.rule());
+    for (const std::string& keyword : asked.params()) {
+        if (collocation.find(keyword) != nullptr) {
+            continue; // FDB has matched it, and by a rule of its own
+        }
+        for (const std::string& value : asked.values(keyword, true)) {
+            request.add(keyword, value);
+        }
+    }
+    return request;
 }
 
 } // namespace
@@ -90,7 +119,7 @@ void Index::add(const fdb5::Key& key, const fdb5::Field&)
 void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope& scope) const
 {
     translated([&] {
-        fields::Listing listing(dataset_, collocation_, {});
+        fields::Listing listing(dataset_, collocation_, wanted(visitor, scope, collocation_));
         for (fields::ListedField field; listing.next(field);) {
             visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
         }
