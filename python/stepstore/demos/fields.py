@@ -50,7 +50,7 @@ Say = Callable[[str], None]
 def run(directory: Path, say: Say) -> dict[str, Any]:
     """The whole demonstration; what it found, as JSON has it."""
     _require_packages()
-    directory = _set_up(directory.absolute(), say)
+    directory = set_up(directory.absolute(), say)
     fdb_class = _load_fdb()
     archived: dict[weather.FieldKey, bytes] = {}
     seconds: dict[str, float] = {}
@@ -79,7 +79,7 @@ def _require_packages() -> None:
                            ExitCode.NOT_FOUND)  # fmt: skip
 
 
-def _set_up(directory: Path, say: Say) -> Path:
+def set_up(directory: Path, say: Say) -> Path:
     """A folder with schema and config.yaml of FDB; the pool in it is made by FDB, with the first field."""
     if any(sign in str(directory) for sign in "\n#:") or str(directory) != str(directory).strip():
         raise CommandError(f"--directory {str(directory)!r}: FDB's configuration cannot hold such a name: no '#', ':', line end or blank at an end")
