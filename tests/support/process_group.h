@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace stepstore::testing {
@@ -31,7 +30,7 @@ public:
     {
         Rank& own = ranks_[rank];
         if (mine.size() > most) throw std::runtime_error("too much for this group");
-        std::memcpy(own.bytes[round % 2].data(), mine.data(), mine.size());
+        std::ranges::copy(mine, own.bytes[round % 2].begin());
         own.sizes[round % 2] = mine.size();
         own.rounds = round + 1;
         Lookout lookout(look);
