@@ -11,6 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{100};
+// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited for.
+constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;
 
 std::string lost_key(std::uint64_t number)
@@ -127,7 +129,10 @@ void GroupWatch::look_while_waiting()
     read_on();
     for (std::size_t rank = 0; rank < ranks_.size() && loss_in(step_, true) == nullptr; ++rank)
         look_for_the_dead(rank);
-    if (const Loss* loss = loss_in(step_, true)) throw Error(-DER_CANCELED, loss->text);
+    const Loss* loss = loss_in(step_, true);
+    if (loss == nullptr) return;
+    if (!lost_) lost_ = Clock::now();
+    if (Clock::now() - *lost_ >= under_way) throw Error(-DER_CANCELED, loss->text);
 }
 
 void GroupWatch::look(std::uint64_t step)

@@ -61,6 +61,7 @@ private:
     std::uint64_t next_ = 0;   // the first entry of the log that was not
     std::uint64_t step_ = 0;   // that this rank is about to end
     std::chrono::steady_clock::time_point looked_;
+    std::optional<std::chrono::steady_clock::time_point> lost_; // when a wait first met a rank that has no part in it
     std::size_t next_to_look_at_ = 0;
 };
 
