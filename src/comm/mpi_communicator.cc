@@ -89,6 +89,17 @@ void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
     }
 }
 
+// What has begun to arrive in `bytes` cannot be called off: the memory stays where it is.
+void MpiCommunicator::finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call)
+{
+    try {
+        finish({&request, 1}, call);
+    } catch (...) {
+        if (broken_) buffers_->given_up = std::move(bytes);
+        throw;
+    }
+}
+
 void MpiCommunicator::barrier()
 {
     allgather(0);
@@ -125,12 +136,7 @@ void MpiCommunicator::broadcast_piece(std::vector<std::byte>& bytes, std::size_t
 {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibcast(bytes.data() + at, count, MPI_BYTE, root, comm_, &request), "MPI_Ibcast");
-    try {
-        finish({&request, 1}, "MPI_Ibcast");
-    } catch (...) {
-        if (broken_) new std::vector<std::byte>(std::move(bytes)); // a collective cannot be called off
-        throw;
-    }
+    finish_into(bytes, request, "MPI_Ibcast");
 }
 
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
@@ -214,7 +220,10 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
         check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         auto at = gathered.size();
         gathered.resize(at + static_cast<std::size_t>(count));
-        check_mpi(MPI_Mrecv(gathered.data() + at, count, MPI_BYTE, &message, &status), "MPI_Mrecv");
+        // A sender that dies may leave a long message half sent.
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Imrecv(gathered.data() + at, count, MPI_BYTE, &message, &request), "MPI_Imrecv");
+        finish_into(gathered, request, "MPI_Imrecv");
     } while (status.MPI_TAG == more_follows);
 }
 

@@ -37,9 +37,11 @@ private:
     struct Buffers { // of messages that may be under way
         std::vector<std::byte> first;       // a broadcast's first message
         std::vector<std::uint64_t> numbers; // of an allgather
+        std::vector<std::byte> given_up;    // what a call was receiving into when a rank was lost
     };
     void require_usable() const;
     void finish(std::span<MPI_Request> requests, const char* call);
+    void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call);
     void look(Lookout& lookout);
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
