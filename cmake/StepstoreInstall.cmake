@@ -29,7 +29,7 @@ install(DIRECTORY include/libdaos/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/steps
 # Programs written for DAOS link with -ldaos: a folder that is on no default path, so that it never hides a real libdaos.
 install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdaos DESTINATION ${CMAKE_INSTALL_LIBDIR} USE_SOURCE_PERMISSIONS)
 
-foreach(program stepstore-bench-store stepstore-bench-arrays)
+foreach(program stepstore-bench-store stepstore-bench-arrays stepstore-bench-fields)
   if(TARGET ${program})
     set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -20,14 +20,15 @@ from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode, human_bytes
 from stepstore.errors import Error
 from stepstore.paths import fdb5_directories, program
+from stepstore.store import Pool
 
 _MIB = 1 << 20
 _SMALL = 64 << 10
 _WHEELS = ("fdb5lib", "eckitlib", "metkitlib", "eccodeslib")
 _TYPES = "param: Param;\nstep: Step;\ndate: Date;\nlevelist: Double;\nexpver: Expver;\ntime: Time;\nnumber: Integer;\n\n"
 _SCHEMAS = {
-    "element": _TYPES + "[ class, expver, stream, date, time\n    [ type, levtype\n        [ step, number, levelist, param ]]]\n",
-    "collocation": _TYPES + "[ class, expver, stream, date, time\n    [ type, levtype, number, levelist\n        [ step, param ]]]\n",
+    "element": _TYPES + "[ class, expver, stream, date, time, domain\n    [ type, levtype\n        [ step, number, levelist, param ]]]\n",
+    "collocation": _TYPES + "[ class, expver, stream, date, time, domain\n    [ type, levtype, number, levelist\n        [ step, param ]]]\n",
 }
 _PATTERNS = ("separate", "contention", "operational")
 _FIRST = 5  # processes that retrieve one field, in a round
@@ -51,7 +52,7 @@ def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stepstore bench fields",
         description="Archives, lists and retrieves GRIB fields through FDB's C++ interface, with its engine for files (toc) and with Stepstore in turn, in new "
-        "directories on the same file system. Bandwidth is global: bytes by the time from the first process's beginning to the last one's end; opening counts. "
+        "directories on the same file system. Bandwidth is global: bytes by the time from the first process's beginning to the last one's end. What FDB opens and makes counts, but for the pool. "
         "Every process archives a number (ensemble member) of its own and flushes after each step. What is read is compared with what was archived.",
         epilog="patterns: separate: all write, one process lists, all read; contention: as many processes read what is there while others write; operational: "
         "readers follow the writers step by step, and each takes some parameters of all numbers and levels.",
@@ -139,7 +140,10 @@ class _Archive:
         config: dict[str, Any] = {"type": "local", "engine": engine, "store": stores[engine], "schema": str(self._folder / "schema")}
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
-            config["stepstore"] = {"pool": str(self._data / "pool"), **given}
+            pool = str(self._data / "pool")
+            config["stepstore"] = {"pool": pool, **given}
+            # A pool is made once, as the directory that toc's files go to.
+            Pool.create(pool, targets=int(given.get("targets", 8)), durability=given.get("durability", "process"))
         else:
             config["spaces"] = [{"handler": "Default", "roots": [{"path": str(self._data)}]}]
         self._environment = {name: text for name, text in os.environ.items() if not name.startswith(("FDB", "PLUGINS_", "DYNAMIC_LIBRARY_PATH"))}
@@ -151,7 +155,7 @@ class _Archive:
         self._environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
 
     def __enter__(self) -> _Archive:
-        os.sync()  # what others have left to write is not to be waited for in the measurement
+        self._setting.settle()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -167,7 +171,6 @@ class _Archive:
         return dict(json.loads(done.stdout))
 
     def bytes_on_disk(self) -> int:
-        os.sync()
         return sum(path.lstat().st_blocks * 512 for path in self._data.rglob("*"))
 
 
@@ -191,6 +194,11 @@ class _Setting:
             for turn in range(self.options.rounds):
                 self._round(turn)
         return list(self._cases.values())
+
+    def settle(self) -> None:
+        """What was removed or read before is not to be written back in the middle of the next measurement."""
+        if self._bytes(self.values) >= 64 * _MIB:
+            os.sync()
 
     def _values(self) -> dict[str, range | tuple[int, ...]]:
         shape = {"step": self.options.steps, "levelist": self.options.levels, "param": self.options.params}
@@ -244,7 +252,7 @@ class _Setting:
                     yield "first retrieve, process", statistics.median(one["process"] for one in times) * 1e3
                     yield "first retrieve, FDB", statistics.median(one["fdb"] for one in times) * 1e3
                 if "contention" in patterns:
-                    os.sync()
+                    self.settle()
                     both = archive.run("contention")
                     yield "w+r: write", _bandwidth(both["write"])
                     yield "w+r: read", _bandwidth(both["read"])
@@ -325,7 +333,7 @@ def _plot(cases: list[Case], file: str) -> None:
             panel.set_title(f"{what} [{those[0]['unit']}]", fontsize=8)
             panel.tick_params(labelsize=7)
             if column == 0:
-                panel.set_ylabel(f"{human_bytes(size)}, {schema}", fontsize=8)
+                panel.set_ylabel(f"fields of {human_bytes(size)}, {schema}", fontsize=8)
     panels[0][0].legend(fontsize=7)
     figure.supxlabel("processes", fontsize=9)
     figure.savefig(file, dpi=120)

@@ -12,7 +12,7 @@ from stepstore.cli.common import CommandError
 
 # Parameters of pressure levels whose messages have the same sections: z t u v q w vo d r o3 and some of clouds and rain.
 PARAMETERS = (129, 130, 131, 132, 133, 135, 138, 155, 157, 203, 60, 75, 76, 246, 247, 248)
-DATASET = {"class": "rd", "expver": "xxxx", "stream": "enfo", "date": "20261122", "time": "0000"}
+DATASET = {"class": "rd", "expver": "xxxx", "stream": "enfo", "date": "20261122", "time": "0000", "domain": "g"}
 CONSTANT = {"type": "pf", "levtype": "pl"}
 _ECCODES = {"number": "perturbationNumber", "step": "step", "param": "paramId", "levelist": "level"}
 
