@@ -222,7 +222,7 @@ TEST_P(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
     EXPECT_GT(report.unreferenced, 0U);
     verify();
     EXPECT_EQ(purge(dataset).objects, 0U);
-    EXPECT_EQ(fields::statistics(dataset).writers, 1U); // this process's own
+    EXPECT_LE(fields::statistics(dataset).writers, 1U); // this process's own, where the purge had pages to merge
 }
 
 } // namespace

@@ -55,9 +55,10 @@ protected:
     {
         const int rank = communicator->rank();
         Writer writer(location, options_of(GetParam()), communicator);
-        if (rank != victim) return write(writer, rank, when == When::instead_of_close ? steps_before : 1000000);
         while (writer.steps() < steps_before)
             model().write_step(writer, rank);
+        communicator->barrier(); // a slow rank would be told before it has ended them
+        if (rank != victim) return write(writer, rank, when == When::instead_of_close ? steps_before : 1000000);
         if (when == When::in_a_step) {
             writer.begin_step();
             const double value = 1;
