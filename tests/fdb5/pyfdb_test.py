@@ -3,24 +3,16 @@
 import unittest
 
 import pyfdb
-from support import KINDS, Archive
+from support import KINDS, Archive, Compared
 from tools_test import DATASET, forecast
 
 SELECTION = dict(pair.split("=") for pair in DATASET.split(","))
 IDENTIFIER = {**SELECTION, "domain": "g", "type": "fc", "levtype": "pl", "step": "0", "levelist": "500", "param": "130"}
 
 
-class PyfdbTest(unittest.TestCase):
-    maxDiff = None
-
+class PyfdbTest(Compared):
     def compare(self, script, kinds=tuple(KINDS)):
-        results = {}
-        for kind in ("toc", *(kind for kind in kinds if kind != "toc")):
-            archive = Archive(kind)
-            self.addCleanup(archive.close)
-            results[kind] = script(lambda: pyfdb.FDB(archive.config()))
-            self.assertEqual(results[kind], results["toc"], f"on {kind}")
-        return results["toc"]
+        return super().compare(lambda archive: script(lambda: pyfdb.FDB(archive.config())), kinds)
 
     def test_archive_list_retrieve(self):
         messages = forecast()

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import unittest
 from pathlib import Path
 
 import eccodes
@@ -111,3 +112,18 @@ class Archive:
         target = self.folder / "read.grib"
         self.output("fdb-read", file, target)
         return target.read_bytes()
+
+
+class Compared(unittest.TestCase):
+    """Runs what `script` does on each kind of archive; what it returns must be the same as on FDB's files."""
+
+    maxDiff = None
+
+    def compare(self, script, kinds=tuple(KINDS)):
+        results = {}
+        for kind in ("toc", *(kind for kind in kinds if kind != "toc")):
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            results[kind] = script(archive)
+            self.assertEqual(results[kind], results["toc"], f"on {kind}")
+        return results["toc"]

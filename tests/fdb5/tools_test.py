@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from support import KINDS, Archive, grib
+from support import Archive, Compared, grib
 
 DATASET = "class=rd,expver=xxxx,stream=oper,date=20260101,time=0000"
 WHOLE = DATASET + ",domain=g,type=fc,levtype=pl"
@@ -14,20 +14,7 @@ def forecast(steps=(0, 6), levels=(500, 850), params=(130, 131), **keys):
     return [grib(step=s, levelist=l, param=p, **keys) for s in steps for l in levels for p in params]
 
 
-class OnEveryKind(unittest.TestCase):
-    """Runs what `script` does on each kind of archive; what it returns must be the same as on FDB's files."""
-
-    maxDiff = None
-
-    def compare(self, script, kinds=tuple(KINDS)):
-        results = {}
-        for kind in ("toc", *(kind for kind in kinds if kind != "toc")):
-            archive = Archive(kind)
-            self.addCleanup(archive.close)
-            results[kind] = script(archive)
-            self.assertEqual(results[kind], results["toc"], f"on {kind}")
-        return results["toc"]
-
+class OnEveryKind(Compared):
     def test_write_list_read(self):
         messages = forecast()
 
