@@ -382,7 +382,7 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     closed = true;
     if (watch) watch->look_at_close();
     layout->finish();
-    communicator->barrier(); // ranks that are done wait here for those that are not, without taking their processor
+    // Ranks that are done wait here for those that are not, without taking their processor.
     const std::vector<std::uint64_t> counts = communicator->allgather(steps);
     const auto least = std::ranges::min_element(counts);
     std::vector<std::string> profiles;
