@@ -3,6 +3,7 @@
 
 #include "stepstore/client.h"
 #include "stepstore/libdaos.h"
+#include "support/errors.h"
 #include "support/temporary.h"
 
 #include <gtest/gtest.h>
@@ -43,23 +44,5 @@ inline std::string text(const std::vector<std::byte>& bytes)
 {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-// The error that `body` throws; its code is 0 when it throws none.
-template <class Body>
-Error error_of(Body body)
-{
-    try {
-        body();
-    } catch (const Error& error) {
-        return error;
-    }
-    return {0, "no error"};
-}
-
-#define EXPECT_ERROR(expected, statement)                                                                              \
-    do {                                                                                                               \
-        const ::stepstore::Error error_ = ::stepstore::testing::error_of([&] { statement; });                          \
-        EXPECT_EQ(error_.code(), expected) << error_.what();                                                           \
-    } while (0)
 
 } // namespace stepstore::testing

@@ -7,6 +7,7 @@
 #include "fields/session.h"
 #include "fields/store.h"
 #include "stepstore/admin.h"
+#include "support/errors.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -18,6 +19,7 @@
 
 namespace stepstore::fields::testing {
 
+using stepstore::testing::error_of;
 using stepstore::testing::TemporaryDirectory;
 
 inline std::vector<std::byte> bytes_of(std::string_view text)
@@ -37,23 +39,6 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed)
     }
     return bytes;
 }
-
-template <class Body>
-Error error_of(Body body)
-{
-    try {
-        body();
-    } catch (const Error& error) {
-        return error;
-    }
-    return {0, "no error"};
-}
-
-#define EXPECT_ERROR(expected, statement)                                                                              \
-    do {                                                                                                               \
-        const ::stepstore::Error error_ = ::stepstore::fields::testing::error_of([&] { statement; });                  \
-        EXPECT_EQ(error_.code(), expected) << error_.what();                                                           \
-    } while (0)
 
 inline Key dataset_key(const std::string& expver = "0001")
 {
