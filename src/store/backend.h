@@ -123,7 +123,8 @@ public:
     };
     virtual std::vector<ExtentFile> extent_files() = 0;
 
-    // Makes everything acknowledged so far survive a power failure, whatever the pool's level.
+    // Makes everything acknowledged so far survive a power failure, whatever the pool's level. Costs nothing where nothing was
+    // written since this process last called it.
     virtual void sync() = 0;
 
     // Bytes taken on the medium: by the index and by the bulk extents.

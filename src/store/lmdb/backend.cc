@@ -160,8 +160,7 @@ void LmdbTarget::sync()
 {
     if (pool_.read_only()) return; // who writes nothing has nothing to sync
     PoolState& state = pool_.state();
-    state.extents(index_).sync(); // before the index that refers to them
-    state.environment(index_).sync();
+    state.environment(index_).sync([&] { state.extents(index_).sync(); }); // before the index that refers to them
 }
 
 Target::Usage LmdbTarget::usage()

@@ -187,9 +187,18 @@ void Environment::adopt_map()
 
 // ---- the rest
 
-void Environment::sync()
+void Environment::sync(FunctionRef<void()> bulk_first)
 {
+    if (durability_ == Durability::power) return; // every commit did it
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    const std::uint64_t version = info.me_last_txnid; // what is committed meanwhile may be synced too, and is not noted
+    std::uint64_t synced = synced_version_.load();
+    if (version <= synced) return;
+    bulk_first();
     if (const int result = mdb_env_sync(env_, 1); result != 0) fail(result, where_, "cannot sync the index");
+    while (synced < version && !synced_version_.compare_exchange_weak(synced, version)) {
+    }
 }
 
 std::uint64_t Environment::bytes() const

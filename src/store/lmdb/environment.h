@@ -54,7 +54,9 @@ public:
 
     void read(FunctionRef<void(ReadTransaction&)> body);
     void write(FunctionRef<void(WriteTransaction&)> body);
-    void sync();
+    // Everything committed so far survives a power failure. bulk_first: syncs what the index refers to; called before the
+    // index is synced, and only when something was committed since the last sync of this process, by whomever.
+    void sync(FunctionRef<void()> bulk_first);
     std::uint64_t bytes() const; // that the file takes
     std::vector<std::string> check();
 
@@ -103,6 +105,7 @@ private:
     std::atomic<std::size_t> map_size_{0};
     std::atomic<std::uint64_t> verified_page_{0};    // the file is known to reach to the end of this page
     std::atomic<std::uint64_t> verified_version_{0}; // and to hold every page of this transaction
+    std::atomic<std::uint64_t> synced_version_{0};   // this transaction and those before it are on the medium
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -330,7 +331,22 @@ void ExtentStore::sync()
         if (!fd && errno == ENOENT) continue;
         if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path);
     }
+    sync_names();
+}
+
+// Not again while no file was made or removed. A directory is stamped with the coarse clock while its names change, so
+// a stamp that is older than that clock before the look stays only if no name has changed since.
+void ExtentStore::sync_names()
+{
+    const auto nanoseconds = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+    timespec now{};
+    struct stat status {};
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || stat(directory_.c_str(), &status) != 0)
+        fail_errno(directory_, "cannot look at the directory");
+    const std::int64_t changed = nanoseconds(status.st_mtim);
+    if (changed == names_synced_.load()) return;
     sync_directory(directory_);
+    if (changed < nanoseconds(now)) names_synced_ = changed;
 }
 
 } // namespace stepstore::store::lmdb

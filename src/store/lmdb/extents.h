@@ -29,6 +29,7 @@
 #include "store/backend.h"
 #include "store/lmdb/files.h"
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <memory>
@@ -83,6 +84,7 @@ private:
     std::shared_ptr<Descriptor> cached(std::uint64_t number);
     void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);
     void remove_if_empty(std::uint64_t number);
+    void sync_names();
     std::string path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
 
@@ -91,6 +93,8 @@ private:
     const Durability durability_;
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
+
+    std::atomic<std::int64_t> names_synced_{-1}; // the directory's time of change, in ns, when its names were synced
 
     std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_
     std::shared_ptr<Appended> appended_;

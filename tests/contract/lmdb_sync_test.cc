@@ -1,0 +1,145 @@
+// What a sync of the embedded back end syncs: what was written since the last one, by whomever, and nothing else. The program's own fdatasync and fsync stand in
+// front of the system's and note the files.
+#include "backend_fixture.h"
+#include "support/processes.h"
+
+#include <chrono>
+#include <dlfcn.h>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace stepstore::store {
+
+namespace {
+
+std::mutex guard; // guards noted
+std::set<std::string> noted;
+
+void note(int fd)
+{
+    std::error_code error;
+    const auto file = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error);
+    const std::lock_guard lock(guard);
+    noted.insert(error ? "?" : file.parent_path().filename() / file.filename());
+}
+
+int next(const char* name, int fd)
+{
+    note(fd);
+    return reinterpret_cast<int (*)(int)>(dlsym(RTLD_NEXT, name))(fd);
+}
+
+std::set<std::string> synced_by(const std::function<void()>& action)
+{
+    {
+        const std::lock_guard lock(guard);
+        noted.clear();
+    }
+    action();
+    const std::lock_guard lock(guard);
+    return noted;
+}
+
+} // namespace
+
+extern "C" [[gnu::visibility("default")]] int fdatasync(int fd)
+{
+    return next("fdatasync", fd);
+}
+
+extern "C" [[gnu::visibility("default")]] int fsync(int fd)
+{
+    return next("fsync", fd);
+}
+
+namespace {
+
+class LmdbSync : public ::testing::Test {
+protected:
+    std::unique_ptr<Backend> open() { return backend_named("lmdb").open(path_, Access::read_write); }
+    void make(Durability durability) { backend_named("lmdb").create(path_, {2, durability}); }
+    static void write_bulk(Target& target)
+    {
+        const ExtentRef extent = target.append({pattern(100'000, 1)});
+        target.write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
+    }
+
+    testing::TemporaryDirectory directory_;
+    const std::string path_ = directory_ / "pool";
+};
+
+bool any_index(const std::set<std::string>& files)
+{
+    return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("data.mdb"); });
+}
+
+bool any_extents(const std::set<std::string>& files)
+{
+    return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with(".ext"); });
+}
+
+TEST_F(LmdbSync, OfATargetTakesWhatWasWrittenSinceTheLast)
+{
+    make(Durability::process);
+    const auto pool = open();
+    write_bulk(pool->target(0));
+    const auto first = synced_by([&] { pool->target(0).sync(); });
+    EXPECT_TRUE(any_index(first));
+    EXPECT_TRUE(any_extents(first));
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty()) << "nothing was written since";
+
+    put(pool->target(0), "key", "value");
+    EXPECT_TRUE(any_index(synced_by([&] { pool->target(0).sync(); })));
+    put(pool->target(1), "key", "value");
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty()) << "another target's business";
+    EXPECT_TRUE(any_index(synced_by([&] { pool->target(1).sync(); })));
+}
+
+TEST_F(LmdbSync, TakesWhatOtherProcessesWrote)
+{
+    make(Durability::process);
+    const auto pool = open();
+    put(pool->target(0), "key", "value");
+    pool->target(0).sync();
+    ASSERT_EQ(testing::run_in_child([&] {
+        write_bulk(open()->target(0));
+        return 0;
+    }), 0);
+    const auto files = synced_by([&] { pool->target(0).sync(); });
+    EXPECT_TRUE(any_index(files));
+    EXPECT_TRUE(any_extents(files));
+}
+
+TEST_F(LmdbSync, TakesTheNamesOfNewFilesOnceTheyAreOldEnoughOnlyOnce)
+{
+    make(Durability::process);
+    const auto pool = open();
+    write_bulk(pool->target(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // file times have a resolution of some milliseconds
+    const auto names = [](const std::set<std::string>& files) {
+        return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
+    };
+    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(); })));
+    write_bulk(pool->target(0));
+    EXPECT_FALSE(names(synced_by([&] { pool->target(0).sync(); }))) << "no file was made";
+    ASSERT_EQ(testing::run_in_child([&] {
+        write_bulk(open()->target(0)); // into a file of its own, since this process holds the other one
+        return 0;
+    }), 0);
+    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(); })));
+}
+
+TEST_F(LmdbSync, HasNothingToDoWhereEveryUpdateIsSynced)
+{
+    make(Durability::power);
+    const auto pool = open();
+    EXPECT_TRUE(any_index(synced_by([&] { put(pool->target(0), "key", "value"); })));
+    EXPECT_TRUE(any_extents(synced_by([&] { write_bulk(pool->target(0)); })));
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty());
+}
+
+} // namespace
+
+} // namespace stepstore::store
