@@ -112,7 +112,7 @@ std::vector<fdb5::Index> Catalogue::indexes(bool sorted) const
     }
     translated([&] {
         fields::CatalogueReader(dataset_).indexes({}, [&](const fields::IndexSummary& summary) {
-            found.emplace_back(new Index(dataset_, to_fdb(summary.collocation), summary.axes, summary.newest));
+            found.emplace_back(new Index(dataset_, to_fdb(summary.collocation), *summary.axes, summary.newest));
             return true;
         });
     });

@@ -34,24 +34,29 @@ public:
     // dataset that was wiped and made anew.
     bool selectIndex(const fdb5::Key& key) override
     {
-        collocation_ = to_fields(key);
+        if (index_key_ != key || collocation_.empty()) {
+            collocation_ = to_fields(key);
+            index_key_ = key;
+        }
+        const auto known = axes_;
         try {
             axes_ = reader().axes(collocation_);
         } catch (const Error& error) {
             if (error.code() != -DER_STALE) {
                 rethrow(error);
             }
-            axes_ = open_anew() ? translated([&] { return reader().axes(collocation_); }) : fields::Axes();
+            axes_ = open_anew() ? translated([&] { return reader().axes(collocation_); }) : nullptr;
         }
-        index_key_ = key;
-        invalidateAxis();
-        return !axes_.empty();
+        if (axes_ != known) {
+            invalidateAxis();
+        }
+        return axes_ != nullptr && !axes_->empty();
     }
 
     void deselectIndex() override
     {
         index_key_ = fdb5::Key();
-        axes_.clear();
+        axes_.reset();
         invalidateAxis();
     }
 
@@ -79,8 +84,11 @@ public:
 private:
     std::optional<fdb5::Axis> computeAxis(const std::string& keyword) const override
     {
-        const auto found = axes_.find(keyword);
-        if (found == axes_.end()) {
+        if (!axes_) {
+            return std::nullopt;
+        }
+        const auto found = axes_->find(keyword);
+        if (found == axes_->end()) {
             return std::nullopt;
         }
         fdb5::Axis axis;
@@ -107,7 +115,7 @@ private:
 
     std::unique_ptr<fields::CatalogueReader> reader_;
     fields::Key collocation_;
-    fields::Axes axes_;
+    std::shared_ptr<const fields::Axes> axes_; // of the selected index; nullptr: it has none
 };
 
 const fdb5::CatalogueReaderBuilder<CatalogueReader> builder(type_name);

@@ -14,12 +14,21 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
+// Of many fields one after the other most lie in one dataset, and small ones in one object.
 eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
 {
-    Place place = place_of(dataset);
-    place.kind = Place::Kind::object;
-    place.object = object;
-    return to_uri(place);
+    thread_local Place last;
+    thread_local eckit::URI uri;
+    const bool same_dataset = last.container == dataset.container_label() && last.pool == dataset.session().location();
+    if (!same_dataset || last.object != object) {
+        if (!same_dataset) {
+            last = place_of(dataset);
+            last.kind = Place::Kind::object;
+        }
+        last.object = object;
+        uri = to_uri(last);
+    }
+    return uri;
 }
 
 const fdb5::FieldLocationBuilder<StepstoreFieldLocation> builder(type_name);
@@ -79,14 +88,20 @@ StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLoc
 }
 
 StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
-    : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_), dataset_(other.dataset_),
-      object_(other.object_)
+    : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_),
+      std::enable_shared_from_this<StepstoreFieldLocation>(), dataset_(other.dataset_), object_(other.object_)
 {
 }
 
 std::shared_ptr<const fdb5::FieldLocation> StepstoreFieldLocation::make_shared() const
 {
     return std::make_shared<StepstoreFieldLocation>(*this);
+}
+
+std::shared_ptr<const fdb5::FieldLocation> StepstoreFieldLocation::stableLocation() const
+{
+    auto self = weak_from_this().lock(); // it never changes
+    return self ? self : make_shared();
 }
 
 eckit::DataHandle* StepstoreFieldLocation::dataHandle() const

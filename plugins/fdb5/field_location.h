@@ -13,7 +13,8 @@
 namespace stepstore::fdb_plugin {
 
 // The name is the one by which FDB's servers and clients know the class.
-class StepstoreFieldLocation final : public fdb5::FieldLocation {
+class StepstoreFieldLocation final : public fdb5::FieldLocation,
+                                     public std::enable_shared_from_this<StepstoreFieldLocation> {
 public:
     // dataset: saves looking it up when the field is read.
     StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset, const fields::FieldLocation& location);
@@ -24,6 +25,7 @@ public:
 
     eckit::DataHandle* dataHandle() const override;
     std::shared_ptr<const fdb5::FieldLocation> make_shared() const override;
+    std::shared_ptr<const fdb5::FieldLocation> stableLocation() const override;
     void visit(fdb5::FieldLocationVisitor& visitor) const override { visitor(*this); }
 
     const fields::Dataset* dataset() const { return dataset_.get(); } // nullptr: not looked up

@@ -26,19 +26,20 @@ eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocat
     return to_uri(place);
 }
 
+using fdb5::api::local::ListVisitor;
+
 // Its request is for visitors only, not for the indexes that they visit.
-struct Lister : fdb5::api::local::ListVisitor {
+struct Lister : ListVisitor {
     using QueryVisitor::canonicalise;
 };
 
 // What a visitor will keep of an index's entries, so that pages without any of it need not be fetched. A list compares
 // the values of the request, in the spelling of the rule, with those of the element key; other visitors want
 // everything.
-fields::Request wanted(const fdb5::EntryVisitor& visitor, const fdb5::EntryVisitor::IndexScope& scope,
+fields::Request wanted(const ListVisitor* list, const fdb5::EntryVisitor::IndexScope& scope,
                        const fields::Key& collocation)
 {
     fields::Request request;
-    const auto* list = dynamic_cast<const fdb5::api::local::ListVisitor*>(&visitor);
     if (list == nullptr) {
         return request;
     }
@@ -119,9 +120,14 @@ void Index::add(const fdb5::Key& key, const fdb5::Field&)
 void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope& scope) const
 {
     translated([&] {
-        fields::Listing listing(dataset_, collocation_, wanted(visitor, scope, collocation_));
+        auto* list = dynamic_cast<ListVisitor*>(&visitor);
+        fields::Listing listing(dataset_, collocation_, wanted(list, scope, collocation_));
         for (fields::ListedField field; listing.next(field);) {
-            visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
+            if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
+                list->visitDatum(scope, to_field(field.entry, dataset_), to_fdb(field.element));
+            } else {
+                visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
+            }
         }
     });
 }

@@ -74,11 +74,25 @@ std::uint64_t CatalogueWriter::pending() const
 }
 
 struct CatalogueReader::State {
+    explicit State(std::shared_ptr<Dataset> of) : dataset(std::move(of)) {}
+
+    std::shared_ptr<IndexRow> row_of(const Key& key)
+    {
+        const std::lock_guard lock(mutex);
+        if (!row || collocation != key) {
+            row = dataset->row(key.text());
+            collocation = key;
+        }
+        return row;
+    }
+
     std::shared_ptr<Dataset> dataset;
+    std::mutex mutex; // guards the two below: the last that was asked for
+    Key collocation;
+    std::shared_ptr<IndexRow> row;
 };
 
-CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset)
-    : state_(std::make_unique<State>(State{std::move(dataset)}))
+CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset) : state_(std::make_unique<State>(std::move(dataset)))
 {
     state_->dataset->require_enabled(Control::retrieve);
 }
@@ -87,34 +101,19 @@ CatalogueReader::~CatalogueReader() = default;
 
 std::optional<Entry> CatalogueReader::find(const Key& collocation, const Key& element, bool refresh)
 {
-    const auto row = state_->dataset->row(collocation.text());
+    const auto row = state_->row_of(collocation);
     if ((refresh || row->end() == 0) && !row->refresh()) return std::nullopt;
     auto found = row->find(element.text());
     if (!found) return std::nullopt;
     return Entry{std::move(found->location), found->timestamp};
 }
 
-namespace {
-
-IndexSummary summary_of(const Key& collocation, IndexRow& row)
+std::shared_ptr<const Axes> CatalogueReader::axes(const Key& collocation)
 {
-    IndexSummary summary{collocation, {}, 0, 0};
-    for (const auto& page : row.pages()) {
-        const PageSummary& one = page->record.summary;
-        summary.entries += one.entries - one.removals;
-        summary.newest = std::max(summary.newest, one.newest);
-        for (const auto& [keyword, values] : one.axes)
-            summary.axes[keyword].insert(values.begin(), values.end());
-    }
-    return summary;
-}
-
-} // namespace
-
-Axes CatalogueReader::axes(const Key& collocation)
-{
-    const auto row = state_->dataset->row(collocation.text());
-    return row->refresh() ? summary_of(collocation, *row).axes : Axes();
+    const auto row = state_->row_of(collocation);
+    if (!row->refresh()) return nullptr;
+    const auto summary = row->summary();
+    return {summary, &summary->axes};
 }
 
 void CatalogueReader::indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each)
@@ -123,8 +122,9 @@ void CatalogueReader::indexes(const Request& request, const std::function<bool(c
         if (!request.matches(key)) return true;
         const auto row = state_->dataset->row(key.text());
         if (!row->refresh()) return true;
-        const IndexSummary summary = summary_of(key, *row);
-        return summary.entries == 0 || each(summary);
+        const auto all = row->summary();
+        const std::uint64_t entries = all->entries - all->removals;
+        return entries == 0 || each({key, {all, &all->axes}, entries, all->newest});
     });
 }
 

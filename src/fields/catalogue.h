@@ -47,7 +47,7 @@ struct Entry {
 
 struct IndexSummary {
     Key collocation;
-    Axes axes;
+    std::shared_ptr<const Axes> axes;
     std::uint64_t entries = 0;
     std::uint64_t newest = 0; // seconds since 1970
 };
@@ -71,8 +71,8 @@ public:
     void indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each);
 
     // The values of each keyword of the element keys under a collocation key; may still hold those of removed fields
-    // until purge. Empty: nothing was archived.
-    Axes axes(const Key& collocation);
+    // until purge. The same object as long as nothing new was archived there. nullptr: nothing ever was.
+    std::shared_ptr<const Axes> axes(const Key& collocation);
 
 private:
     struct State;

@@ -129,6 +129,8 @@ void IndexRow::add(std::uint64_t place, RowRecord record)
         const std::uint64_t covers = page->record.covers;
         std::erase_if(pages_, [&](const auto& one) { return one->record.is_base || one->place < covers; });
         pages_.insert(pages_.begin(), std::move(page));
+        summary_.reset();
+        summed_ = 0;
     } else {
         pages_.push_back(std::move(page));
     }
@@ -138,6 +140,8 @@ void IndexRow::reset()
 {
     const std::lock_guard lock(mutex_);
     pages_.clear();
+    summary_.reset();
+    summed_ = 0;
     next_ = 0;
     *cached_bytes_ -= accounted_;
     accounted_ = 0;
@@ -147,6 +151,23 @@ std::vector<std::shared_ptr<RowPage>> IndexRow::pages()
 {
     const std::lock_guard lock(mutex_);
     return pages_;
+}
+
+std::shared_ptr<const PageSummary> IndexRow::summary()
+{
+    const std::lock_guard lock(mutex_);
+    if (summary_ && summed_ == pages_.size()) return summary_;
+    auto sum = summary_ ? std::make_shared<PageSummary>(*summary_) : std::make_shared<PageSummary>();
+    for (; summed_ < pages_.size(); ++summed_) {
+        const PageSummary& one = pages_[summed_]->record.summary;
+        sum->entries += one.entries;
+        sum->removals += one.removals;
+        sum->newest = std::max(sum->newest, one.newest);
+        for (const auto& [keyword, values] : one.axes)
+            sum->axes[keyword].insert(values.begin(), values.end());
+    }
+    summary_ = std::move(sum);
+    return summary_;
 }
 
 std::uint64_t IndexRow::end()

@@ -63,6 +63,8 @@ public:
     // After refresh(): the pages that count, oldest first.
     std::vector<std::shared_ptr<RowPage>> pages();
     std::uint64_t end(); // after refresh(): the first place that is not there
+    // After refresh(): what the pages that count say together; the same object until there is a new page.
+    std::shared_ptr<const PageSummary> summary();
     // A part of a page. Throws PartGone. keep: in the cache.
     std::shared_ptr<const Part> part(RowPage& page, std::size_t index, bool keep);
     void reset(); // forgets all that was read
@@ -103,6 +105,8 @@ private:
     std::uint64_t tail_ = 0; // no place before it is free
     bool knows_tail_ = false; // it was the end of the row at some time
     std::vector<std::shared_ptr<RowPage>> pages_; // oldest first; a base is the first
+    std::shared_ptr<const PageSummary> summary_;  // of the first summed_ of them; nullptr: of none
+    std::size_t summed_ = 0;
 };
 
 std::string place_key(std::uint64_t place); // "r/PLACE"

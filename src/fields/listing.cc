@@ -115,12 +115,13 @@ bool Listing::next(ListedField& field)
             continue;
         }
         state.after = state.merge->text();
-        state.element = Key::parse(*state.after);
-        if (!state.request.matches(state.element)) continue;
+        Key element = Key::parse(*state.after);
+        if (!state.request.matches(element)) continue;
         state.given = 1;
         const PageEntry& newest = state.merge->newest();
+        if (state.options.masked) state.element = element;
         if (newest.removed) continue;
-        field = {state.collocation, state.element, {newest.location, newest.timestamp}, false};
+        field = {state.collocation, std::move(element), {newest.location, newest.timestamp}, false};
         return true;
     }
 }

@@ -53,19 +53,34 @@ bool Merge::next()
 {
     entries_.clear();
     ranks_.clear();
-    while (!heap_.empty() && (entries_.empty() || heap_.front().text == text_)) {
-        std::ranges::pop_heap(heap_, after);
-        Source source = std::move(heap_.back());
-        heap_.pop_back();
+    while (choose_first()) {
+        Source& source = *first_;
+        if (!entries_.empty() && source.text != text_) break;
         const bool was_read = source.cursor.has_value();
         if (was_read && (!after_ || source.text > *after_)) {
             text_ = source.text;
             entries_.push_back(source.cursor->entry());
             ranks_.push_back(source.rank);
         }
-        if (advance(source)) push(std::move(source));
+        if (!advance(source)) first_.reset();
     }
     return !entries_.empty();
+}
+
+// False: there is no source left.
+bool Merge::choose_first()
+{
+    if (heap_.empty()) return first_.has_value();
+    if (first_ && !after(*first_, heap_.front())) return true;
+    std::ranges::pop_heap(heap_, after);
+    if (first_) {
+        std::swap(*first_, heap_.back());
+        std::ranges::push_heap(heap_, after);
+    } else {
+        first_ = std::move(heap_.back());
+        heap_.pop_back();
+    }
+    return true;
 }
 
 } // namespace stepstore::fields

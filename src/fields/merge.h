@@ -35,9 +35,12 @@ private:
     static bool after(const Source& a, const Source& b);
     bool advance(Source& source);
     void push(Source&& source);
+    bool choose_first();
 
     IndexRow& row_;
-    std::vector<Source> heap_;
+    // The first of all; most times also after it has advanced, since a flush archives what lies together. none: the heap's.
+    std::optional<Source> first_;
+    std::vector<Source> heap_; // the others
     std::optional<std::string> after_;
     std::string text_;
     std::vector<PageEntry> entries_;
