@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from stepstore.benchmarks import memory
 from stepstore.benchmarks.mpi import engine_parameters, run
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError
@@ -74,6 +75,7 @@ def _bandwidth(options: argparse.Namespace, ranks: int, size: int, steps: int) -
     common = ["--steps", str(steps), "--bytes", f"{size}M"]
     for turn in range(options.rounds):
         with _Engines(options) as engines:
+            memory.settle(3 * ranks * size * steps * _MIB)
             for task, case in zip(("write", "read"), cases, strict=True):
                 both = engines.both(ranks, [task, *common], ours_first=turn % 2 == 1)
                 case.add(*(times["bytes"] / _MIB / times["steps_seconds"] for times in both))

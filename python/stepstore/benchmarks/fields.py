@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stepstore.benchmarks import memory
 from stepstore.benchmarks.grib import PARAMETERS, write_plan
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode, human_bytes
@@ -196,9 +197,8 @@ class _Setting:
         return list(self._cases.values())
 
     def settle(self) -> None:
-        """What was removed or read before is not to be written back in the middle of the next measurement."""
-        if self._bytes(self.values) >= 64 * _MIB:
-            os.sync()
+        """What was removed or read before is not to be written back in the middle of the next measurement, and memory is there."""
+        memory.settle(self._bytes(self.values))
 
     def _values(self) -> dict[str, range | tuple[int, ...]]:
         shape = {"step": self.options.steps, "levelist": self.options.levels, "param": self.options.params}
