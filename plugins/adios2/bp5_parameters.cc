@@ -1,7 +1,8 @@
 #include "bp5_parameters.h"
 
+#include "base/text.h"
+
 #include <algorithm>
-#include <cctype>
 
 namespace stepstore::adios {
 namespace {
@@ -46,17 +47,11 @@ constexpr std::string_view refused[] = {
     "S3SessionToken",    "TarInfo",         "UUID",
 };
 
-bool same(std::string_view a, std::string_view b)
-{
-    return std::ranges::equal(a, b,
-                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 } // namespace
 
 BpParameter bp_parameter(std::string_view name)
 {
-    const auto is_it = [&](std::string_view known) { return same(known, name); };
+    const auto is_it = [&](std::string_view known) { return same_name(known, name); };
     if (std::ranges::any_of(tuning, is_it)) return BpParameter::tuning;
     if (std::ranges::any_of(refused, is_it)) return BpParameter::refused;
     return BpParameter::no;

@@ -1,12 +1,12 @@
 #include "parameters.h"
 
+#include "base/text.h"
 #include "bp5_parameters.h"
 
 #include "daos_errno.h"
 #include "stepstore/error.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <dlfcn.h>
 #include <link.h>
@@ -17,19 +17,6 @@
 namespace stepstore::adios {
 namespace {
 
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
-
-bool same(std::string_view a, std::string_view b)
-{
-    return lower(a) == lower(b);
-}
-
 // A choice by its name.
 template <class Choice>
 Choice choose(const std::string& name, const std::string& value,
@@ -37,7 +24,7 @@ Choice choose(const std::string& name, const std::string& value,
 {
     std::string valid;
     for (const auto& [text, choice] : choices) {
-        if (same(text, value)) return choice;
+        if (same_name(text, value)) return choice;
         valid += (valid.empty() ? "" : ", ") + std::string(text);
     }
     throw Error(-DER_INVAL, "stepstore: parameter " + name + "=" + value + ": the valid values are " + valid);
@@ -80,26 +67,26 @@ bool is_loaded(std::string_view name)
 // The parameters of the adapter itself; everything else belongs to the engine of steps.
 bool set_own(Parameters& parameters, const std::string& name, const std::string& value, bool& order_given)
 {
-    if (same(name, "PluginName") || same(name, "PluginLibrary") || same(name, "verbose")) return true; // ADIOS2's own
-    if (same(name, "Location")) {
+    if (same_name(name, "PluginName") || same_name(name, "PluginLibrary") || same_name(name, "verbose")) return true; // ADIOS2's own
+    if (same_name(name, "Location")) {
         parameters.location = value;
-    } else if (same(name, "Communicator")) {
+    } else if (same_name(name, "Communicator")) {
         parameters.group = choose<GroupChoice>(
             name, value,
             {{"auto", GroupChoice::automatic}, {"world", GroupChoice::world}, {"self", GroupChoice::self}});
-    } else if (same(name, "GroupTimeoutSecs")) {
+    } else if (same_name(name, "GroupTimeoutSecs")) {
         parameters.group_timeout = seconds(name, value);
-    } else if (same(name, "Reading")) {
+    } else if (same_name(name, "Reading")) {
         parameters.reading = choose<Reading>(
             name, value, {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
-    } else if (same(name, "StreamReader")) { // BP5's name for it; bpls -t sets it
+    } else if (same_name(name, "StreamReader")) { // BP5's name for it; bpls -t sets it
         if (on_off(name, value)) parameters.reading = Reading::stream;
-    } else if (same(name, "ReaderShortCircuitReads")) {
+    } else if (same_name(name, "ReaderShortCircuitReads")) {
         parameters.short_circuit_reads = on_off(name, value);
-    } else if (same(name, "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
+    } else if (same_name(name, "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
         choose<bool>(name, value, {{"auto", true}, {"on", true}, {"off", false}, {"true", true}, {"false", false}});
-    } else if (same(name, "ArrayOrder")) {
-        order_given = !same(value, "auto");
+    } else if (same_name(name, "ArrayOrder")) {
+        order_given = !same_name(value, "auto");
         if (order_given)
             parameters.order = choose<steps::Order>(
                 name, value, {{"row", steps::Order::row_major}, {"column", steps::Order::column_major}, {"auto", {}}});

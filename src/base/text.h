@@ -1,7 +1,9 @@
-// Ids as text: one form in every message, on the command line and in JSON.
+// Ids as text: one form in every message, on the command line and in JSON. Names without regard to case.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +48,21 @@ inline std::optional<std::array<std::uint8_t, 16>> parse_uuid(std::string_view t
         ++digit;
     }
     return uuid;
+}
+
+// Of ASCII letters.
+inline std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+// Without regard to case.
+inline bool same_name(std::string_view a, std::string_view b)
+{
+    return std::ranges::equal(a, b,
+                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 } // namespace stepstore

@@ -1,12 +1,12 @@
 #include "steps/compression.h"
 
+#include "base/text.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstring>
 
 #if STEPSTORE_HAVE_ZSTD
@@ -162,9 +162,7 @@ std::vector<std::string> compression_method_names()
 
 CompressionMethod compression_method_named(std::string_view name)
 {
-    std::string wanted(name);
-    std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto found = std::ranges::find(methods, wanted, &Method::name);
+    const auto found = std::ranges::find_if(methods, [&](const Method& one) { return same_name(one.name, name); });
     if (found == methods.end()) throw Error(-DER_INVAL, "'" + std::string(name) + "': valid are " + listed());
     return found->method;
 }

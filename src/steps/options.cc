@@ -1,5 +1,6 @@
 #include "steps/options.h"
 
+#include "base/text.h"
 #include "steps/step_selection.h"
 
 #include <daos_errno.h>
@@ -53,13 +54,6 @@ constexpr std::array on_off = {
     Choice<bool>{"false", false}, Choice<bool>{"1", true},    Choice<bool>{"0", false},
 };
 constexpr std::array levels = {Choice<bool>{"0", false}, Choice<bool>{"1", true}};
-
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
 
 template <class Choices>
 std::string valid_names(const Choices& choices)
@@ -222,7 +216,7 @@ bool set_option(Options& options, const std::vector<Setter<Options>>& setters, s
                 std::string_view value)
 {
     for (const Setter<Options>& setter : setters) {
-        if (lower(setter.name) != lower(name)) continue;
+        if (!same_name(setter.name, name)) continue;
         setter.set(options, setter.name, value);
         return true;
     }
