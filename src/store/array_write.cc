@@ -9,7 +9,7 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t batch = 1000; // records taken out per transaction
+constexpr std::size_t cleared_at_once = 1000; // records taken out per transaction
 
 // From this many bytes on a payload takes a skew. It costs up to a unit of the file more, here 1.6 %.
 constexpr std::uint64_t skewed_from = 256 << 10;
@@ -70,7 +70,7 @@ public:
     void commit()
     {
         object_.update(set_, appended_, [&](auto transactions, auto released) {
-            const Epoch epoch = object_.backend.next_epoch();
+            const Epoch epoch = object_.core.backend().next_epoch();
             for (unsigned copy = 0; copy < set_.count; ++copy) {
                 ArrayUpdate update(object_, set_.targets[copy], *transactions[copy], epoch, released[copy]);
                 for (const Prepared& one : prepared_)
@@ -114,12 +114,12 @@ void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPositio
     for (bool done = false; !done;) {
         ArrayPosition next = from;
         object.update(set, {}, [&](auto transactions, auto released) {
-            const Epoch epoch = object.backend.next_epoch();
+            const Epoch epoch = object.core.backend().next_epoch();
             done = true;
             for (unsigned copy = 0; copy < set.count; ++copy) {
                 ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
                 const ArrayPosition end = done ? to : next; // the second copy no farther than the first
-                if (!update.clear(from, end, batch) && copy == 0) {
+                if (!update.clear(from, end, cleared_at_once) && copy == 0) {
                     done = false;
                     next = update.stopped_at();
                 }
@@ -189,7 +189,7 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
     if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
     const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
     object.update(set, {}, [&](auto transactions, auto released) {
-        const Epoch epoch = object.backend.next_epoch();
+        const Epoch epoch = object.core.backend().next_epoch();
         for (unsigned copy = 0; copy < set.count; ++copy) {
             ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
             Bytes value;

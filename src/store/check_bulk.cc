@@ -11,7 +11,7 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t batch = 256; // records looked at per transaction
+constexpr std::size_t records_at_once = 256; // records looked at per transaction
 
 bool record_at(Target& target, Bytes key, BulkSource& source)
 {
@@ -52,7 +52,7 @@ void Check::check_bulk_data(unsigned index)
         target.read([&](ReadTransaction& transaction) {
             Entry entry;
             more = transaction.seek(from, entry);
-            for (std::size_t count = 0; more && count < batch; ++count, more = transaction.next(entry)) {
+            for (std::size_t count = 0; more && count < records_at_once; ++count, more = transaction.next(entry)) {
                 Record record;
                 if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
                     keys.emplace_back(entry.key.begin(), entry.key.end());

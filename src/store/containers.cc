@@ -19,7 +19,7 @@ namespace stepstore::store {
 namespace {
 
 constexpr std::size_t longest_label = 127;
-constexpr std::size_t batch = 1000; // records per transaction
+constexpr std::size_t deleted_at_once = 1000; // records per transaction
 
 KeyBuffer by_id(MetaSpace space, std::uint64_t id)
 {
@@ -80,12 +80,12 @@ ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint
     return info;
 }
 
-// Deletes up to `batch` records that begin with `prefix`. True when none are left.
+// Deletes up to `deleted_at_once` records that begin with `prefix`. True when none are left.
 bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<ExtentRef>& released)
 {
     Entry entry;
     bool more = transaction.seek(prefix, entry) && starts_with(entry.key, prefix);
-    for (std::size_t count = 0; more && count < batch; ++count) {
+    for (std::size_t count = 0; more && count < deleted_at_once; ++count) {
         Record record;
         if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
             released.push_back(record.extent);
@@ -234,7 +234,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
 {
     Backend& backend = core.backend();
     for (unsigned index = 0; index < backend.targets(); ++index) {
-        Target& target = backend.target(index);
+        Target& target = core.target(index);
         for (bool done = false; !done;) {
             std::vector<ExtentRef> released;
             target.write([&](WriteTransaction& transaction) {

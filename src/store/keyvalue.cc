@@ -168,7 +168,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         record.pieces = {&value, 1};
     }
     object.update(place.set, appended, [&](auto transactions, auto released) {
-        record.birth = object.backend.next_epoch();
+        record.birth = object.core.backend().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
@@ -231,7 +231,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
     const Place place(object, key);
     bool removed = false;
     object.update(place.set, {}, [&](auto transactions, auto released) {
-        const Epoch epoch = object.backend.next_epoch();
+        const Epoch epoch = object.core.backend().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
             const ContainerState state = object.state(transaction, place.set.targets[copy]);

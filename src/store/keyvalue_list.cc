@@ -12,7 +12,7 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t batch = 256;
+constexpr std::size_t keys_at_once = 256;
 
 struct Listed {
     std::vector<std::byte> key;
@@ -101,7 +101,7 @@ void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, R
     Entry entry;
     for (bool more = transaction.seek(from.view(), entry); more && starts_with(entry.key, prefix.view());
          more = transaction.next(entry)) {
-        if (found.entries.size() == batch) {
+        if (found.entries.size() == keys_at_once) {
             found.more = true;
             return;
         }
@@ -129,7 +129,7 @@ void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadT
     bool in_live = live.advance(transaction, after, epoch);
     bool in_history = history.advance(transaction, after, epoch);
     while (in_live || in_history) {
-        if (found.entries.size() == batch) {
+        if (found.entries.size() == keys_at_once) {
             found.more = true;
             return;
         }

@@ -10,8 +10,8 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
 }
 
 ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened)
-    : path(pool.core->path()), backend(pool.core->backend()), container(static_cast<std::uint32_t>(container)),
-      oid(oid), placement(container, oid, backend.targets()), opened_(opened)
+    : core(*pool.core), path(core.path()), container(static_cast<std::uint32_t>(container)), oid(oid),
+      placement(container, oid, core.backend().targets()), opened_(opened)
 {
 }
 
@@ -68,8 +68,10 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
         for (unsigned copy = 0; copy < set.count; ++copy)
             release_all(target(set.targets[copy]), dropped[copy]);
     };
+    for (unsigned copy = 0; copy < set.count; ++copy)
+        target(set.targets[copy]); // has to be the right one before it is written
     try {
-        write_nested(backend, std::span(set.targets).first(set.count), run, committed);
+        write_nested(core.backend(), std::span(set.targets).first(set.count), run, committed);
     } catch (...) {
         give_back();
         throw;

@@ -72,7 +72,7 @@ class ObjectAccess {
 public:
     ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened);
 
-    Target& target(unsigned index) const { return backend.target(index); }
+    Target& target(unsigned index) const { return core.target(index); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
 
     // DER_NONEXIST when the container was destroyed.
@@ -87,8 +87,8 @@ public:
     std::string where(unsigned target) const; // pool, target, container, object
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
 
+    PoolCore& core;
     const std::string& path;
-    Backend& backend;
     const std::uint32_t container;
     const ObjectId oid;
     const Placement placement;

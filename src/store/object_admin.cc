@@ -9,7 +9,7 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t batch = 1000; // records taken out per transaction
+constexpr std::size_t retired_at_once = 1000; // records taken out per transaction
 
 bool visible(const ParsedKey& parsed, const Record& record, Epoch epoch)
 {
@@ -36,7 +36,7 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
     }
 }
 
-// Retires up to `batch` records born by `epoch`, from `from` on. True when there are no more.
+// Retires up to `retired_at_once` records born by `epoch`, from `from` on. True when there are no more.
 bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
                  std::vector<std::byte>& from, std::vector<ExtentRef>& released)
 {
@@ -45,7 +45,7 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
     std::vector<std::vector<std::byte>> keys;
     Entry entry;
     bool more = transaction.seek(from, entry) && starts_with(entry.key, prefix.view());
-    for (; more && keys.size() < batch; more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
+    for (; more && keys.size() < retired_at_once; more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
         keys.emplace_back(entry.key.begin(), entry.key.end());
     if (more) from.assign(entry.key.begin(), entry.key.end());
     for (const auto& key : keys) {
@@ -101,7 +101,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
     record.payload_sum = checksum_of(record.pieces);
     const ReplicaSet set = object.placement.group(0);
     object.update(set, {}, [&](auto transactions, auto) {
-        record.birth = object.backend.next_epoch();
+        record.birth = object.core.backend().next_epoch();
         const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
         for (unsigned copy = 0; copy < set.count; ++copy) {
             object.state(*transactions[copy], set.targets[copy]);
@@ -193,7 +193,7 @@ void Container::punch(const ObjectId& oid)
                 target.write([&](WriteTransaction& transaction) {
                     released.clear();
                     next = from;
-                    if (epoch == 0) epoch = object.backend.next_epoch();
+                    if (epoch == 0) epoch = object.core.backend().next_epoch();
                     done = punch_batch(object, set.targets[copy], transaction, epoch, next, released);
                 });
                 from = next;
@@ -212,7 +212,7 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
     backend.meta().read([&](ReadTransaction& meta) { read_container(meta, pool_->core->path(), id_); });
     for (unsigned index = 0; index < backend.targets(); ++index) {
         std::vector<ObjectId> here;
-        backend.target(index).read([&](ReadTransaction& transaction) {
+        pool_->core->target(index).read([&](ReadTransaction& transaction) {
             here.clear();
             for (const Space space : {Space::live, Space::history}) {
                 if (space == Space::history && epoch == latest) break;

@@ -69,7 +69,7 @@ PoolInfo Pool::query()
     info.format_version = header.version;
     info.durability = header.durability;
     for (unsigned index = 0; index < backend.targets(); ++index) {
-        Target& target = backend.target(index);
+        Target& target = impl_->core->target(index);
         const auto usage = target.usage();
         info.targets.push_back({usage.index, usage.bulk, target.counters()});
     }

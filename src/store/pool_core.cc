@@ -87,10 +87,6 @@ PoolHeader header_of(Backend& backend, const std::string& path)
                                " targets, but its header says " + std::to_string(header.targets) +
                                ": put the missing ones back");
     }
-    for (unsigned index = 0; index < backend.targets(); ++index) {
-        backend.target(index).read(
-            [&](ReadTransaction& target) { verify_target_header(target, path, header.uuid, index); });
-    }
     return header;
 }
 
@@ -123,8 +119,21 @@ std::string canonical_pool_path(const std::string& path)
 }
 
 PoolCore::PoolCore(std::string path, const BackendFactory& factory, std::unique_ptr<Backend> backend, PoolHeader header)
-    : path_(std::move(path)), backend_name_(factory.name), header_(std::move(header)), backend_(std::move(backend))
+    : path_(std::move(path)), backend_name_(factory.name), header_(std::move(header)), backend_(std::move(backend)),
+      verified_(std::make_unique<std::atomic<bool>[]>(backend_->targets()))
 {
+}
+
+Target& PoolCore::target(unsigned index)
+{
+    Target& target = backend_->target(index);
+    if (!verified_[index].load(std::memory_order_relaxed)) [[unlikely]] {
+        target.read([&](ReadTransaction& transaction) {
+            verify_target_header(transaction, path_, header_.uuid, index);
+        });
+        verified_[index].store(true, std::memory_order_relaxed);
+    }
+    return target;
 }
 
 std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access access)
@@ -193,8 +202,10 @@ void PoolCore::write_all(FunctionRef<void(WriteTransaction& meta, std::span<Writ
 {
     Backend& store = backend();
     std::vector<unsigned> all{meta_target};
-    for (unsigned index = 0; index < store.targets(); ++index)
+    for (unsigned index = 0; index < store.targets(); ++index) {
+        target(index);
         all.push_back(index);
+    }
     write_nested(
         store, all, [&](std::span<WriteTransaction* const> open) { body(*open.front(), open.subspan(1)); },
         [](std::size_t) {});

@@ -75,6 +75,8 @@ public:
     static void destroy(const std::string& path, bool force);
 
     Backend& backend() { return *backend_; } // in a forked child too: it opens its own at the first use
+    // Opened, and its header verified, at the first use: a process needs few of them. DER_CSUM, DER_DF_INVAL.
+    Target& target(unsigned index);
     const std::string& path() const { return path_; }
     const std::string& backend_name() const { return backend_name_; }
     const PoolHeader& header() const { return header_; }
@@ -91,6 +93,7 @@ private:
     std::string backend_name_;
     PoolHeader header_;
     std::unique_ptr<Backend> backend_;
+    std::unique_ptr<std::atomic<bool>[]> verified_; // by target
     std::mutex guard_; // guards open_containers_
     std::map<std::uint64_t, unsigned> open_containers_;
     std::atomic<bool> tidied_ = false; // by the first opener that may write

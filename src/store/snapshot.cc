@@ -16,7 +16,7 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t batch = 1000; // history records looked at per transaction
+constexpr std::size_t history_at_once = 1000; // history records looked at per transaction
 constexpr std::size_t longest_name = 255;
 
 KeyBuffer meta_snapshot(std::uint64_t container, Epoch epoch)
@@ -65,7 +65,7 @@ bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<st
     std::vector<std::vector<std::byte>> candidates;
     Entry entry;
     bool more = target.seek(from, entry) && starts_with(entry.key, prefix.view());
-    for (std::size_t count = 0; more && count < batch; ++count) {
+    for (std::size_t count = 0; more && count < history_at_once; ++count) {
         candidates.emplace_back(entry.key.begin(), entry.key.end());
         more = target.next(entry) && starts_with(entry.key, prefix.view());
     }
@@ -176,7 +176,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
 {
     Backend& backend = core.backend();
     for (unsigned index = 0; index < backend.targets(); ++index) {
-        Target& target = backend.target(index);
+        Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
             transaction.erase(snapshot_key(container, epoch).view());
             Bytes value;

@@ -284,9 +284,13 @@ TEST_P(Damage, TargetsThatWereMixedUpAreRefused)
             backend->target(3).write([&](WriteTransaction& other) { other.put(key.view(), kept); });
         });
     }
+    // A pool's targets are looked at when they are needed.
+    const auto mixed_up = Pool::open(path, Access::read_write);
     std::string message;
-    EXPECT_EQ(error_of([&] { Pool::open(path, Access::read_write); }, &message), DER_DF_INVAL);
+    EXPECT_EQ(error_of([&] { mixed_up->query(); }, &message), DER_DF_INVAL);
     EXPECT_NE(message.find("target 3"), std::string::npos) << message;
+    EXPECT_EQ(error_of([&] { mixed_up->create_container(Uuid{7}, "everywhere", {}); }), DER_DF_INVAL);
+    EXPECT_EQ(mixed_up->containers().size(), 1U) << "nothing was half made";
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "target 3"));
 }
 

@@ -41,7 +41,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto making_patience = 20s;       // that one maker waits for another
-constexpr auto destroying_patience = 200ms; // for a process that is just about to end, or was just forked
+constexpr auto destroying_patience = 1s;    // for a process that is just about to end, or was just forked
 
 // ---- the seam
 

@@ -18,7 +18,7 @@ struct Meaning {
     const char* text;
 };
 
-constexpr const char* damaged = "the index file is damaged; \"stepstore pool "
+constexpr const char* damaged_index = "the index file is damaged; \"stepstore pool "
                                 "check\" says what can be saved";
 
 const Meaning meanings[] = {
@@ -26,7 +26,7 @@ const Meaning meanings[] = {
     {MDB_KEYEXIST, DER_EXIST, "the key exists already"},
     {MDB_NOTFOUND, DER_NONEXIST, "the key does not exist"},
     {MDB_PAGE_NOTFOUND, DER_CSUM, "a page that the index refers to is not there: the index file is damaged"},
-    {MDB_CORRUPTED, DER_CSUM, damaged},
+    {MDB_CORRUPTED, DER_CSUM, damaged_index},
     {MDB_PANIC, DER_IO,
      "an earlier failure of the disk made the index unusable for this process: "
      "open the pool again"},

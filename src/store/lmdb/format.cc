@@ -50,7 +50,7 @@ std::optional<unsigned> number_of(std::string_view text, std::string_view word)
     return number;
 }
 
-[[noreturn]] void damaged(const std::string& path, const std::string& why)
+[[noreturn]] void damaged_format(const std::string& path, const std::string& why)
 {
     throw Error(-DER_DF_INVAL, path + " is damaged (" + why +
                                    "): the pool cannot be opened; \"stepstore "
@@ -105,14 +105,14 @@ Format read_format(const std::string& pool)
     if (length < 0) fail_errno(path, "cannot read the file");
     const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
 
-    if (!text.starts_with(first_line)) damaged(path, "it does not begin with the line \"stepstore pool\"");
+    if (!text.starts_with(first_line)) damaged_format(path, "it does not begin with the line \"stepstore pool\"");
     const std::size_t end = text.rfind(checksum_word);
-    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n') damaged(path, "it has no checksum");
+    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n') damaged_format(path, "it has no checksum");
     const std::string_view body = text.substr(0, end);
     if (text.substr(end) != std::string(checksum_word) + hexadecimal(checksum(as_bytes(body))) + "\n")
-        damaged(path, "its checksum does not match");
+        damaged_format(path, "its checksum does not match");
     const auto version = number_of(body, "version");
-    if (!version || *version == 0) damaged(path, "it states no version");
+    if (!version || *version == 0) damaged_format(path, "it states no version");
     if (*version > format_version) {
         throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
                                          ", this library reads version " + std::to_string(format_version) +
@@ -124,11 +124,11 @@ Format read_format(const std::string& pool)
                                          ": copy its content with the Stepstore that made it");
     }
     const auto targets = number_of(body, "targets");
-    if (!targets || *targets == 0 || *targets > max_targets) damaged(path, "it states no number of targets");
+    if (!targets || *targets == 0 || *targets > max_targets) damaged_format(path, "it states no number of targets");
     const auto durability = value_of(body, "durability");
     if (durability == "process") return {*targets, Durability::process};
     if (durability == "power") return {*targets, Durability::power};
-    damaged(path, "it states no durability");
+    damaged_format(path, "it states no durability");
 }
 
 } // namespace stepstore::store::lmdb
