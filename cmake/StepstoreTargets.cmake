@@ -36,6 +36,14 @@ elseif(STEPSTORE_SANITIZE)
   message(FATAL_ERROR "STEPSTORE_SANITIZE is '${STEPSTORE_SANITIZE}': use address or thread")
 endif()
 
+# Most of a compiler's time goes into headers. Where a build is for use and not for work on the sources, six sources at a time are compiled as one: half the time.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STEPSTORE_SANITIZE)
+  set(unity ON)
+else()
+  set(unity OFF)
+endif()
+option(STEPSTORE_UNITY "Compile the sources of a library together (default: in Release builds)" ${unity})
+
 # stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project. Sources include each other
 # by their path below src/ ("store/store.h"), public headers below include/ ("stepstore/client.h").
 function(stepstore_library name kind)
@@ -44,6 +52,11 @@ function(stepstore_library name kind)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS} $<BUILD_INTERFACE:stepstore_options>)
+  if(STEPSTORE_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    # What is in a source's own namespace then seems to be a header's.
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # stepstore_program(NAME SOURCES... DEPENDS targets...): an executable of the project.

@@ -11,6 +11,8 @@ FDB5_VERSION=5.25.0.33
 ADIOS2_MPI_PREFIX=${ADIOS2_MPI_PREFIX:-$STEPSTORE_CACHE/adios2-$ADIOS2_VERSION-mpi-v2}
 JOBS=${JOBS:-$(nproc)}
 SCRIPT_START=$SECONDS
+# The builds of one clone share what ccache has.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$STEPSTORE_ROOT} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
 # say TEXT: one line, with the seconds since the script began.
 say() { printf '[%4ds] %s\n' "$((SECONDS - SCRIPT_START))" "$*"; }

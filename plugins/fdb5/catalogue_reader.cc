@@ -118,7 +118,7 @@ private:
     std::shared_ptr<const fields::Axes> axes_; // of the selected index; nullptr: it has none
 };
 
-const fdb5::CatalogueReaderBuilder<CatalogueReader> builder(type_name);
+const fdb5::CatalogueReaderBuilder<CatalogueReader> reader_builder(type_name);
 
 } // namespace
 } // namespace stepstore::fdb_plugin

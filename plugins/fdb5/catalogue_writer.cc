@@ -114,7 +114,7 @@ private:
     std::size_t archived_ = 0;
 };
 
-const fdb5::CatalogueWriterBuilder<CatalogueWriter> builder(type_name);
+const fdb5::CatalogueWriterBuilder<CatalogueWriter> writer_builder(type_name);
 
 } // namespace
 } // namespace stepstore::fdb_plugin

@@ -89,7 +89,7 @@ private:
     void print(std::ostream& out) const override { out << "StepstoreEngine()"; }
 };
 
-const fdb5::EngineBuilder<StepstoreEngine> builder;
+const fdb5::EngineBuilder<StepstoreEngine> engine_builder;
 
 } // namespace
 } // namespace stepstore::fdb_plugin

@@ -31,7 +31,7 @@ eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
     return uri;
 }
 
-const fdb5::FieldLocationBuilder<StepstoreFieldLocation> builder(type_name);
+const fdb5::FieldLocationBuilder<StepstoreFieldLocation> location_builder(type_name);
 
 // "OFFSET LENGTH REMAPKEY URI": REMAPKEY is the text of a key, which holds no blank.
 std::string foreign_text(const fdb5::FieldLocation& location)

@@ -234,7 +234,7 @@ bool Store::doUnsafeFullWipe() const
     });
 }
 
-const fdb5::StoreBuilder<Store> builder(type_name);
+const fdb5::StoreBuilder<Store> store_builder(type_name);
 
 } // namespace
 } // namespace stepstore::fdb_plugin

@@ -11,7 +11,7 @@ namespace stepstore::steps {
 
 namespace {
 
-constexpr std::size_t cached_plans = 16; // per rank; a writer refers to its last 8
+constexpr std::size_t kept_plans = 16; // per rank; a writer refers to its last 8
 
 [[noreturn]] void damaged(const BlobHeader& header, const std::string& why)
 {
@@ -163,7 +163,7 @@ std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own
         *plan = decode_plan(sections_of(theirs, blob, unpacked).plan, mapping.types, what);
     }
     plan->step = header.plan_step;
-    if (plans.size() == cached_plans) plans.erase(plans.begin());
+    if (plans.size() == kept_plans) plans.erase(plans.begin());
     plans.push_back(plan);
     return plan;
 }
