@@ -1,5 +1,6 @@
 // stepstore-bench-fields: one measurement of fields through FDB's C++ interface, on the engine that FDB_CONFIG names, as
 // JSON. The command `stepstore bench fields` makes the plan, runs it on several engines in turn, and compares.
+#include "from_plan.h"
 #include "tasks.h"
 
 #include <algorithm>
@@ -159,6 +160,7 @@ void measure(int count, char** arguments)
 {
     const std::string task = count > 1 ? arguments[1] : "";
     const Work work = parse(count, arguments);
+    serve(work);
     if (task == "first-itself") {
         first_itself(work);
         return;

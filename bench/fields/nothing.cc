@@ -1,13 +1,12 @@
 // An engine that does nothing with what is archived (`engine: nothing`, `store: nothing`): what is left is what FDB
 // itself costs, its keys and its schema. Fields that are archived in it are gone.
-#include "eckit/exception/Exceptions.h"
+#include "refusing_catalogue.h"
+
 #include "eckit/serialisation/Reanimator.h"
-#include "fdb5/database/Catalogue.h"
 #include "fdb5/database/Engine.h"
 #include "fdb5/database/FieldLocation.h"
 #include "fdb5/database/Store.h"
 #include "fdb5/database/WipeState.h"
-#include "fdb5/rules/Schema.h"
 
 #include <ostream>
 
@@ -15,11 +14,6 @@ namespace stepstore::bench {
 namespace {
 
 constexpr const char* type_name = "nothing";
-
-[[noreturn]] void refuse()
-{
-    throw eckit::UserError("the engine 'nothing' can only be archived to: it keeps nothing");
-}
 
 class Location final : public fdb5::FieldLocation {
 public:
@@ -70,35 +64,21 @@ private:
     std::size_t archived_ = 0;
 };
 
-class CatalogueWriter final : public fdb5::CatalogueImpl, public fdb5::CatalogueWriter {
+class CatalogueWriter final : public RefusingCatalogue, public fdb5::CatalogueWriter {
 public:
-    CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config)
-        : CatalogueImpl(key, fdb5::ControlIdentifiers(), config), rule_(config_.schema().matchingRule(key))
-    {
-    }
+    CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config) : RefusingCatalogue(type_name, key, config) {}
     CatalogueWriter(const eckit::URI&, const fdb5::Config& config)
         : CatalogueWriter(fdb5::Key(), config) // FDB makes none from a URI to archive
     {
     }
 
-    std::string type() const override { return type_name; }
-    eckit::URI uri() const override { return eckit::URI(type_name, "catalogue"); }
-    const fdb5::Schema& schema() const override { return config_.schema(); }
-    const fdb5::Rule& rule() const override { return rule_; }
-    const fdb5::Key& indexKey() const override { return index_; }
     const fdb5::Key currentIndexKey() override { return index_; }
-    bool open() override { return true; }
-    bool exists() const override { return true; }
-    void checkUID() const override {}
-    void clean() override {}
-    void close() override {}
     bool createIndex(const fdb5::Key& key, std::size_t) override { return selectIndex(key); }
     bool selectIndex(const fdb5::Key& key) override
     {
         index_ = key;
         return true;
     }
-    void deselectIndex() override { index_ = fdb5::Key(); }
     void archive(const fdb5::Key&, const fdb5::Key&, std::shared_ptr<const fdb5::FieldLocation>) override
     {
         ++archived_;
@@ -110,33 +90,8 @@ public:
     void overlayDB(const fdb5::Catalogue&, const std::set<std::string>&, bool) override { refuse(); }
     void index(const fdb5::Key&, const eckit::URI&, eckit::Offset, eckit::Length) override { refuse(); }
     void reconsolidate() override { refuse(); }
-    void dump(std::ostream&, bool, const eckit::Configuration&) const override { refuse(); }
-    fdb5::StatsReportVisitor* statsReportVisitor() const override { refuse(); }
-    fdb5::PurgeVisitor* purgeVisitor(const fdb5::Store&) const override { refuse(); }
-    fdb5::MoveVisitor* moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest&, const eckit::URI&,
-                                   eckit::Queue<fdb5::MoveElement>&) const override
-    {
-        refuse();
-    }
-    void control(const fdb5::ControlAction&, const fdb5::ControlIdentifiers&) const override { refuse(); }
-    std::vector<fdb5::Index> indexes(bool) const override { return {}; }
-    void print(std::ostream& out) const override { out << type_name; }
-    bool uriBelongs(const eckit::URI&) const override { return false; }
-    void maskIndexEntries(const std::set<fdb5::Index>&) const override { refuse(); }
-    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const override { refuse(); }
-    fdb5::CatalogueWipeState wipeInit() const override { refuse(); }
-    bool markIndexForWipe(const fdb5::Index&, bool, fdb5::CatalogueWipeState&) const override { refuse(); }
-    void finaliseWipeState(fdb5::CatalogueWipeState&) const override { refuse(); }
-    bool doWipeUnknowns(const std::set<eckit::URI>&) const override { refuse(); }
-    bool doWipeURIs(const fdb5::CatalogueWipeState&) const override { refuse(); }
-    void doWipeEmptyDatabase() const override { refuse(); }
-    bool doUnsafeFullWipe() const override { refuse(); }
 
 private:
-    void loadSchema() override {}
-
-    const fdb5::Rule& rule_;
-    fdb5::Key index_;
     std::size_t archived_ = 0;
 };
 

@@ -26,7 +26,7 @@ std::vector<char> contents(const std::string& path)
 
 } // namespace
 
-// Lines of words: "message PATH", "dataset KEY VALUE", "constant KEY VALUE", "value KEY VALUE [POSITION BYTE]...".
+// Lines of words: "message PATH", "collocation KEY...", "element KEY...", "dataset KEY VALUE", "constant KEY VALUE", "value KEY VALUE [POSITION BYTE]...".
 Plan Plan::read(const std::string& path)
 {
     Plan plan;
@@ -37,6 +37,13 @@ Plan Plan::read(const std::string& path)
         words >> kind >> name;
         if (kind == "message") {
             plan.message = contents(name);
+            continue;
+        }
+        if (kind == "collocation" || kind == "element") {
+            auto& keys = kind == "element" ? plan.element : plan.collocation;
+            do
+                keys.push_back(name);
+            while (words >> name);
             continue;
         }
         words >> text;

@@ -44,6 +44,7 @@ struct Plan {
     std::map<std::string, std::string> dataset;
     std::map<std::string, std::string> constant; // the dataset's keys and those that every field has
     std::map<std::string, Values> varying;
+    std::vector<std::string> collocation, element; // the keywords of the schema's second and third level
 };
 
 // Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th of the

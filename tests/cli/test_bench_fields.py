@@ -25,10 +25,10 @@ def test_all_that_is_measured(cli):
         small, large = ("peer", "ours") if one["unit"] == "MiB/s" else ("ours", "peer")
         assert one["ratio"] == pytest.approx(one[small] / one[large])
         assert one["fields_of_a_process"] == 12 and one["field_bytes"] == pytest.approx(1536, abs=2)
-        if one["what"] == "write outside FDB":
-            assert one["fdb_alone"] > 0
-        else:
+        if one["what"] != "write outside FDB":
             assert one["ours"] > 0 and one["peer"] > 0
+        itself = one["what"] in ("write", "list") or one["what"].startswith(("read", "first"))
+        assert (one["limit"] is not None and one["limit"] > 0 and one["best_ratio"] > 0) if itself else one["limit"] is None
     # All that was archived lies on disk when its bytes are counted, and nothing afterwards.
     assert all(one["ours"] >= 1 and one["peer"] >= 1 for one in records if one["what"] == "bytes on disk")
     assert not list(cli.directory.glob("stepstore-bench-*"))
@@ -40,7 +40,7 @@ def test_all_that_is_measured(cli):
 def test_keys_in_the_collocation_key_and_decoded_messages(cli):
     run = (*SMALL, "--processes", 1, "--sizes", "100k", "--schemas", "collocation", "--patterns", "separate", "--archive", "message", "--settings", "index=process")
     table = cli("bench", "fields", *run, "--directory", cli.directory).out
-    assert "read one by one/1 process/100 KiB/collocation" in table and "w+r" not in table
+    assert "read one by one/1 process/100 KiB/collocation" in table and "w+r" not in table and "BEST" in table
 
 
 @FDB5

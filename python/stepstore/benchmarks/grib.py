@@ -17,9 +17,9 @@ CONSTANT = {"type": "pf", "levtype": "pl"}
 _ECCODES = {"number": "perturbationNumber", "step": "step", "param": "paramId", "levelist": "level"}
 
 
-def write_plan(folder: Path, size: int, values: dict[str, Sequence[int]]) -> Path:
-    """The template and the plan for stepstore-bench-fields: a message of about `size` bytes, and for every value of number, step, param and levelist
-    the bytes that say so."""
+def write_plan(folder: Path, size: int, values: dict[str, Sequence[int]], collocation: Sequence[str], element: Sequence[str]) -> Path:
+    """The template and the plan for stepstore-bench-fields: a message of about `size` bytes, for every value of number, step, param and levelist
+    the bytes that say so, and the keywords of the schema's second and third level."""
     import eccodes
 
     handle = eccodes.codes_grib_new_from_samples("regular_ll_pl_grib2")
@@ -27,7 +27,7 @@ def write_plan(folder: Path, size: int, values: dict[str, Sequence[int]]) -> Pat
         first = {name: those[0] for name, those in values.items()}
         template = _template(eccodes, handle, size, first)
         message = np.frombuffer(template, np.uint8)
-        lines = [f"message {folder / 'template.grib'}"]
+        lines = [f"message {folder / 'template.grib'}", f"collocation {' '.join(collocation)}", f"element {' '.join(element)}"]
         lines += [f"dataset {name} {text}" for name, text in DATASET.items()]
         lines += [f"constant {name} {text}" for name, text in CONSTANT.items()]
         last = message.copy()
