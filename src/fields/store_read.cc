@@ -93,7 +93,11 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
                     one->ranges.push_back({field.offset, field.length});
                 else
                     one->ranges.back().length += field.length;
-                one->memory.push_back(memory[*at]);
+                if (!one->memory.empty() && field.offset == end &&
+                    one->memory.back().data() + one->memory.back().size() == memory[*at].data())
+                    one->memory.back() = {one->memory.back().data(), one->memory.back().size() + field.length};
+                else
+                    one->memory.push_back(memory[*at]);
                 end = field.offset + field.length;
             }
             if (!one) continue;

@@ -77,7 +77,8 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
 {
     const std::uint64_t block = std::uint64_t{1} << block_shift;
     const std::uint64_t run = std::max(block, stride);
-    std::unique_ptr<std::byte[]> buffer; // of one block; not zeroed, which would cost as much as the read
+    const std::uint64_t most = std::max<std::uint64_t>(block, 64 << 10); // read at once into the buffer
+    std::unique_ptr<std::byte[]> buffer; // not zeroed, which would cost as much as the read
     for (std::uint64_t at = from; at < to;) {
         const std::uint64_t begin = at & ~(block - 1);
         // Whole blocks that lie together in the caller's memory are read in place; others through a buffer.
@@ -94,7 +95,11 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         const bool in_place = !room.empty();
         if (!in_place) {
-            if (!buffer) buffer = std::make_unique_for_overwrite<std::byte[]>(block);
+            // With the blocks behind it, as long as they have no place of their own in the caller's memory either.
+            while (end < to && end - begin < most &&
+                   into.contiguous(offset + (end - from), std::min(block, to - end)).empty())
+                end = std::min(extent.length, end + block);
+            if (!buffer) buffer = std::make_unique_for_overwrite<std::byte[]>(std::min(most, extent.length));
             room = {buffer.get(), end - begin};
         }
         if (!read_extent(target, extent, begin, room)) return false;

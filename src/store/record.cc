@@ -50,7 +50,7 @@ const char* parse_body(Bytes body, Record& record)
         record.extent = {load_little<std::uint64_t>(body.data() + 8), load_little<std::uint64_t>(body.data() + 16),
                          record.length};
         const auto shift = load_little<std::uint64_t>(body.data() + 24);
-        if (shift < 16 || shift > 48) return "the record's block size is out of bounds";
+        if (shift < least_block_shift || shift > 48) return "the record's block size is out of bounds";
         record.block_shift = static_cast<unsigned>(shift);
         record.sums = body.subspan(extent_size);
         if (record.sums.size() % 8 != 0 || block_count(record.length, record.block_shift) != record.sums.size() / 8)
@@ -135,8 +135,10 @@ void rekey(Bytes new_key, MutableBytes value)
 
 unsigned block_shift_for(std::uint64_t length)
 {
-    unsigned shift = 16;
-    while (length >> shift > 16384)
+    unsigned shift = least_block_shift;
+    while (shift < 16 && block_count(length, shift) > 64)
+        ++shift;
+    while (block_count(length, shift) > 16384)
         ++shift;
     return shift;
 }

@@ -67,8 +67,10 @@ struct NewRecord {
 // Gives the value of a record the checksum it needs under another key (when it moves to history).
 void rekey(Bytes new_key, MutableBytes value);
 
-// ---- blocks of a bulk payload: 64 KiB each, more for payloads beyond 1 GiB so that no record holds over 16,384
-// checksums
+// ---- blocks of a bulk payload: what is read at least, since a block is verified whole. So small payloads have small
+// blocks, 64 of them at most; from 64 KiB on blocks stay as they are, so that their checksums cost nothing, up to 16,384 in
+// a record.
+inline constexpr unsigned least_block_shift = 12; // not less than the alignment of extents
 unsigned block_shift_for(std::uint64_t length);
 inline std::uint64_t block_count(std::uint64_t length, unsigned shift)
 {

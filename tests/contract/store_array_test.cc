@@ -1,4 +1,5 @@
 // Array objects on every back end.
+#include "store/record.h"
 #include "support/store_fixture.h"
 
 #include <algorithm>
@@ -331,6 +332,49 @@ TEST_P(ArrayContract, ASmallRangeAmongManyExtentsIsRight)
         EXPECT_TRUE(std::equal(data.begin(), data.end(), got.begin()));
         EXPECT_TRUE(std::equal(data.begin(), data.end(), got.begin() + 100));
         EXPECT_EQ(std::count(got.begin() + 50, got.begin() + 100, std::byte{0}), 50);
+    }
+}
+
+// A block is read and verified whole, however little of it is wanted.
+TEST(Blocks, AreSmallWherePayloadsAre)
+{
+    const std::pair<std::uint64_t, unsigned> expected[] = {
+        {64 << 10, 12},   {256 << 10, 12}, {(256 << 10) + 1, 13}, {1 << 20, 14},
+        {4 << 20, 16},    {64 << 20, 16},  {1 << 30, 16},         {(1 << 30) + 1, 17},
+    };
+    for (const auto& [length, shift] : expected)
+        EXPECT_EQ(block_shift_for(length), shift) << length;
+}
+
+// Parts of extents with blocks of every size, read into one piece of memory and into many.
+TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
+{
+    const ArrayAttributes attributes{1, 8 << 20};
+    for (const std::size_t size : {65'536UL, 70'001UL, 262'145UL, 600'000UL, 1'048'576UL, 2'500'003UL, 5'000'000UL}) {
+        const ObjectId oid = array_object(size);
+        const auto data = pattern(size, size);
+        write_cells(*container, oid, attributes, 0, data);
+        for (const std::size_t at : {0UL, 1UL, 4'095UL, 8'192UL, size / 3, size - 5'000}) {
+            for (const std::size_t bytes : {1UL, 1'500UL, 5'000UL, 40'000UL, 300'000UL}) {
+                const std::size_t length = std::min(bytes, size - at);
+                EXPECT_EQ(read_cells(*container, oid, attributes, at, length),
+                          std::vector(data.begin() + static_cast<std::ptrdiff_t>(at),
+                                      data.begin() + static_cast<std::ptrdiff_t>(at + length)))
+                    << size << ' ' << at << ' ' << length;
+                // Into pieces of 700 bytes with gaps between them.
+                constexpr std::size_t each = 700, apart = 1'000;
+                std::vector<std::byte> room((length / each + 1) * apart);
+                std::vector<MutableBytes> pieces;
+                for (std::size_t done = 0; done < length; done += each)
+                    pieces.emplace_back(room.data() + done / each * apart, std::min(each, length - done));
+                const Range range{at, length};
+                container->array_read(oid, attributes, {&range, 1}, pieces);
+                for (std::size_t done = 0; done < length; done += each)
+                    ASSERT_TRUE(std::ranges::equal(pieces[done / each],
+                                                   Bytes(data).subspan(at + done, std::min(each, length - done))))
+                        << size << ' ' << at << ' ' << length << ' ' << done;
+            }
+        }
     }
 }
 
