@@ -122,6 +122,8 @@ public:
         bool in_use = false;         // a living process appends to it now
     };
     virtual std::vector<ExtentFile> extent_files() = 0;
+    // How many bytes of this range of an extent file take space, as far as the back end can tell: holes do not.
+    virtual std::uint64_t allocated(const ExtentRef& range) = 0;
 
     // Makes everything acknowledged so far survive a power failure, whatever the pool's level. Costs nothing where nothing was
     // written since this process last called it.

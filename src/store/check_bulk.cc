@@ -131,11 +131,13 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
         referenced += room.length;
     }
     gap_until(before.length);
-    std::uint64_t gap_bytes = 0;
-    for (const ExtentRef& gap : gaps)
-        gap_bytes += room_of(gap).length;
     const std::uint64_t allocated = std::min(before.allocated, now.allocated);
-    const std::uint64_t surplus = std::min(gap_bytes, allocated > referenced ? allocated - referenced : 0);
+    if (gaps.empty() || allocated <= referenced) return;
+    Target& target = backend_.target(index);
+    std::uint64_t in_gaps = 0;
+    for (const ExtentRef& gap : gaps)
+        in_gaps += target.allocated(room_of(gap));
+    const std::uint64_t surplus = std::min(in_gaps, allocated - referenced);
     if (surplus == 0) return;
     const std::string where = target_name(index) + ", extent file " + std::to_string(before.file);
     if (before.in_use || now.in_use) {
@@ -151,7 +153,6 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
              "nothing is lost; a check with repair gives the space back");
         return;
     }
-    Target& target = backend_.target(index);
     for (const ExtentRef& gap : gaps)
         target.release(gap);
     const auto files = target.extent_files();

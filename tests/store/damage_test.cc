@@ -554,5 +554,21 @@ TEST_F(FileDamage, BytesOfADeadWriterAreGivenBackAndNothingElse)
     EXPECT_EQ(read_cells(*container, array, {1, 300000}, 0, 1000000), pattern(1000000, 99));
 }
 
+// The file system takes blocks of its own to say where the pieces of a file with holes lie. Nobody can give them back.
+TEST_P(Damage, AFileOfManyPiecesHasNothingToReclaim)
+{
+    for (int i = 0; i < 200; ++i)
+        container->kv_put(kv_object(1), as_bytes(std::to_string(i)), pattern(70'000, static_cast<unsigned>(i)));
+    pool->sync();
+    for (int i = 0; i < 200; i += 2)
+        ASSERT_TRUE(container->kv_remove(kv_object(1), as_bytes(std::to_string(i))));
+    pool->sync();
+    close();
+    EXPECT_TRUE(Pool::check(path, {true, true}).findings.empty());
+    const CheckReport report = Pool::check(path, {});
+    EXPECT_TRUE(report.findings.empty());
+    EXPECT_EQ(report.reclaimable_bytes, 0U);
+}
+
 } // namespace
 } // namespace stepstore::testing

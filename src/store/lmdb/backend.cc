@@ -56,6 +56,7 @@ public:
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
+    std::uint64_t allocated(const ExtentRef& range) override;
     void sync() override;
     Usage usage() override;
     std::vector<std::string> check() override;
@@ -154,6 +155,11 @@ void LmdbTarget::release(const ExtentRef& extent)
 std::vector<Target::ExtentFile> LmdbTarget::extent_files()
 {
     return pool_.state().extents(index_).files();
+}
+
+std::uint64_t LmdbTarget::allocated(const ExtentRef& range)
+{
+    return pool_.state().extents(index_).allocated(range);
 }
 
 void LmdbTarget::sync()

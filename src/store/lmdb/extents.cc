@@ -323,6 +323,25 @@ std::uint64_t ExtentStore::allocated()
     return bytes;
 }
 
+// Not by the count of blocks, which has those of the file system's own records of where the file's pieces lie, too.
+std::uint64_t ExtentStore::allocated(const ExtentRef& range)
+{
+    const Descriptor fd = open_file(path_of(range.file), O_RDONLY);
+    if (!fd && errno == ENOENT) return 0;
+    if (!fd) fail_errno(where_, "cannot open the extent file " + path_of(range.file));
+    const auto end = static_cast<off_t>(range.offset + range.length);
+    std::uint64_t bytes = 0;
+    for (auto at = static_cast<off_t>(range.offset); at < end;) {
+        const off_t data = lseek(fd.get(), at, SEEK_DATA);
+        if (data < 0 && errno == EINVAL) return range.length; // a file system that does not tell
+        if (data < 0 || data >= end) break;                   // ENXIO: none up to the file's end
+        const off_t hole = lseek(fd.get(), data, SEEK_HOLE);
+        at = hole < 0 ? end : std::min(hole, end);
+        bytes += static_cast<std::uint64_t>(at - data);
+    }
+    return bytes;
+}
+
 void ExtentStore::sync()
 {
     for (const std::uint64_t number : numbers()) {

@@ -57,6 +57,7 @@ public:
     void release(const ExtentRef& extent);
     std::vector<Target::ExtentFile> files();
     std::uint64_t allocated(); // bytes that take space, over all files
+    std::uint64_t allocated(const ExtentRef& range); // and of these
     void sync();
 
 private:
