@@ -9,6 +9,8 @@
 
 #include "daos_errno.h"
 
+#include "fdb5/database/DatabaseNotFoundException.h"
+
 namespace stepstore::fdb_plugin {
 namespace {
 
@@ -18,11 +20,18 @@ public:
     {
         dataset_ = translated([&] { return find_dataset(settings_, to_fields(key), Access::read_only); });
     }
-    CatalogueReader(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_only) {}
+    CatalogueReader(const eckit::URI& uri, const fdb5::Config& config)
+        : Catalogue(uri, config, Access::read_only), was_there_(true)
+    {
+    }
 
     bool open() override
     {
         if (!exists()) {
+            if (was_there_) { // FDB would say no more than that an assertion failed
+                throw fdb5::DatabaseNotFoundException("Stepstore: the dataset " + to_fields(dbKey_).text() +
+                                                      " was wiped just now");
+            }
             return false;
         }
         loadSchema();
@@ -113,6 +122,7 @@ private:
         return *reader_;
     }
 
+    const bool was_there_ = false; // when FDB asked for it by its URI
     std::unique_ptr<fields::CatalogueReader> reader_;
     fields::Key collocation_;
     std::shared_ptr<const fields::Axes> axes_; // of the selected index; nullptr: it has none
