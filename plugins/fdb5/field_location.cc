@@ -21,12 +21,11 @@ eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
     thread_local eckit::URI uri;
     const bool same_dataset = last.container == dataset.container_label() && last.pool == dataset.session().location();
     if (!same_dataset || last.object != object) {
-        if (!same_dataset) {
-            last = place_of(dataset);
-            last.kind = Place::Kind::object;
-        }
-        last.object = object;
-        uri = to_uri(last);
+        Place place = same_dataset ? last : place_of(dataset);
+        place.kind = Place::Kind::object;
+        place.object = object;
+        uri = to_uri(place);
+        last = std::move(place); // only now: an exception before must not leave it beside another one's URI
     }
     return uri;
 }
