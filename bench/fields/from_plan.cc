@@ -13,6 +13,9 @@
 #include "fdb5/database/IndexStats.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
 #include <unordered_map>
 
 namespace stepstore::bench {
@@ -86,7 +89,8 @@ private:
 class Location final : public fdb5::FieldLocation, public std::enable_shared_from_this<Location> {
 public:
     explicit Location(const Field& field)
-        : FieldLocation(eckit::URI(type_name, "field"), 0, static_cast<long long>(served->plan.message.size()), fdb5::Key()),
+        : FieldLocation(eckit::URI(type_name, "field"), 0, static_cast<long long>(served->plan.message.size()),
+                        fdb5::Key()),
           field_(field)
     {
     }
@@ -116,10 +120,7 @@ public:
         for (const auto& keyword : served->plan.element) {
             const auto found = served->plan.varying.find(keyword);
             if (found == served->plan.varying.end()) continue;
-            std::vector<std::string> values;
-            for (const auto& value : found->second)
-                values.push_back(value.text);
-            axes_.insert(keyword, values);
+            axes_.insert(keyword, texts(found->second));
         }
         axes_.sort();
     }
@@ -148,8 +149,8 @@ private:
         each(*list, scope, {served->first, 0, 0, 0}, 0, fdb5::Key());
     }
     // All fields with the key's values of the index, and all values of what is in the element key.
-    void each(fdb5::api::local::ListVisitor& list, fdb5::EntryVisitor::IndexScope& scope, Field field, std::size_t which,
-              const fdb5::Key& so_far) const
+    void each(fdb5::api::local::ListVisitor& list, fdb5::EntryVisitor::IndexScope& scope, Field field,
+              std::size_t which, const fdb5::Key& so_far) const
     {
         const auto& element = served->plan.element;
         if (which == element.size()) {
@@ -181,11 +182,6 @@ public:
     {
     }
 
-    bool selectIndex(const fdb5::Key& key) override
-    {
-        index_ = key;
-        return true;
-    }
     bool retrieve(const fdb5::Key& key, fdb5::Field& field) const override
     {
         Field of{};
@@ -208,8 +204,8 @@ private:
         const auto found = served->plan.varying.find(keyword);
         if (found == served->plan.varying.end()) return std::nullopt;
         fdb5::Axis axis;
-        for (const auto& value : found->second)
-            axis.insert(value.text);
+        for (const auto& value : texts(found->second))
+            axis.insert(value);
         axis.sort();
         return axis;
     }
@@ -224,8 +220,7 @@ private:
         const std::string& keyword = plan.collocation[which];
         std::vector<std::string> values;
         if (const auto varying = plan.varying.find(keyword); varying != plan.varying.end()) {
-            for (const auto& value : varying->second)
-                values.push_back(value.text);
+            values = texts(varying->second);
             if (keyword == "number")
                 values = {values.begin() + served->first, values.begin() + served->first + served->processes};
         } else {

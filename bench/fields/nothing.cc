@@ -74,11 +74,6 @@ public:
 
     const fdb5::Key currentIndexKey() override { return index_; }
     bool createIndex(const fdb5::Key& key, std::size_t) override { return selectIndex(key); }
-    bool selectIndex(const fdb5::Key& key) override
-    {
-        index_ = key;
-        return true;
-    }
     void archive(const fdb5::Key&, const fdb5::Key&, std::shared_ptr<const fdb5::FieldLocation>) override
     {
         ++archived_;

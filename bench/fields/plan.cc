@@ -90,6 +90,14 @@ void Plan::say(char* message_of, const Field& field) const
     put(levels(), field.level);
 }
 
+std::vector<std::string> texts(const Plan::Values& values)
+{
+    std::vector<std::string> all;
+    for (const auto& value : values)
+        all.push_back(value.text);
+    return all;
+}
+
 void Checker::check_rest(const char* read)
 {
     const std::size_t size = plan_.message.size();

@@ -49,6 +49,8 @@ struct Plan {
 
 // Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th of the
 // large ones and of all small ones.
+std::vector<std::string> texts(const Plan::Values& values);
+
 class Checker {
 public:
     explicit Checker(const Plan& plan) : plan_(plan), expected_(plan.message.begin(), plan.message.begin() + static_cast<std::ptrdiff_t>(plan.head)) {}

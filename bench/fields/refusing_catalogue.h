@@ -12,7 +12,7 @@ namespace stepstore::bench {
 
 [[noreturn]] inline void refuse()
 {
-    throw eckit::UserError("the engines 'nothing' and 'plan' are for measuring what FDB itself costs: they can do nothing else");
+    throw eckit::UserError("the engines 'nothing' and 'plan' only measure what FDB itself costs: they can do no more");
 }
 
 class RefusingCatalogue : public fdb5::CatalogueImpl {
@@ -32,6 +32,11 @@ public:
     void checkUID() const override {}
     void clean() override {}
     void close() override {}
+    bool selectIndex(const fdb5::Key& key) override
+    {
+        index_ = key;
+        return true;
+    }
     void deselectIndex() override { index_ = fdb5::Key(); }
     std::vector<fdb5::Index> indexes(bool) const override { return {}; }
     void print(std::ostream& out) const override { out << type_; }

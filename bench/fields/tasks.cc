@@ -29,14 +29,6 @@ int steps_of(const Plan& plan)
     return static_cast<int>(plan.steps().size());
 }
 
-std::vector<std::string> texts(const Plan::Values& values)
-{
-    std::vector<std::string> all;
-    for (const auto& value : values)
-        all.push_back(value.text);
-    return all;
-}
-
 // A process's FDB with the memory for a message to archive.
 class Archive {
 public:
