@@ -49,10 +49,9 @@ export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=n
 ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
 export ADIOS2_PLUGIN_PATH
 
-# A virtual machine gets memory from its host at the first touch: writing to pages that it has not used lately takes ten times as long. So that the runs can be
-# compared, each begins with memory that was just used, and without the writing back of the run before.
+# So that the runs can be compared: each begins with memory that was just used, and without the writing back of the run before (stepstore/benchmarks/memory.py).
 settle_memory() {
-    [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]] || "$python" -c 'import os; os.sync(); b"\1" * (1 << 29)'
+    [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]] || "$python" -c 'from stepstore.benchmarks.memory import settle; settle(1 << 29)'
 }
 
 # run_live NAME PROGRAM CONFIG: the simulation in demo/NAME, and the analysis beside it from the first moment.

@@ -31,6 +31,7 @@ _SCHEMAS = {  # keywords of the second and of the third level
     "element": (("type", "levtype"), ("step", "number", "levelist", "param")),
     "collocation": (("type", "levtype", "number", "levelist"), ("step", "param")),
 }
+_OWN_ENGINES = ("nothing", "plan")  # of the benchmark's program
 _PATTERNS = ("separate", "contention", "operational")
 _FIRST = 5  # processes that retrieve one field, in a round
 
@@ -132,13 +133,13 @@ class _Archive:
     """An archive of one engine in a folder of its own, removed at the end, and the program on it."""
 
     def __init__(self, engine: str, setting: _Setting):
-        self._setting = setting
+        self._setting, self._engine = setting, engine
         self._folder = Path(tempfile.mkdtemp(prefix=f"{engine}-", dir=setting.folder))
         self._data = self._folder / "data"
         self._data.mkdir()
         collocation, element = (", ".join(level) for level in _SCHEMAS[setting.schema])
         (self._folder / "schema").write_text(f"{_TYPES}[ class, expver, stream, date, time, domain\n    [ {collocation}\n        [ {element} ]]]\n")
-        store = {"toc": "file", "plan": "nothing"}.get(engine, engine)
+        store = "file" if engine == "toc" else "nothing" if engine in _OWN_ENGINES else engine
         config: dict[str, Any] = {"type": "local", "engine": engine, "store": store, "schema": str(self._folder / "schema")}
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
@@ -157,7 +158,8 @@ class _Archive:
         self._environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
 
     def __enter__(self) -> _Archive:
-        self._setting.settle()
+        if self._engine not in _OWN_ENGINES:  # which write nothing
+            self._setting.settle()
         return self
 
     def __exit__(self, *_: object) -> None:
