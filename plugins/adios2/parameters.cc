@@ -67,7 +67,8 @@ bool is_loaded(std::string_view name)
 // The parameters of the adapter itself; everything else belongs to the engine of steps.
 bool set_own(Parameters& parameters, const std::string& name, const std::string& value, bool& order_given)
 {
-    if (same_name(name, "PluginName") || same_name(name, "PluginLibrary") || same_name(name, "verbose")) return true; // ADIOS2's own
+    if (same_name(name, "PluginName") || same_name(name, "PluginLibrary") || same_name(name, "verbose"))
+        return true; // ADIOS2's own
     if (same_name(name, "Location")) {
         parameters.location = value;
     } else if (same_name(name, "Communicator")) {

@@ -45,7 +45,8 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
     std::vector<std::vector<std::byte>> keys;
     Entry entry;
     bool more = transaction.seek(from, entry) && starts_with(entry.key, prefix.view());
-    for (; more && keys.size() < retired_at_once; more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
+    for (; more && keys.size() < retired_at_once;
+         more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
         keys.emplace_back(entry.key.begin(), entry.key.end());
     if (more) from.assign(entry.key.begin(), entry.key.end());
     for (const auto& key : keys) {

@@ -357,7 +357,9 @@ void ExtentStore::sync()
 // a stamp that is older than that clock before the look stays only if no name has changed since.
 void ExtentStore::sync_names()
 {
-    const auto nanoseconds = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+    const auto nanoseconds = [](const timespec& time) {
+        return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    };
     timespec now{};
     struct stat status {};
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || stat(directory_.c_str(), &status) != 0)
