@@ -68,14 +68,17 @@ void Catalogue::checkUID() const
 
 void Catalogue::loadSchema()
 {
-    translated([&] { schema_ = schema_of(dataset(), config_); });
-    rule_ = &schema_->matchingRule(dbKey_);
+    const std::lock_guard lock(schema_mutex_);
+    schema_.reset();
 }
 
 const fdb5::Schema& Catalogue::schema() const
 {
+    const std::lock_guard lock(schema_mutex_);
     if (!schema_) {
-        refuse("the schema of " + to_fields(dbKey_).text() + " was asked for before the catalogue was opened");
+        auto schema = translated([&] { return schema_of(dataset(), config_); });
+        rule_ = &schema->matchingRule(dbKey_);
+        schema_ = std::move(schema);
     }
     return *schema_;
 }
@@ -83,6 +86,7 @@ const fdb5::Schema& Catalogue::schema() const
 const fdb5::Rule& Catalogue::rule() const
 {
     schema();
+    const std::lock_guard lock(schema_mutex_);
     return *rule_;
 }
 

@@ -56,7 +56,7 @@ protected:
     Catalogue(const eckit::URI& uri, const fdb5::Config& config,
               Access access); // a DatabaseNotFoundException when it was wiped
 
-    void loadSchema() override;
+    void loadSchema() override; // the dataset is another one: its schema is read when it is asked for
     void print(std::ostream& out) const override;
     fields::Dataset& dataset() const;                  // an error when there is none
     std::shared_ptr<fields::Dataset> writable() const; // the same, opened to change it; nullptr: it was wiped
@@ -68,8 +68,9 @@ protected:
 private:
     void wipe_all() const;
 
-    std::shared_ptr<const fdb5::Schema> schema_;
-    const fdb5::Rule* rule_ = nullptr;
+    mutable std::mutex schema_mutex_; // guards the two below, which are there from when they are first asked for
+    mutable std::shared_ptr<const fdb5::Schema> schema_;
+    mutable const fdb5::Rule* rule_ = nullptr;
     mutable std::vector<fdb5::Index> to_wipe_; // indexes that a wipe of a part takes
 };
 

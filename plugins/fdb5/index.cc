@@ -7,8 +7,6 @@
 #include "statistics.h"
 #include "uri.h"
 
-#include "fields/listing.h"
-
 #include "eckit/serialisation/Stream.h"
 #include "fdb5/api/local/ListVisitor.h"
 
@@ -29,31 +27,9 @@ eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocat
 using fdb5::api::local::ListVisitor;
 
 // Its request is for visitors only, not for the indexes that they visit.
-struct Lister : ListVisitor {
+struct Asking : ListVisitor {
     using QueryVisitor::canonicalise;
 };
-
-// What a visitor will keep of an index's entries, so that pages without any of it need not be fetched. A list compares
-// the values of the request, in the spelling of the rule, with those of the element key; other visitors want
-// everything.
-fields::Request wanted(const ListVisitor* list, const fdb5::EntryVisitor::IndexScope& scope,
-                       const fields::Key& collocation)
-{
-    fields::Request request;
-    if (list == nullptr) {
-        return request;
-    }
-    const metkit::mars::MarsRequest& asked = (list->*(&Lister::canonicalise))(scope.rule());
-    for (const std::string& keyword : asked.params()) {
-        if (collocation.find(keyword) != nullptr) {
-            continue; // FDB has matched it, and by a rule of its own
-        }
-        for (const std::string& value : asked.values(keyword, true)) {
-            request.add(keyword, value);
-        }
-    }
-    return request;
-}
 
 } // namespace
 
@@ -77,6 +53,22 @@ Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, con
     }
     axes_.sort();
     timestamp_ = static_cast<std::time_t>(newest);
+}
+
+fields::Listing Index::fields(const metkit::mars::MarsRequest* request) const
+{
+    fields::Request wanted;
+    if (request != nullptr) {
+        for (const auto& parameter : request->parameters()) {
+            if (collocation_.find(parameter.name()) != nullptr) {
+                continue; // FDB has matched it, and by a rule of its own
+            }
+            for (const std::string& value : parameter.values()) {
+                wanted.add(parameter.name(), value);
+            }
+        }
+    }
+    return {dataset_, collocation_, std::move(wanted)};
 }
 
 std::vector<eckit::URI> Index::dataURIs() const
@@ -120,11 +112,12 @@ void Index::add(const fdb5::Key& key, const fdb5::Field&)
 void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope& scope) const
 {
     translated([&] {
+        // A list compares the values of the request with those of the element key; other visitors want everything.
         auto* list = dynamic_cast<ListVisitor*>(&visitor);
-        fields::Listing listing(dataset_, collocation_, wanted(list, scope, collocation_));
+        fields::Listing listing = fields(list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()));
         for (fields::ListedField field; listing.next(field);) {
             if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
-                list->visitDatum(scope, to_field(field.entry, dataset_), to_fdb(field.element));
+                list->visitDatum(scope, to_field(field.entry, dataset_), named_in(field.element));
             } else {
                 visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
             }

@@ -3,6 +3,7 @@
 
 #include "fields/catalogue.h"
 #include "fields/dataset.h"
+#include "fields/listing.h"
 
 #include "fdb5/database/Index.h"
 #include "fdb5/database/IndexLocation.h"
@@ -31,6 +32,9 @@ public:
           std::uint64_t newest);
 
     const fields::Key& collocation() const { return collocation_; }
+    // Those that the request, in the spelling of the element's rule, asks for; nullptr: all. Pages without any of them
+    // are not fetched.
+    fields::Listing fields(const metkit::mars::MarsRequest* request = nullptr) const;
 
 private:
     const fdb5::IndexLocation& location() const override { return location_; }

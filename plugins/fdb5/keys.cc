@@ -20,6 +20,17 @@ fdb5::Key to_fdb(const fields::Key& key)
     return converted;
 }
 
+fdb5::Key named_in(const fields::Key& element)
+{
+    fdb5::Key named;
+    for (const auto& [name, value] : element.pairs()) {
+        if (!value.empty()) {
+            named.push(name, value);
+        }
+    }
+    return named;
+}
+
 std::string fingerprint(const fields::Key& key)
 {
     std::string text;

@@ -5,6 +5,7 @@
 
 #include "eckit/filesystem/PathName.h"
 #include "fdb5/rules/Rule.h"
+#include "fdb5/rules/SchemaParser.h"
 
 #include <fstream>
 #include <map>
@@ -14,18 +15,25 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-std::shared_ptr<const fdb5::Schema> parsed(const std::string& text)
+// parse(stream), once for each text.
+template <typename Parsed, typename Parse>
+std::shared_ptr<const Parsed> parsed(const std::string& text, Parse parse)
 {
     static std::mutex mutex;
-    static std::map<std::string, std::shared_ptr<const fdb5::Schema>> all;
+    static std::map<std::string, std::shared_ptr<const Parsed>> all;
     const std::lock_guard lock(mutex);
-    auto& schema = all[text];
-    if (!schema) {
+    auto& one = all[text];
+    if (!one) {
         std::istringstream stream(text);
-        schema = std::make_shared<const fdb5::Schema>(stream);
+        one = parse(stream);
     }
-    return schema;
+    return one;
 }
+
+// A rule of a schema learns the schema's types from it.
+struct Registry : fdb5::Rule {
+    using fdb5::Rule::registry_;
+};
 
 std::string rule_text(const fdb5::Schema& schema, const fdb5::Key& key)
 {
@@ -47,9 +55,39 @@ std::string configured_schema(const fdb5::Config& config)
     return text.str();
 }
 
+std::string schema_text(const fields::Dataset& dataset, const fdb5::Config& config)
+{
+    return dataset.schema().empty() ? configured_schema(config) : dataset.schema();
+}
+
 std::shared_ptr<const fdb5::Schema> schema_of(const fields::Dataset& dataset, const fdb5::Config& config)
 {
-    return parsed(dataset.schema().empty() ? configured_schema(config) : dataset.schema());
+    return parsed<fdb5::Schema>(schema_text(dataset, config), [](std::istream& stream) {
+        return std::make_shared<const fdb5::Schema>(stream);
+    });
+}
+
+std::shared_ptr<const Rules> rules_of(const std::string& schema_text)
+{
+    return parsed<Rules>(schema_text, [](std::istream& stream) {
+        auto rules = std::make_shared<Rules>();
+        fdb5::SchemaParser(stream).parse(rules->list, rules->registry);
+        for (auto& rule : rules->list) {
+            ((*rule).*(&Registry::registry_)).updateParent(rules->registry);
+            rule->updateParent(nullptr);
+        }
+        return rules;
+    });
+}
+
+const fdb5::RuleDatabase& Rules::matching(const fdb5::Key& dataset) const
+{
+    for (const auto& rule : list) {
+        if (rule->match(dataset)) {
+            return *rule;
+        }
+    }
+    refuse("the schema has no rule for the dataset " + to_fields(dataset).text());
 }
 
 void require_same_rule(const fields::Dataset& dataset, const fdb5::Config& config)

@@ -1,5 +1,7 @@
 """pyfdb on FDB's files and on ours, the same calls compared."""
 
+import itertools
+import random
 import unittest
 
 import pyfdb
@@ -93,6 +95,80 @@ class PyfdbTest(Compared):
         self.assertEqual(sum(1 for _ in fdb.list({**SELECTION, "step": "77", "param": "3"})), 100)
         with fdb.retrieve({**IDENTIFIER, "step": "99", "levelist": "99", "param": "9/10"}) as handle:
             self.assertEqual(handle.read(), b"%064d%064d" % (count - 2, count - 1))
+
+    # What a request means is for FDB's types to say: spellings, step ranges, wind from vorticity and divergence, optional
+    # keywords, values and keywords that nothing has; in the order in which FDB gives the fields. One client for all of
+    # them, so what it keeps of one request is met by the next.
+    def test_requests_mean_what_they_mean_on_files(self):
+        choose = random.Random(4)
+        archived = []
+        for stream, date in (("oper", "20260101"), ("enfo", "20260101"), ("enfo", "20260102")):
+            whole = {"class": "rd", "expver": "xxxx", "stream": stream, "date": date, "time": "1200", "domain": "g", "type": "fc"}
+            for step, param in itertools.product(("0", "6", "0-6", "30m"), ("130", "138", "155", "210155", "500014")):
+                for number in ("1", "2") if stream == "enfo" else ("",):
+                    member = {"number": number} if number else {}
+                    archived.append({**whole, "levtype": "sfc", "step": step, "param": param, **member})
+                    for level in ("1", "500", "0.5"):
+                        archived.append({**whole, "levtype": "pl", "levelist": level, "step": step, "param": param, **member})
+        spellings = {
+            "class": ("rd", "od"),
+            "expver": ("xxxx",),
+            "stream": ("oper", "enfo", "wave"),
+            "date": ("20260101", "2026-01-02", "20260103"),
+            "time": ("1200", "12", "12:00", "0000"),
+            "domain": ("g",),
+            "type": ("fc", "an"),
+            "levtype": ("pl", "sfc"),
+            "step": ("0", "6", "0-6", "12", "30m", "360m"),
+            "param": ("130", "130.128", "131", "132", "138", "155", "155.210", "14", "999"),
+            "levelist": ("500", "1", "1.0", "0.50", "700"),
+            "number": ("1", "2", "01", "9"),
+        }
+        single = ("class", "expver", "stream", "domain", "type", "levtype")  # the others may have many values
+
+        def request():
+            wanted = {}
+            for name, values in spellings.items():
+                fits = {"levelist": wanted.get("levtype") == "pl", "number": wanted.get("stream") == "enfo"}.get(name, True)
+                if choose.random() < (0.98 if fits else 0.1):
+                    likely = values[:2] if choose.random() < 0.9 else values
+                    likely = values[:1] if choose.random() < 0.7 and name in single else likely
+                    count = 1 if name in single or choose.random() < 0.4 else choose.randint(1, len(likely))
+                    wanted[name] = "/".join(choose.sample(likely, count))
+            if choose.random() < 0.05:
+                wanted["source"] = "elsewhere"
+            return wanted
+
+        requests = [request() for _ in range(400)]
+
+        def answer(ask, ordered):
+            try:
+                found = [str(element.combined_key()) for element in ask()]
+            except RuntimeError as error:  # what it says names where the archive is
+                return type(error).__name__
+            return found if ordered else sorted(found)
+
+        def script(open_fdb):
+            with open_fdb() as fdb:
+                for number, identifier in enumerate(archived):
+                    fdb.archive(b"%d" % number, identifier)
+            fdb = open_fdb()
+            some = [{name: request[name] for name in choose_names if name in request} for request, choose_names in zip(requests, partly)]
+            return [("inspect", request, answer(lambda: fdb.inspect(request), True)) for request in requests] + [
+                ("list", request, answer(lambda: fdb.list(request), False)) for request in some
+            ]
+
+        partly = [["class", "expver", *choose.sample(list(spellings)[2:], choose.randint(0, 4))] for _ in requests]
+        answers = {}
+        for kind in KINDS:
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            answers[kind] = script(lambda archive=archive: pyfdb.FDB(archive.config()))
+            for ours, files in zip(answers[kind], answers["toc"]):
+                self.assertTrue(ours == files, f"{kind}: {ours}, but on files {files[2]}"[:4000])
+        for call in ("inspect", "list"):
+            sizes = [len(found) for asked, _, found in answers["toc"] if asked == call and isinstance(found, list)]
+            self.assertGreater(sum(size > 0 for size in sizes), 30, sizes)
 
     def test_what_tools_do(self):
         def script(open_fdb):

@@ -14,10 +14,11 @@ import fdb5lib
 HERE = Path(__file__).parent
 TOOLS = Path(fdb5lib.__file__).parent / "bin"
 
-# What an archive is made of: its catalogue (`engine`) and its store.
+# What an archive is made of: its client (`type`), its catalogue (`engine`) and its store.
 KINDS = {
     "toc": {"engine": "toc", "store": "file"},
-    "stepstore": {"engine": "stepstore", "store": "stepstore"},
+    "stepstore": {"type": "stepstore", "engine": "stepstore", "store": "stepstore"},
+    "fdbs-client": {"engine": "stepstore", "store": "stepstore"},
     "our-catalogue": {"engine": "stepstore", "store": "file"},
     "our-store": {"engine": "toc", "store": "stepstore"},
 }
@@ -69,7 +70,7 @@ class Archive:
     def config(self, **changes):
         config = {"type": "local", **KINDS[self.kind], "schema": str(self.schema)}
         config["spaces"] = [{"handler": "Default", "roots": [{"path": str(root)} for root in self.roots]}]
-        if "stepstore" in (config["engine"], config["store"]):
+        if "stepstore" in config.values():
             config["stepstore"] = self.section
         config.update(changes)
         return config

@@ -70,6 +70,7 @@ def _options(words: list[str]) -> argparse.Namespace:
     add("--space", type=int, default=4096, metavar="MIB", help="what lies on disk at once at most: larger fields have fewer steps, then levels (default: 4096)")
     add("--archive", choices=("key", "message"), default="key", help="give FDB keys and bytes (default), or messages, whose keys it decodes")
     add("--settings", default="", metavar="NAME=VALUE,...", help="of the section 'stepstore' of FDB's configuration: index=process,durability=power")
+    add("--client", choices=("stepstore", "local"), default="stepstore", help="type of FDB client for our engine: ours (default), or FDB's own")
     add("--rounds", type=int, default=3, metavar="N", help="rounds, of which the median counts; each engine is first in every other (default: 3)")
     add("--quick", action="store_true", help="few small cases: looks whether it works")
     add("--directory", default=None, help="where to write (default: the directory for temporary files); all of it is removed")
@@ -140,7 +141,8 @@ class _Archive:
         collocation, element = (", ".join(level) for level in _SCHEMAS[setting.schema])
         (self._folder / "schema").write_text(f"{_TYPES}[ class, expver, stream, date, time, domain\n    [ {collocation}\n        [ {element} ]]]\n")
         store = "file" if engine == "toc" else "nothing" if engine in _OWN_ENGINES else engine
-        config: dict[str, Any] = {"type": "local", "engine": engine, "store": store, "schema": str(self._folder / "schema")}
+        client = setting.options.client if engine == "stepstore" else "local"
+        config: dict[str, Any] = {"type": client, "engine": engine, "store": store, "schema": str(self._folder / "schema")}
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
             pool = str(self._data / "pool")

@@ -36,7 +36,7 @@ number: Integer;
 """
 
 CONFIG = f"""{_MARK}
-type: local
+type: stepstore
 schema: {{directory}}/schema
 engine: stepstore
 store: stepstore
