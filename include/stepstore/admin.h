@@ -55,6 +55,8 @@ STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, st
 STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* arg);
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
+/* The same for what this process did, and no more: what it built upon, of others, may need the call above. */
+STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 
 /*
  * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS.

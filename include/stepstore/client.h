@@ -225,8 +225,10 @@ public:
     void destroy_container(const std::string& label, bool force = false) const;
     std::vector<ContainerEntry> containers() const;
     EventQueue event_queue() const;
-    void sync()
-        const; // all acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway)
+    // All acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway).
+    void sync() const;
+    // Those of this process, and no more: what it built upon, of others, may need sync().
+    void sync_own() const;
     const Library& library() const; // the table it calls through
 
     struct State;

@@ -86,6 +86,7 @@ public:
     int (*pool_create)(const char* pool, const ::stepstore_pool_options* options) = nullptr;
     int (*pool_destroy)(const char* pool, int force) = nullptr;
     int (*pool_sync)(daos_handle_t poh) = nullptr;
+    int (*pool_sync_own)(daos_handle_t poh) = nullptr;
     // Ours does more than libdaos promises: reads fill with zeroes what is not stored, snapshots have names.
     bool is_ours() const
     {

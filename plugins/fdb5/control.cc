@@ -22,7 +22,7 @@ const char* name_of(fdb5::ControlIdentifier identifier)
 
 bool is_enabled(const fields::Dataset& dataset, fdb5::ControlIdentifier identifier)
 {
-    return !dataset.attribute(name_of(identifier)).has_value();
+    return !dataset.has_attribute(name_of(identifier));
 }
 
 void set_enabled(fields::Dataset& dataset, const fdb5::ControlIdentifiers& identifiers, bool enabled)

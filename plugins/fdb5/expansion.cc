@@ -16,6 +16,18 @@ struct Predicates : fdb5::Rule {
     using fdb5::Rule::predicates_;
 };
 
+// Whether the types would make of each value just what it is: numbers that the axis has as they stand are the same
+// parameters ("perfect match", as metkit says). To ask metkit would read its table of parameters first, which takes
+// longer than all else that a first retrieve does.
+bool are_known_parameters(const fdb5::Type& type, const Values& asked, const fdb5::Axis& axis)
+{
+    return type.type() == "Param" && std::ranges::all_of(asked, [&](const std::string& value) {
+        const bool number = !value.empty() && value.size() < 10 && value.front() != '0' &&
+                            std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+        return number && axis.find(value) != axis.end();
+    });
+}
+
 } // namespace
 
 RuleExpansion::RuleExpansion(const fdb5::Rule& rule) : rule_(&rule)
@@ -34,13 +46,17 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
     const fdb5::Type& type = rule_->registry().lookupType(predicate.keyword());
     Values asked;
     if (request.countValues(predicate.keyword()) > 0) {
-        type.getValues(request, predicate.keyword(), asked, catalogue);
-        if (catalogue != nullptr) {
-            if (const auto axis = catalogue->axis(type.alias())) {
-                std::erase_if(asked, [&](const std::string& value) {
-                    return axis->get().find(type.toKey(value)) == axis->get().end();
-                });
-            }
+        const auto axis = catalogue != nullptr ? catalogue->axis(type.alias()) : std::nullopt;
+        const Values& given = request.values(predicate.keyword());
+        if (axis && are_known_parameters(type, given, *axis)) {
+            asked = given;
+        } else {
+            type.getValues(request, predicate.keyword(), asked, catalogue);
+        }
+        if (axis) {
+            std::erase_if(asked, [&](const std::string& value) {
+                return axis->get().find(type.toKey(value)) == axis->get().end();
+            });
         }
     } else if (predicate.optional()) {
         asked = predicate.optionalValues();

@@ -29,6 +29,7 @@ Library linked()
     library.pool_create = &::stepstore_pool_create;
     library.pool_destroy = &::stepstore_pool_destroy;
     library.pool_sync = &::stepstore_pool_sync;
+    library.pool_sync_own = &::stepstore_pool_sync_own;
     return library;
 }
 
@@ -68,6 +69,7 @@ Library filled(const std::string& file, void* opened)
     find(opened, "stepstore_pool_create", library.pool_create);
     find(opened, "stepstore_pool_destroy", library.pool_destroy);
     find(opened, "stepstore_pool_sync", library.pool_sync);
+    find(opened, "stepstore_pool_sync_own", library.pool_sync_own);
     return library;
 }
 

@@ -179,4 +179,11 @@ void Pool::sync() const
     check(library, library.pool_sync(state_->handle), [&] { return "sync pool " + state_->location; });
 }
 
+void Pool::sync_own() const
+{
+    const Library& library = state_->library();
+    if (!library.pool_sync_own) return sync();
+    check(library, library.pool_sync_own(state_->handle), [&] { return "sync pool " + state_->location; });
+}
+
 } // namespace stepstore

@@ -226,4 +226,9 @@ int stepstore_pool_sync(daos_handle_t poh)
     return call("stepstore_pool_sync", [&] { resource<PoolResource>(poh)->pool()->sync(); });
 }
 
+int stepstore_pool_sync_own(daos_handle_t poh)
+{
+    return call("stepstore_pool_sync_own", [&] { resource<PoolResource>(poh)->pool()->sync(true); });
+}
+
 } // extern "C"

@@ -4,11 +4,23 @@
 
 #include <cstdio>
 #include <mutex>
-#include <random>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 namespace stepstore::daos {
+namespace {
+
+std::uint32_t any_number()
+{
+    std::uint32_t number = 0;
+    // std::random_device asks the processor what it can do, which takes long on a virtual one.
+    (void)!getentropy(&number, sizeof number);
+    return number;
+}
+
+} // namespace
+
 // Guarded by table_mutex(). Never destroyed: threads may still close handles while the process ends.
 struct HandleTable {
     struct Slot {
@@ -18,7 +30,7 @@ struct HandleTable {
 
     std::vector<Slot> slots;
     std::vector<std::uint32_t> free;
-    std::uint32_t first_generation = std::random_device{}() | 1U;
+    std::uint32_t first_generation = any_number() | 1U;
 
     // A cookie's lower half is the slot's number plus one, so that no cookie is 0. Null: the cookie names no live slot.
     Slot* live(daos_handle_t handle)

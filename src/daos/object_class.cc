@@ -149,11 +149,15 @@ extern "C" {
 int daos_oclass_name2id(const char* name)
 try {
     if (!name || strnlen(name, MAX_OBJ_CLASS_NAME_LEN + 1) > MAX_OBJ_CLASS_NAME_LEN) return OC_UNKNOWN;
-    daos_oclass_id_t found = OC_UNKNOWN;
-    for_each_named_class([&](daos_oclass_id_t oclass, const std::string& text) {
-        if (text == name) found = oclass;
-    });
-    return static_cast<int>(found);
+    const std::string_view given(name);
+    for (const Family& family : families) {
+        if (!given.starts_with(family.prefix)) continue;
+        const std::string_view groups = given.substr(family.prefix.size());
+        if (groups == "X") return static_cast<int>(make_class(family.redundancy, MAX_NUM_GROUPS));
+        for (const std::uint32_t count : named_groups)
+            if (groups == std::to_string(count) && !(count == 6 && family.is_erasure_coded())) return static_cast<int>(make_class(family.redundancy, count));
+    }
+    return OC_UNKNOWN;
 } catch (...) {
     report(current_failure("daos_oclass_name2id"));
     return OC_UNKNOWN;

@@ -61,7 +61,7 @@ void CatalogueWriter::flush(bool sync)
         });
         state_->pending.erase(one);
     }
-    if (sync) state_->dataset->session().pool().sync();
+    if (sync) state_->dataset->session().sync_flushed();
 }
 
 std::uint64_t CatalogueWriter::pending() const

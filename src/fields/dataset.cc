@@ -106,6 +106,11 @@ std::optional<std::string> Dataset::attribute(const std::string& name) const
     return std::string(as_text(*value));
 }
 
+bool Dataset::has_attribute(const std::string& name) const
+{
+    return guarded([&] { return key_value_.get_nonempty(attribute_prefix + name).has_value(); });
+}
+
 void Dataset::set_attribute(const std::string& name, std::string_view value)
 {
     guarded([&] { key_value_.put(attribute_prefix + name, as_bytes(value)); });
@@ -171,6 +176,12 @@ std::uint64_t Dataset::allocate_numbers(std::uint64_t count)
 ObjectId Dataset::index_id(std::uint64_t number) const
 {
     return {index_id_.hi, number};
+}
+
+bool Dataset::index_in_one_place() const
+{
+    const std::string& index_class = record_.options.index_class;
+    return index_class == "S1" || index_class == "RP_2G1";
 }
 
 ObjectId Dataset::page_object_id(std::uint64_t writer) const

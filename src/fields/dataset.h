@@ -60,6 +60,7 @@ public:
     // Small named values of the caller's own, stored with the dataset; a name is not empty. attribute_or_set: puts the
     // value if there is none, and returns what is there then: of several processes the first one's.
     std::optional<std::string> attribute(const std::string& name) const;
+    bool has_attribute(const std::string& name) const; // with a value that is not empty
     void set_attribute(const std::string& name, std::string_view value);
     std::string attribute_or_set(const std::string& name, std::string_view value);
     void remove_attribute(const std::string& name);
@@ -73,6 +74,7 @@ public:
     const Container& container() const { return container_; }
     KeyValue& key_value() const { return key_value_; }
     ObjectId index_id(std::uint64_t number) const;
+    bool index_in_one_place() const; // all keys of an index object lie together, so that syncing one syncs those before
     ObjectId page_object_id(std::uint64_t writer) const;
     KeyValue open_key_value(const ObjectId& id) const; // asks nothing of the store
     Array data_array(std::uint64_t object) const;      // opens with attributes; asks nothing of the store

@@ -54,6 +54,7 @@ bool IndexRow::open_index()
     const auto value = dataset_.key_value().get_nonempty(collocation_prefix + collocation_);
     if (!value) return false;
     index_.emplace(dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
+    dataset_.session().met_others_work();
     return true;
 }
 
@@ -302,6 +303,8 @@ std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
             }
             try {
                 index_->put(place_key(tail_), encode_row(record), Condition::must_not_exist);
+                // Who reads the row stops where a place is missing: those of others count, and may lie elsewhere.
+                if (!dataset_.index_in_one_place()) dataset_.session().met_others_work();
                 return tail_++;
             } catch (const Error& error) {
                 if (error.code() != -DER_EXIST) throw;

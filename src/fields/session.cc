@@ -17,6 +17,7 @@
 #include "stepstore/libdaos.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -86,6 +87,7 @@ void destroy_container(const Pool& pool, const std::string& label)
 }
 
 struct Session::Cache {
+    std::atomic<bool> met_others{false};
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<Dataset>> datasets;
     std::optional<Container> root_container;
@@ -253,6 +255,25 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     return dataset_in(container, key.text());
 }
 
+void Session::met_others_work()
+{
+    cache_->met_others = true;
+}
+
+void Session::sync_flushed()
+{
+    if (!cache_->met_others.exchange(false)) {
+        pool_.sync_own();
+        return;
+    }
+    try {
+        pool_.sync();
+    } catch (...) {
+        cache_->met_others = true;
+        throw;
+    }
+}
+
 std::shared_ptr<Dataset> Session::cached(const std::string& text, const std::string& label) const
 {
     const std::lock_guard lock(cache_->mutex);
@@ -267,6 +288,7 @@ std::shared_ptr<Dataset> Session::cache(std::shared_ptr<Dataset> dataset)
     auto& place = cache_->datasets[dataset->key_text()];
     if (place && place->container_label() == dataset->container_label()) return place; // another thread's
     place = std::move(dataset);
+    met_others_work();
     return place;
 }
 

@@ -59,6 +59,10 @@ public:
     Access access() const { return access_; }
 
     // ---- for the parts of this library
+    // The end of a flush: all that this process did survives a power failure. What it needs of others (a root entry, a
+    // dataset, the record of an index) is synced with the first flush after it was met, and not again.
+    void sync_flushed();
+    void met_others_work(); // something is built upon that another process may have made, and not synced
     // The container's label of the root's entry. nullopt: none.
     std::optional<std::string> root_entry(const std::string& key) const;
     // Takes the dataset out of the root, if it still is that container's. False: somebody else did.

@@ -159,7 +159,7 @@ void Store::flush(bool sync)
     state.until_failure([&] {
         state.write_pack();
         state.wait_all();
-        if (sync) state.dataset->session().pool().sync();
+        if (sync) state.dataset->session().sync_flushed();
     });
 }
 

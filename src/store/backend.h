@@ -125,9 +125,12 @@ public:
     // How many bytes of this range of an extent file take space, as far as the back end can tell: holes do not.
     virtual std::uint64_t allocated(const ExtentRef& range) = 0;
 
-    // Makes everything acknowledged so far survive a power failure, whatever the pool's level. Costs nothing where nothing was
-    // written since this process last called it.
-    virtual void sync() = 0;
+    // Makes everything acknowledged so far survive a power failure, whatever the pool's level: by whomever, or (own) by
+    // this process; the index is synced as a whole, other processes' bulk extents are not. Costs nothing where nothing
+    // was written since this process last called it.
+    virtual void sync(bool own) = 0;
+    // sync() will follow: whatever can begin on its way to the medium does. For several targets at once.
+    virtual void begin_sync() = 0;
 
     // Bytes taken on the medium: by the index and by the bulk extents.
     struct Usage {

@@ -90,13 +90,15 @@ unsigned Pool::targets() const
     return impl_->core->backend().targets();
 }
 
-void Pool::sync()
+void Pool::sync(bool own)
 {
     Backend& backend = impl_->core->backend();
+    for (unsigned index = 0; index < backend.targets(); ++index)
+        backend.target(index).begin_sync();
     // Targets first: what meta refers to is then there.
     for (unsigned index = 0; index < backend.targets(); ++index)
-        backend.target(index).sync();
-    backend.meta().sync();
+        backend.target(index).sync(own);
+    backend.meta().sync(own);
 }
 
 Access Pool::access() const

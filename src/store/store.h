@@ -108,7 +108,8 @@ public:
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
     void destroy_container(std::string_view label_or_uuid,
                            bool force); // DER_BUSY when open in this process and not force
-    void sync();
+    // Everything acknowledged survives a power failure after this: by whomever, or (own) by this process.
+    void sync(bool own = false);
     Access access() const;
     const std::string& path() const;
 

@@ -140,8 +140,8 @@ TEST_P(Extents, SurviveASync)
 {
     const ExtentRef extent = target().append({as_bytes("bulk")});
     put(target(), "key", "value");
-    target().sync();
-    pool().meta().sync();
+    target().sync(false);
+    pool().meta().sync(false);
     EXPECT_EQ(read(extent).size(), 4U);
     EXPECT_GT(target().usage().index, 0U);
 }

@@ -85,16 +85,16 @@ TEST_F(LmdbSync, OfATargetTakesWhatWasWrittenSinceTheLast)
     make(Durability::process);
     const auto pool = open();
     write_bulk(pool->target(0));
-    const auto first = synced_by([&] { pool->target(0).sync(); });
+    const auto first = synced_by([&] { pool->target(0).sync(false); });
     EXPECT_TRUE(any_index(first));
     EXPECT_TRUE(any_extents(first));
-    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty()) << "nothing was written since";
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(false); }).empty()) << "nothing was written since";
 
     put(pool->target(0), "key", "value");
-    EXPECT_TRUE(any_index(synced_by([&] { pool->target(0).sync(); })));
+    EXPECT_TRUE(any_index(synced_by([&] { pool->target(0).sync(false); })));
     put(pool->target(1), "key", "value");
-    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty()) << "another target's business";
-    EXPECT_TRUE(any_index(synced_by([&] { pool->target(1).sync(); })));
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(false); }).empty()) << "another target's business";
+    EXPECT_TRUE(any_index(synced_by([&] { pool->target(1).sync(false); })));
 }
 
 TEST_F(LmdbSync, TakesWhatOtherProcessesWrote)
@@ -102,12 +102,12 @@ TEST_F(LmdbSync, TakesWhatOtherProcessesWrote)
     make(Durability::process);
     const auto pool = open();
     put(pool->target(0), "key", "value");
-    pool->target(0).sync();
+    pool->target(0).sync(false);
     ASSERT_EQ(testing::run_in_child([&] {
         write_bulk(open()->target(0));
         return 0;
     }), 0);
-    const auto files = synced_by([&] { pool->target(0).sync(); });
+    const auto files = synced_by([&] { pool->target(0).sync(false); });
     EXPECT_TRUE(any_index(files));
     EXPECT_TRUE(any_extents(files));
 }
@@ -121,14 +121,99 @@ TEST_F(LmdbSync, TakesTheNamesOfNewFilesOnceTheyAreOldEnoughOnlyOnce)
     const auto names = [](const std::set<std::string>& files) {
         return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
     };
-    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(); })));
+    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(false); })));
     write_bulk(pool->target(0));
-    EXPECT_FALSE(names(synced_by([&] { pool->target(0).sync(); }))) << "no file was made";
+    EXPECT_FALSE(names(synced_by([&] { pool->target(0).sync(false); }))) << "no file was made";
     ASSERT_EQ(testing::run_in_child([&] {
         write_bulk(open()->target(0)); // into a file of its own, since this process holds the other one
         return 0;
     }), 0);
-    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(); })));
+    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(false); })));
+}
+
+TEST_F(LmdbSync, OfItsOwnLeavesOtherProcessesExtentsToThem)
+{
+    make(Durability::process);
+    const auto pool = open();
+    write_bulk(pool->target(0));
+    const auto mine = synced_by([&] { pool->target(0).sync(true); });
+    EXPECT_TRUE(any_index(mine));
+    EXPECT_TRUE(any_extents(mine));
+    ASSERT_EQ(testing::run_in_child([&] {
+        write_bulk(open()->target(0));
+        write_bulk(open()->target(1));
+        return 0;
+    }), 0);
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(true); }).empty()) << "nothing of its own";
+    EXPECT_TRUE(synced_by([&] { pool->target(1).sync(true); }).empty());
+
+    put(pool->target(0), "key", "value");
+    const auto key = synced_by([&] { pool->target(0).sync(true); });
+    EXPECT_TRUE(any_index(key));
+    EXPECT_FALSE(any_extents(key));
+    const auto all = synced_by([&] { pool->target(0).sync(false); });
+    EXPECT_TRUE(any_extents(all)) << "and they are not forgotten";
+}
+
+TEST_F(LmdbSync, OfItsOwnIsNotForgottenWhenAllWasSyncedMeanwhile)
+{
+    make(Durability::process);
+    const auto pool = open();
+    pool->target(0).sync(false);
+    const ExtentRef extent = pool->target(0).append({pattern(100'000, 1)});
+    put(pool->target(0), "key", "value");
+    pool->target(0).sync(false); // the extent is not in the index yet
+    pool->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
+    EXPECT_TRUE(any_index(synced_by([&] { pool->target(0).sync(true); })));
+}
+
+// An index is opened for writing when it is first written: what reads it meanwhile waits, and goes on.
+TEST_F(LmdbSync, ReadersMeetTheFirstWriteOfTheirProcess)
+{
+    make(Durability::process);
+    {
+        const auto pool = open();
+        put(pool->target(0), "key", "value");
+    }
+    for (int round = 0; round < 20; ++round) {
+        const auto pool = open();
+        std::atomic<bool> stop = false;
+        std::atomic<int> reads = 0;
+        std::vector<std::thread> readers;
+        for (int i = 0; i < 3; ++i)
+            readers.emplace_back([&] {
+                while (!stop) {
+                    EXPECT_EQ(get(pool->target(0), "key"), "value");
+                    ++reads;
+                }
+            });
+        while (reads < 10)
+            std::this_thread::yield();
+        put(pool->target(0), "round", std::to_string(round));
+        const int before = reads;
+        while (reads < before + 10)
+            std::this_thread::yield();
+        stop = true;
+        for (auto& reader : readers)
+            reader.join();
+        EXPECT_EQ(get(pool->target(0), "round"), std::to_string(round));
+    }
+}
+
+TEST_F(LmdbSync, AnIndexThatIsAwayWhenItIsFirstWrittenIsAnErrorUntilItIsBack)
+{
+    make(Durability::process);
+    put(open()->target(0), "key", "value");
+    const auto pool = open();
+    EXPECT_EQ(get(pool->target(0), "key"), "value");
+    const std::string data = path_ + "/target-000/data.mdb";
+    std::filesystem::rename(data, data + ".away");
+    EXPECT_THROW(put(pool->target(0), "key", "other"), Error);
+    EXPECT_THROW(get(pool->target(0), "key"), Error);
+    EXPECT_FALSE(std::filesystem::exists(data)) << "a new one would hide the old one";
+    std::filesystem::rename(data + ".away", data);
+    put(pool->target(0), "key", "other");
+    EXPECT_EQ(get(pool->target(0), "key"), "other");
 }
 
 TEST_F(LmdbSync, HasNothingToDoWhereEveryUpdateIsSynced)
@@ -137,7 +222,7 @@ TEST_F(LmdbSync, HasNothingToDoWhereEveryUpdateIsSynced)
     const auto pool = open();
     EXPECT_TRUE(any_index(synced_by([&] { put(pool->target(0), "key", "value"); })));
     EXPECT_TRUE(any_extents(synced_by([&] { write_bulk(pool->target(0)); })));
-    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(); }).empty());
+    EXPECT_TRUE(synced_by([&] { pool->target(0).sync(false); }).empty());
 }
 
 } // namespace

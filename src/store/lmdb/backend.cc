@@ -57,7 +57,8 @@ public:
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
     std::uint64_t allocated(const ExtentRef& range) override;
-    void sync() override;
+    void begin_sync() override;
+    void sync(bool own) override;
     Usage usage() override;
     std::vector<std::string> check() override;
     void count(const Counters& added) override;
@@ -134,7 +135,7 @@ void LmdbTarget::read(FunctionRef<void(ReadTransaction&)> body)
 
 void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
-    pool_.writable_state("be written").environment(index_).write(body);
+    pool_.writable_state("be written").environment(index_, true).write(body);
 }
 
 ExtentRef LmdbTarget::append(const std::vector<Bytes>& pieces)
@@ -162,11 +163,17 @@ std::uint64_t LmdbTarget::allocated(const ExtentRef& range)
     return pool_.state().extents(index_).allocated(range);
 }
 
-void LmdbTarget::sync()
+void LmdbTarget::begin_sync()
+{
+    if (!pool_.read_only()) pool_.state().extents(index_).begin_sync();
+}
+
+void LmdbTarget::sync(bool own)
 {
     if (pool_.read_only()) return; // who writes nothing has nothing to sync
     PoolState& state = pool_.state();
-    state.environment(index_).sync([&] { state.extents(index_).sync(); }); // before the index that refers to them
+    if (own && state.environment_if_open(index_) == nullptr) return;
+    state.environment(index_).sync(own, [&] { state.extents(index_).sync(own); }); // before the index that refers to them
 }
 
 Target::Usage LmdbTarget::usage()

@@ -52,35 +52,48 @@ void Environment::create(const std::string& directory, const std::string& where)
     sync_directory(directory);
 }
 
-Environment::Environment(const std::string& directory, std::string where, Durability durability, bool read_only,
-                         bool no_lock)
-    : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation())
+namespace {
+
+Descriptor open_index(const std::string& path, const std::string& where)
 {
-    const std::string path = directory + "/data.mdb";
-    Metas metas;
-    {
-        const Descriptor fd = open_file(path, O_RDONLY);
-        if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, where_ + ": " + path + " is missing: its index is lost");
-        if (!fd) fail_errno(where_, "cannot open " + path + owner_of(path));
-        metas = read_metas(fd.get());
-    }
-    if (!metas.problem.empty()) throw Error(-DER_DF_INVAL, where_ + ": " + path + " is damaged: " + metas.problem);
+    Descriptor fd = open_file(path, O_RDONLY);
+    if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, where + ": " + path + " is missing: its index is lost");
+    if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
+    return fd;
+}
+
+} // namespace
+
+Environment::Environment(const std::string& directory, std::string where, Durability durability, bool read_only,
+                         bool no_lock, bool for_writing)
+    : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation()),
+      file_(open_index(directory + "/data.mdb", where_))
+{
+    const Metas metas = read_metas(file_.get());
+    if (!metas.problem.empty())
+        throw Error(-DER_DF_INVAL, where_ + ": " + directory + "/data.mdb is damaged: " + metas.problem);
     page_size_ = metas.newest()->page_size;
 
-    unsigned flags = MDB_NOTLS;
-    if (durability == Durability::process) flags |= MDB_NOSYNC;
-    if (read_only) flags |= MDB_RDONLY;
-    if (no_lock) flags |= MDB_NOLOCK;
-    try {
-        open(flags);
-    } catch (...) {
-        mdb_env_close(env_);
-        throw;
-    }
+    flags_ = MDB_NOTLS;
+    if (durability == Durability::process) flags_ |= MDB_NOSYNC;
+    if (read_only) flags_ |= MDB_RDONLY;
+    if (no_lock) flags_ |= MDB_NOLOCK;
+    for_writing_ = for_writing || read_only;
+    open(for_writing_ ? flags_ : flags_ | MDB_RDONLY);
 }
 
 void Environment::open(unsigned flags)
 {
+    struct Closing {
+        Environment* env;
+        ~Closing()
+        {
+            if (env != nullptr) env->close();
+        }
+    } closing{this}; // what goes wrong leaves it closed
+    // LMDB would make a file that is not there.
+    if (!lies_at(file_.get(), directory_ + "/data.mdb"))
+        throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
     mdb_env_set_assert(env_, on_assertion);
@@ -106,15 +119,45 @@ void Environment::open(unsigned flags)
     verify_length();
     result = mdb_dbi_open(first->transaction, nullptr, 0, &database_);
     if (result != 0) fail(result, where_, "cannot open the index");
+    closing.env = nullptr;
+}
+
+// Transactions that are not in the pool are not there any more.
+void Environment::close()
+{
+    for (auto& slot : readers_) {
+        if (Reader* reader = slot.exchange(nullptr)) free_reader(reader);
+    }
+    if (env_ != nullptr) mdb_env_close(std::exchange(env_, nullptr));
+}
+
+// LMDB's locks on its lock file belong to the process, and go when any descriptor of that file is closed. So it is closed
+// before it is opened again, never open twice.
+void Environment::open_for_writing()
+{
+    if (for_writing_.load(std::memory_order_acquire)) [[likely]]
+        return;
+    growers_.fetch_add(1);
+    const std::lock_guard alone(map_guard_);
+    growers_.fetch_sub(1);
+    if (for_writing_.load()) return; // another thread was faster
+    close();
+    try {
+        open(flags_);
+    } catch (...) {
+        const std::exception_ptr reason = std::current_exception();
+        try {
+            open(flags_ | MDB_RDONLY); // reading can go on
+        } catch (const Error&) { // who comes next is told
+        }
+        std::rethrow_exception(reason);
+    }
+    for_writing_.store(true, std::memory_order_release);
 }
 
 Environment::~Environment()
 {
-    if (generation_ != process_generation()) return; // the parent's: see fork.h
-    for (auto& slot : readers_) {
-        if (Reader* reader = slot.exchange(nullptr)) free_reader(reader);
-    }
-    mdb_env_close(env_);
+    if (generation_ == process_generation()) close(); // else the parent's: see fork.h
 }
 
 // ---- the file
@@ -187,23 +230,35 @@ void Environment::adopt_map()
 
 // ---- the rest
 
-void Environment::sync(FunctionRef<void()> bulk_first)
+void Environment::sync(bool own, FunctionRef<void()> bulk_first)
 {
     if (durability_ == Durability::power) return; // every commit did it
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    const std::uint64_t version = info.me_last_txnid; // what is committed meanwhile may be synced too, and is not noted
+    const bool had_own = own_unsynced_.exchange(false);
+    if (own && !had_own) return;
+    std::uint64_t version = 0; // what is committed meanwhile may be synced too, and is not noted
+    {
+        const MapUse use(*this);
+        MDB_envinfo info;
+        mdb_env_info(env_, &info);
+        version = info.me_last_txnid;
+    }
     std::uint64_t synced = synced_version_.load();
     if (version <= synced) return;
-    bulk_first();
-    if (const int result = mdb_env_sync(env_, 1); result != 0) fail(result, where_, "cannot sync the index");
+    try {
+        bulk_first();
+        if (fdatasync(file_.get()) != 0) fail_errno(where_, "cannot sync the index"); // LMDB needs no more than that
+    } catch (...) {
+        if (had_own) own_unsynced_ = true;
+        throw;
+    }
+    if (own) return; // others' extents are not
     while (synced < version && !synced_version_.compare_exchange_weak(synced, version)) {
     }
 }
 
 std::uint64_t Environment::bytes() const
 {
-    return allocated_of(fd_, where_);
+    return allocated_of(file_.get(), where_);
 }
 
 // Within a read transaction, so that no page of what is walked is used again
@@ -211,9 +266,9 @@ std::uint64_t Environment::bytes() const
 // began.
 std::vector<std::string> Environment::walk(std::size_t limit) const
 {
-    const Metas metas = read_metas(fd_);
+    const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty()) return {metas.problem};
-    return check_pages(fd_, *metas.newest(), limit);
+    return check_pages(file_.get(), *metas.newest(), limit);
 }
 
 std::vector<std::string> Environment::check()

@@ -15,6 +15,11 @@
 // target, for that reader. Growth by another process is met as MDB_MAP_RESIZED
 // when a transaction begins, and adopted in the same way.
 //
+// Opening. LMDB sets aside and clears 3 MiB for each index that it opens for writing, which takes longer than all else
+// that a short-lived reader does. So an index whose first use is a read is opened for reading only, and anew for
+// writing at the first write, with the map guard held exclusive: no transaction of this process is there meanwhile, and
+// so nobody sees it closed.
+//
 // Writing. Durability `process`: a transaction and a commit each, no sync
 // (MDB_NOSYNC). Durability `power`: a commit syncs, so the calls that wait are
 // committed together. Whoever finds no leader becomes it, takes all that wait,
@@ -28,6 +33,7 @@
 
 #include "base/function_ref.h"
 #include "store/backend.h"
+#include "store/lmdb/files.h"
 #include "store/lmdb/transactions.h"
 
 #include <array>
@@ -47,7 +53,9 @@ public:
     static void create(const std::string& directory, const std::string& where);
     // read_only: the files cannot be written. no_lock: nor can the lock file:
     // readers of such an index are not seen by writers, so it must have none.
-    Environment(const std::string& directory, std::string where, Durability durability, bool read_only, bool no_lock);
+    // for_writing: as it is opened; else anew at the first write.
+    Environment(const std::string& directory, std::string where, Durability durability, bool read_only, bool no_lock,
+                bool for_writing);
     ~Environment();
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
@@ -55,8 +63,9 @@ public:
     void read(FunctionRef<void(ReadTransaction&)> body);
     void write(FunctionRef<void(WriteTransaction&)> body);
     // Everything committed so far survives a power failure. bulk_first: syncs what the index refers to; called before the
-    // index is synced, and only when something was committed since the last sync of this process, by whomever.
-    void sync(FunctionRef<void()> bulk_first);
+    // index is synced, and only when something was committed since the last sync of this process: by whomever, or
+    // (own) by this process.
+    void sync(bool own, FunctionRef<void()> bulk_first);
     std::uint64_t bytes() const; // that the file takes
     std::vector<std::string> check();
 
@@ -71,6 +80,8 @@ private:
     class Transaction;
 
     void open(unsigned flags);
+    void close();
+    void open_for_writing();
     Reader* begin_read();
     void end_read(Reader* reader);
     Reader* new_reader();
@@ -95,10 +106,13 @@ private:
     const std::string where_;
     const Durability durability_;
     const std::uint64_t generation_;
-    MDB_env* env_ = nullptr;
+    unsigned flags_ = 0;      // of opening it for what is allowed
+    MDB_env* env_ = nullptr;  // nullptr: it could not be opened again
     MDB_dbi database_ = 0;
     int fd_ = -1; // LMDB's own, of data.mdb
     std::uint64_t page_size_ = 0;
+    std::atomic<bool> for_writing_{false}; // it is open for all that is allowed
+    const Descriptor file_;                // data.mdb, to read and to sync
 
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};
@@ -106,6 +120,7 @@ private:
     std::atomic<std::uint64_t> verified_page_{0};    // the file is known to reach to the end of this page
     std::atomic<std::uint64_t> verified_version_{0}; // and to hold every page of this transaction
     std::atomic<std::uint64_t> synced_version_{0};   // this transaction and those before it are on the medium
+    std::atomic<bool> own_unsynced_{false};          // this process has committed what it has not synced
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;

@@ -3,6 +3,8 @@
 
 #include "store/lmdb/environment.h"
 
+#include <daos_errno.h>
+
 #include <utility>
 
 namespace stepstore::store::lmdb {
@@ -15,6 +17,11 @@ public:
         if (env.growers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             env.step_back();
         env.map_guard_.lock_shared();
+        if (env.env_ == nullptr) [[unlikely]] {
+            env.map_guard_.unlock_shared();
+            throw Error(-DER_IO, env.where_ + ": the index in " + env.directory_ +
+                                     " could not be opened again: close the pool, and look what the error before said");
+        }
     }
     ~MapUse() { env_.map_guard_.unlock_shared(); }
     MapUse(const MapUse&) = delete;

@@ -13,6 +13,7 @@ namespace stepstore::store::lmdb {
 
 void Environment::write(FunctionRef<void(WriteTransaction&)> body)
 {
+    open_for_writing();
     if (durability_ == Durability::power)
         write_grouped(body);
     else
@@ -64,7 +65,10 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
 void Environment::commit(Transaction& transaction)
 {
     const int result = transaction.commit();
-    if (result == 0) return settle_length();
+    if (result == 0) {
+        own_unsynced_.store(true, std::memory_order_release);
+        return settle_length();
+    }
     if (result == MDB_MAP_FULL) throw MapFull{0};
     if (result == EIO) fail(reason_of_short_write(), where_, "cannot commit");
     fail(result, where_, "cannot commit");

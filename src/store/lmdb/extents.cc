@@ -100,6 +100,10 @@ ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
                   static_cast<off_t>(aligned(length)));
         fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
+    if (durability_ == Durability::process) {
+        const std::lock_guard lock(append_guard_);
+        unsynced_.insert(file); // once it is written: a sync that is under way may have missed it
+    }
     return {file->number, offset, length};
 }
 
@@ -342,15 +346,41 @@ std::uint64_t ExtentStore::allocated(const ExtentRef& range)
     return bytes;
 }
 
-void ExtentStore::sync()
+void ExtentStore::begin_sync()
 {
-    for (const std::uint64_t number : numbers()) {
-        const std::string path = path_of(number);
-        const Descriptor fd = open_file(path, O_RDONLY);
-        if (!fd && errno == ENOENT) continue;
-        if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path);
+    const std::lock_guard lock(append_guard_);
+    for (const auto& file : unsynced_)
+        sync_file_range(file->fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE); // sync() says what goes wrong
+}
+
+void ExtentStore::sync(bool own)
+{
+    std::set<std::shared_ptr<Appended>> files; // what is appended from now on is for the next sync
+    {
+        const std::lock_guard lock(append_guard_);
+        files.swap(unsynced_);
     }
-    sync_names();
+    try {
+        if (own) {
+            for (const auto& file : files)
+                sync_file(file->fd, file->number);
+        } else {
+            for (const std::uint64_t number : numbers()) {
+                const Descriptor fd = open_file(path_of(number), O_RDONLY);
+                if (fd || errno != ENOENT) sync_file(fd, number);
+            }
+        }
+        sync_names();
+    } catch (...) {
+        const std::lock_guard lock(append_guard_);
+        unsynced_.insert(files.begin(), files.end());
+        throw;
+    }
+}
+
+void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number) const
+{
+    if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path_of(number));
 }
 
 // Not again while no file was made or removed. A directory is stamped with the coarse clock while its names change, so

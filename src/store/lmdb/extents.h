@@ -34,6 +34,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,7 +59,8 @@ public:
     std::vector<Target::ExtentFile> files();
     std::uint64_t allocated(); // bytes that take space, over all files
     std::uint64_t allocated(const ExtentRef& range); // and of these
-    void sync();
+    void begin_sync();   // of what this process appended
+    void sync(bool own); // own: what this process appended; else all
 
 private:
     // A file this process appends to. Closing it, when the last writer is done
@@ -85,6 +87,7 @@ private:
     std::shared_ptr<Descriptor> cached(std::uint64_t number);
     void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);
     void remove_if_empty(std::uint64_t number);
+    void sync_file(const Descriptor& fd, std::uint64_t number) const;
     void sync_names();
     std::string path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
@@ -97,8 +100,9 @@ private:
 
     std::atomic<std::int64_t> names_synced_{-1}; // the directory's time of change, in ns, when its names were synced
 
-    std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_
+    std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_, unsynced_
     std::shared_ptr<Appended> appended_;
+    std::set<std::shared_ptr<Appended>> unsynced_; // appended to since they were last synced
     std::shared_ptr<Appended> full_; // the one before it
     std::vector<Spare> spares_;
     std::uint64_t spare_bytes_ = 0;

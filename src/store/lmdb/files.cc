@@ -124,6 +124,13 @@ bool unlinked(int fd, const std::string& where)
     return status_of(fd, where).st_nlink == 0;
 }
 
+bool lies_at(int fd, const std::string& path)
+{
+    const struct stat open = status_of(fd, path);
+    struct stat there {};
+    return stat(path.c_str(), &there) == 0 && there.st_dev == open.st_dev && there.st_ino == open.st_ino;
+}
+
 bool exists(const std::string& path)
 {
     struct stat status {};

@@ -52,6 +52,7 @@ bool try_lock(int fd, Lock kind, const std::string& where);
 std::uint64_t size_of(int fd, const std::string& where); // bytes
 std::uint64_t allocated_of(int fd,
                            const std::string& where); // bytes that take space
+bool lies_at(int fd, const std::string& path); // the open file is the one of that name
 bool unlinked(int fd,
               const std::string& where); // no name leads to the file any more
 bool exists(const std::string& path);

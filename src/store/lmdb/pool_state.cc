@@ -192,7 +192,7 @@ std::string PoolState::directory_of(unsigned index) const
     return path_ + "/" + (index == format_.targets ? meta_name : target_name(index));
 }
 
-Environment& PoolState::environment(unsigned index)
+Environment& PoolState::environment(unsigned index, bool for_writing)
 {
     Part& part = *parts_[index];
     Environment* there = part.environment.load(std::memory_order_acquire);
@@ -202,7 +202,7 @@ Environment& PoolState::environment(unsigned index)
     there = part.environment.load();
     if (there == nullptr) {
         there = new Environment(directory_of(index), name_of(index), format_.durability, !permissions_.data,
-                                !permissions_.lock);
+                                !permissions_.lock, for_writing);
         part.environment.store(there, std::memory_order_release);
     }
     return *there;

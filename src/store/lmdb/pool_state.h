@@ -43,7 +43,8 @@ public:
     SharedState& shared() { return shared_; }
     // index == format().targets: the pool's metadata. Opened by the first who
     // needs it.
-    Environment& environment(unsigned index);
+    Environment& environment(unsigned index, bool for_writing = false);
+    Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     std::string directory_of(unsigned index) const;

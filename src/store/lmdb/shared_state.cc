@@ -101,7 +101,6 @@ SharedState::SharedState(const std::string& path, unsigned targets, bool durable
         throw Error(-DER_DF_INVAL, path + " is damaged: it does not begin as the clock of a pool of " +
                                        std::to_string(targets) + " targets");
     }
-    if (writable_) start_clock();
 }
 
 SharedState::~SharedState()
@@ -114,12 +113,14 @@ SharedState::~SharedState()
 void SharedState::start_clock()
 {
     const std::uint64_t boot = boot_id();
-    if (header_->boot.load() == boot && boot != 0) return;
-    const Epoch floor = header_->ceiling.load();
-    Epoch last = header_->clock.load();
-    while (last < floor && !header_->clock.compare_exchange_weak(last, floor)) {
+    if (header_->boot.load() != boot || boot == 0) {
+        const Epoch floor = header_->ceiling.load();
+        Epoch last = header_->clock.load();
+        while (last < floor && !header_->clock.compare_exchange_weak(last, floor)) {
+        }
+        header_->boot.store(boot);
     }
-    header_->boot.store(boot);
+    started_.store(true, std::memory_order_release);
 }
 
 // Puts the bound above `epoch` on the disk before anybody gets it: `ceiling` is
@@ -143,6 +144,7 @@ Epoch SharedState::next_epoch()
     if (!writable_) {
         throw Error(-DER_NO_PERM, path_ + ": cannot be written, so that this pool gives no epochs" + owner_of(path_));
     }
+    if (!started_.load(std::memory_order_acquire)) [[unlikely]] start_clock();
     Epoch last = header_->clock.load(std::memory_order_relaxed);
     Epoch next;
     do

@@ -44,6 +44,7 @@ private:
     unsigned targets_;
     bool durable_;
     bool writable_ = false;
+    std::atomic<bool> started_{false}; // the clock: by the first who asks for an epoch
     std::size_t length_ = 0;
     Header* header_ = nullptr;
     CounterLine* lines_ = nullptr; // some a target, the pool's metadata last
