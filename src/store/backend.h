@@ -129,8 +129,8 @@ public:
     // this process; the index is synced as a whole, other processes' bulk extents are not. Costs nothing where nothing
     // was written since this process last called it.
     virtual void sync(bool own) = 0;
-    // sync() will follow: whatever can begin on its way to the medium does. For several targets at once.
-    virtual void begin_sync() = 0;
+    // sync() will follow: whatever can begin on its way to the medium does. False: there is nothing to sync.
+    virtual bool begin_sync(bool own) = 0;
 
     // Bytes taken on the medium: by the index and by the bulk extents.
     struct Usage {

@@ -4,8 +4,13 @@
 #include "store/pool_core.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace stepstore::store {
 
@@ -90,15 +95,48 @@ unsigned Pool::targets() const
     return impl_->core->backend().targets();
 }
 
+namespace {
+
+// Several at once: each waits for the medium, which takes them together.
+void sync_together(const std::vector<Target*>& targets, bool own)
+{
+    constexpr std::size_t most_threads = 8;
+    std::atomic<std::size_t> next = 0;
+    std::mutex guard; // guards failure
+    std::exception_ptr failure;
+    const auto work = [&] {
+        for (std::size_t at = next++; at < targets.size(); at = next++) {
+            try {
+                targets[at]->sync(own);
+            } catch (...) {
+                const std::lock_guard lock(guard);
+                if (!failure) failure = std::current_exception();
+            }
+        }
+    };
+    {
+        std::vector<std::jthread> others;
+        try {
+            while (others.size() + 1 < std::min(targets.size(), most_threads))
+                others.emplace_back(work);
+        } catch (const std::system_error&) { // no more threads: those that are there do it
+        }
+        work();
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+} // namespace
+
 void Pool::sync(bool own)
 {
     Backend& backend = impl_->core->backend();
+    std::vector<Target*> targets;
     for (unsigned index = 0; index < backend.targets(); ++index)
-        backend.target(index).begin_sync();
+        if (backend.target(index).begin_sync(own)) targets.push_back(&backend.target(index));
     // Targets first: what meta refers to is then there.
-    for (unsigned index = 0; index < backend.targets(); ++index)
-        backend.target(index).sync(own);
-    backend.meta().sync(own);
+    sync_together(targets, own);
+    if (backend.meta().begin_sync(own)) backend.meta().sync(own);
 }
 
 Access Pool::access() const

@@ -57,7 +57,7 @@ public:
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
     std::uint64_t allocated(const ExtentRef& range) override;
-    void begin_sync() override;
+    bool begin_sync(bool own) override;
     void sync(bool own) override;
     Usage usage() override;
     std::vector<std::string> check() override;
@@ -163,9 +163,14 @@ std::uint64_t LmdbTarget::allocated(const ExtentRef& range)
     return pool_.state().extents(index_).allocated(range);
 }
 
-void LmdbTarget::begin_sync()
+bool LmdbTarget::begin_sync(bool own)
 {
-    if (!pool_.read_only()) pool_.state().extents(index_).begin_sync();
+    if (pool_.read_only()) return false; // who writes nothing has nothing to sync
+    PoolState& state = pool_.state();
+    const Environment* index = state.environment_if_open(index_);
+    if (own && (index == nullptr || !index->own_unsynced())) return false;
+    state.extents(index_).begin_sync();
+    return true;
 }
 
 void LmdbTarget::sync(bool own)

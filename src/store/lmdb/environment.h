@@ -66,6 +66,7 @@ public:
     // index is synced, and only when something was committed since the last sync of this process: by whomever, or
     // (own) by this process.
     void sync(bool own, FunctionRef<void()> bulk_first);
+    bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const; // that the file takes
     std::vector<std::string> check();
 

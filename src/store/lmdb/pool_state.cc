@@ -115,11 +115,12 @@ std::shared_ptr<PoolState> PoolState::open(const std::string& path, Access acces
             all.pools.erase(found);
         }
     }
-    const Format format = read_format(path);
+    if (!exists(path + "/" + format_name)) read_format(path); // says that there is no pool
     const Permissions permissions = permissions_of(path);
     if (access == Access::read_write && !permissions.data) refuse_writing(path, permissions.error);
-    auto state = std::make_shared<PoolState>(path, format, permissions, take_lock(path));
-    read_format(path);                  // it may have been destroyed before the lock was ours
+    Descriptor pool_lock = take_lock(path);
+    const Format format = read_format(path); // now that nobody can destroy it and make another one
+    auto state = std::make_shared<PoolState>(path, format, permissions, std::move(pool_lock));
     state->environment(format.targets); // without the pool's metadata nothing can be found
     all.pools[*identity_of(path)] = state;
     return state;

@@ -250,7 +250,7 @@ public:
     }
     std::vector<ExtentFile> extent_files() override { return target_->extent_files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return range.length; } // it knows sums only
-    void begin_sync() override {}
+    bool begin_sync(bool) override { return false; }
     void sync(bool) override {} // memory has no power failure to survive
     Usage usage() override { return target_->usage(); }
     std::vector<std::string> check() override { return {}; }
