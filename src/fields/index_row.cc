@@ -1,6 +1,7 @@
 #include "fields/index_row.h"
 
 #include "fields/record.h"
+#include "fields/session.h"
 #include "fields/writer.h"
 
 #include <daos_errno.h>

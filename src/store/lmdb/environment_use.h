@@ -1,6 +1,7 @@
 // What the transactions of an environment hold while they run. Only the files environment*.cc include it.
 #pragma once
 
+#include "stepstore/error.h"
 #include "store/lmdb/environment.h"
 
 #include <daos_errno.h>
