@@ -88,6 +88,15 @@ class AdministrationTest(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertIn("no section 'stepstore'", errors)
 
+    def test_client_for_another_engine(self):
+        archive = self.archive()
+        for engine in ({"engine": "toc"}, {}):
+            config = {key: value for key, value in archive.config().items() if key != "engine"} | engine
+            status, _, errors = archive.run("fdb-list", DATASET, check=False, FDB_CONFIG=json.dumps(config))
+            self.assertNotEqual(status, 0)
+            for words in ("'type: stepstore'", "engine is toc", "'type: local'"):
+                self.assertIn(words, errors)
+
     def test_unknown_pool(self):
         archive = self.archive()
         self.refused(archive, [str(archive.pool)], "fdb-list", DATASET)

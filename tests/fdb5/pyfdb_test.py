@@ -82,6 +82,21 @@ class PyfdbTest(Compared):
             self.assertEqual(handle.read(), b"payload")
 
 
+    def test_one_part_of_several(self):
+        ours, files = Archive("stepstore"), Archive("toc")
+        parts = {"xxxx": ours, "yyyy": files}
+        for archive in parts.values():
+            self.addCleanup(archive.close)
+        config = {"type": "select", "fdbs": [{"select": f"expver={expver}", **archive.config()} for expver, archive in parts.items()]}
+        with pyfdb.FDB(config) as fdb:
+            for expver in parts:
+                fdb.archive(expver.encode(), {**IDENTIFIER, "expver": expver})
+        fdb = pyfdb.FDB(config)
+        self.assertEqual(len(list(fdb.list({"class": "rd"}))), 2)
+        for expver in parts:
+            with fdb.retrieve({**IDENTIFIER, "expver": expver}) as handle:
+                self.assertEqual(handle.read(), expver.encode())
+
     def test_100_000_fields(self):
         archive = Archive("stepstore")
         self.addCleanup(archive.close)

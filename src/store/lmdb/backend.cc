@@ -167,6 +167,7 @@ bool LmdbTarget::begin_sync(bool own)
 {
     if (pool_.read_only()) return false; // who writes nothing has nothing to sync
     PoolState& state = pool_.state();
+    if (state.format().durability == Durability::power) return false; // every commit did it
     const Environment* index = state.environment_if_open(index_);
     if (own && (index == nullptr || !index->own_unsynced())) return false;
     state.extents(index_).begin_sync();
