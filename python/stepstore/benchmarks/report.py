@@ -22,7 +22,7 @@ class Case:
     peer: list[float] = field(default_factory=list)
     bandwidth: bool = False
     goal: float | None = None  # the ratio to reach
-    limit: list[float] = field(default_factory=list)  # what would be measured if our part took no time, where that is known
+    limit: list[float] = field(default_factory=list)  # what would be measured with an engine that takes no time, where that is known
     more: dict[str, Any] = field(default_factory=dict)  # what programs want to know besides
 
     def add(self, ours: float, peer: float) -> None:
@@ -75,4 +75,4 @@ def report(cases: list[Case], as_json: bool, peer: str) -> None:
     show(table(columns, rows))
     show("ratio: ours / peer in time or bytes (of a bandwidth the other way round): below 1 is better")
     if limits:
-        show("best: the ratio if ours took no time at all, because something else has to be done in any case")
+        show("best: the ratio if an engine took no time, behind the client of the peer")
