@@ -19,7 +19,7 @@ enum class Index : std::uint8_t {
 struct DatasetOptions {
     Index index = Index::shared;
     // Fields below so many bytes share array objects, several in each; larger ones get one each. 0: never.
-    std::uint64_t pack_below = 16 * 1024;
+    std::uint64_t pack_below = 128 * 1024;
     std::uint64_t pack_size = 1 << 20; // bytes: an object of small fields is full from here on
     std::string data_class = "S1";
     std::string index_class = "S1";

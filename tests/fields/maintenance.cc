@@ -76,17 +76,17 @@ TEST_P(Maintenance, PurgeReclaimsWhatWasReplacedAndNothingElse)
 {
     const auto dataset = make();
     Fields fields(dataset);
-    fill(fields, 2, 5, 100000);
+    fill(fields, 2, 5, 200000);
     const auto old = CatalogueReader(dataset).find(collocation_key(1), element_key(3));
-    fill(fields, 1, 5, 100000, 7);
+    fill(fields, 1, 5, 200000, 7);
     fill(fields, 1, 2, 3000, 9);
     const auto before = list(dataset);
     EXPECT_EQ(objects_in(dataset), 16U);
     Statistics statistics = fields::statistics(dataset);
     EXPECT_EQ(statistics.fields, 10U);
-    EXPECT_EQ(statistics.bytes, 8 * 100000U + 2 * 3000U);
+    EXPECT_EQ(statistics.bytes, 8 * 200000U + 2 * 3000U);
     EXPECT_EQ(statistics.masked_fields, 7U);
-    EXPECT_EQ(statistics.masked_bytes, 700000U);
+    EXPECT_EQ(statistics.masked_bytes, 1400000U);
     std::size_t found = 0;
     PurgeOptions options;
     options.dry_run = true;
@@ -98,7 +98,7 @@ TEST_P(Maintenance, PurgeReclaimsWhatWasReplacedAndNothingElse)
     PurgeReport report = purge(dataset, options);
     EXPECT_EQ(found, 7U);
     EXPECT_EQ(report.objects, 7U);
-    EXPECT_EQ(report.bytes, 700000U);
+    EXPECT_EQ(report.bytes, 1400000U);
     EXPECT_EQ(objects_in(dataset), 16U);
     CatalogueReader reader(dataset); // with its cache filled
     ASSERT_TRUE(reader.find(collocation_key(0), element_key(1)).has_value());
@@ -118,8 +118,8 @@ TEST_P(Maintenance, PurgeReclaimsWhatWasReplacedAndNothingElse)
     for (const auto& [name, field] : after)
         EXPECT_EQ(field.entry.location, before.at(name).entry.location);
     EXPECT_EQ(retrieve(dataset, collocation_key(0), element_key(1)), pattern(3000, 10));
-    EXPECT_EQ(retrieve(dataset, collocation_key(0), element_key(4)), pattern(100000, 11));
-    EXPECT_EQ(retrieve(dataset, collocation_key(1), element_key(3)), pattern(100000, 1003));
+    EXPECT_EQ(retrieve(dataset, collocation_key(0), element_key(4)), pattern(200000, 11));
+    EXPECT_EQ(retrieve(dataset, collocation_key(1), element_key(3)), pattern(200000, 1003));
     const Error gone = error_of([&] { Store(dataset).read(masked); });
     EXPECT_EQ(gone.code(), -DER_STALE) << gone.what();
     EXPECT_NE(std::string(gone.what()).find("purge"), std::string::npos);
@@ -199,7 +199,7 @@ TEST_P(Maintenance, CopiesAndMovesWhole)
     const auto dataset = make();
     Fields fields(dataset);
     fill(fields, 2, 5, 3000);
-    fill(fields, 1, 2, 100000, 5);
+    fill(fields, 1, 2, 200000, 5);
     fields.catalogue.archive(collocation_key(5), element_key(1), std::string("file:/somewhere"), 42);
     fields.flush();
     dataset->set_attribute("owner", "me");
@@ -210,7 +210,7 @@ TEST_P(Maintenance, CopiesAndMovesWhole)
     EXPECT_ERROR(-DER_EXIST, copy(dataset, *target, dataset_key()));
     const auto same = [&](const std::shared_ptr<Dataset>& copied) {
         EXPECT_EQ(list(copied).size(), 11U);
-        EXPECT_EQ(retrieve(copied, collocation_key(0), element_key(1)), pattern(100000, 6));
+        EXPECT_EQ(retrieve(copied, collocation_key(0), element_key(1)), pattern(200000, 6));
         EXPECT_EQ(retrieve(copied, collocation_key(1), element_key(4)), pattern(3000, 1004));
         const auto entry = CatalogueReader(copied).find(collocation_key(5), element_key(1));
         EXPECT_EQ(std::get<std::string>(entry->location), "file:/somewhere");
@@ -246,7 +246,7 @@ TEST_P(Maintenance, FieldsWithAnotherCatalogueAreNotTakenForUnreferenced)
         return run_in_child([&] {
             const auto dataset = Session::open(location, Access::read_write)->find(dataset_key());
             Store store(dataset, {.asynchronous = false, .indexed_elsewhere = elsewhere});
-            store.archive(pattern(100000, 1));
+            store.archive(pattern(200000, 1));
             store.flush();
             return 0;
         });
@@ -258,7 +258,7 @@ TEST_P(Maintenance, FieldsWithAnotherCatalogueAreNotTakenForUnreferenced)
     EXPECT_EQ(purge(dataset).unreferenced, 0U);
     EXPECT_EQ(objects_in(dataset), 1U);
     Store store(dataset);
-    const FieldLocation own = store.archive(pattern(100000, 2)), packed = store.archive(pattern(100, 3));
+    const FieldLocation own = store.archive(pattern(200000, 2)), packed = store.archive(pattern(100, 3));
     store.flush();
     EXPECT_TRUE(store.remove(own));
     EXPECT_FALSE(store.remove(packed));

@@ -171,7 +171,7 @@ TEST_P(Semantics, SmallFieldsShareObjectsLargeOnesHaveTheirOwn)
     for (const auto& one : locations)
         small.insert(one.object);
     for (int i = 0; i < 10; ++i)
-        large.insert(locations.emplace_back(store.archive(pattern(70000, static_cast<std::uint64_t>(100 + i)))).object);
+        large.insert(locations.emplace_back(store.archive(pattern(200000, static_cast<std::uint64_t>(100 + i)))).object);
     store.flush();
     EXPECT_EQ(small.size(), 1U);
     EXPECT_EQ(large.size(), 10U);
