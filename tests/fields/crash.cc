@@ -54,7 +54,7 @@ TEST_P(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
         Fields fields(make());
         for (int number = 0; number < numbers; ++number)
             for (int step = static_cast<int>(round % 3); step < steps; step += 3) {
-                const std::size_t size = step % 50 == 0 ? 70000 : 300;
+                const std::size_t size = step % 50 == 0 ? 150000 : 300;
                 fields.archive(collocation_key(number), element_key(step),
                                pattern(size, round << 20 | static_cast<std::uint64_t>(step)));
                 model[{number, step}] = round;
@@ -67,7 +67,7 @@ TEST_P(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
         EXPECT_EQ(list(dataset).size(), model.size());
         for (const auto& [name, round] : model) {
             const auto& [number, step] = name;
-            const std::size_t size = step % 50 == 0 ? 70000 : 300;
+            const std::size_t size = step % 50 == 0 ? 150000 : 300;
             ASSERT_EQ(retrieve(dataset, collocation_key(number), element_key(step)),
                       pattern(size, round << 20 | static_cast<std::uint64_t>(step)));
         }

@@ -21,7 +21,7 @@ protected:
         const auto writer = static_cast<std::size_t>(below(2));
         for (int left = 1 + below(30); left > 0; --left) {
             const Name name{below(4), below(40)};
-            static constexpr std::size_t sizes[] = {0, 1, 700, 5000, 66000};
+            static constexpr std::size_t sizes[] = {0, 1, 700, 66000, 150000};
             Value value{pattern(sizes[below(5)], random()), 1 + random() % 1000000};
             writers[writer]->archive(collocation_key(name.first), element_key(name.second), value.data, value.time);
             pending[writer][name] = std::move(value);

@@ -12,7 +12,7 @@ namespace {
 using stepstore::testing::end_of;
 using stepstore::testing::start_child;
 
-constexpr std::size_t large = 80000;
+constexpr std::size_t large = 150000;
 constexpr std::size_t small = 900;
 
 struct Shared {
