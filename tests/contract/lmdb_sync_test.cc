@@ -80,6 +80,11 @@ bool any_extents(const std::set<std::string>& files)
     return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with(".ext"); });
 }
 
+bool any_names(const std::set<std::string>& files)
+{
+    return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
+}
+
 TEST_F(LmdbSync, OfATargetTakesWhatWasWrittenSinceTheLast)
 {
     make(Durability::process);
@@ -118,17 +123,14 @@ TEST_F(LmdbSync, TakesTheNamesOfNewFilesOnceTheyAreOldEnoughOnlyOnce)
     const auto pool = open();
     write_bulk(pool->target(0));
     std::this_thread::sleep_for(std::chrono::milliseconds(50)); // file times have a resolution of some milliseconds
-    const auto names = [](const std::set<std::string>& files) {
-        return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
-    };
-    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(false); })));
+    EXPECT_TRUE(any_names(synced_by([&] { pool->target(0).sync(false); })));
     write_bulk(pool->target(0));
-    EXPECT_FALSE(names(synced_by([&] { pool->target(0).sync(false); }))) << "no file was made";
+    EXPECT_FALSE(any_names(synced_by([&] { pool->target(0).sync(false); }))) << "no file was made";
     ASSERT_EQ(testing::run_in_child([&] {
         write_bulk(open()->target(0)); // into a file of its own, since this process holds the other one
         return 0;
     }), 0);
-    EXPECT_TRUE(names(synced_by([&] { pool->target(0).sync(false); })));
+    EXPECT_TRUE(any_names(synced_by([&] { pool->target(0).sync(false); })));
 }
 
 TEST_F(LmdbSync, OfItsOwnLeavesOtherProcessesExtentsToThem)
@@ -151,8 +153,13 @@ TEST_F(LmdbSync, OfItsOwnLeavesOtherProcessesExtentsToThem)
     const auto key = synced_by([&] { pool->target(0).sync(true); });
     EXPECT_TRUE(any_index(key));
     EXPECT_FALSE(any_extents(key));
+    write_bulk(pool->target(0));
+    const auto again = synced_by([&] { pool->target(0).sync(true); });
+    EXPECT_TRUE(any_extents(again));
+    EXPECT_FALSE(any_names(again)) << "of the other process's file";
     const auto all = synced_by([&] { pool->target(0).sync(false); });
     EXPECT_TRUE(any_extents(all)) << "and they are not forgotten";
+    EXPECT_TRUE(any_names(all));
 }
 
 TEST_F(LmdbSync, OfItsOwnIsNotForgottenWhenAllWasSyncedMeanwhile)

@@ -143,7 +143,9 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
                                                       // gone on until it lost the lock
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
-        if (file->end < rotate_at) return file;
+        if (file->end >= rotate_at) continue;
+        new_name_ = true; // its maker may have died before it synced the name
+        return file;
     }
     return nullptr;
 }
@@ -164,6 +166,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
         if (durability_ == Durability::power) sync_directory(directory_);
+        new_name_ = true;
         return file;
     }
 }
@@ -360,6 +363,7 @@ void ExtentStore::sync(bool own)
         const std::lock_guard lock(append_guard_);
         files.swap(unsynced_);
     }
+    const bool new_name = new_name_.exchange(false);
     try {
         if (own) {
             for (const auto& file : files)
@@ -370,8 +374,9 @@ void ExtentStore::sync(bool own)
                 if (fd || errno != ENOENT) sync_file(fd, number);
             }
         }
-        sync_names();
+        if (!own || new_name) sync_names();
     } catch (...) {
+        if (new_name) new_name_ = true;
         const std::lock_guard lock(append_guard_);
         unsynced_.insert(files.begin(), files.end());
         throw;

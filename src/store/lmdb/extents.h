@@ -98,6 +98,7 @@ private:
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
 
+    std::atomic<bool> new_name_{false}; // this process appends to a file whose name may not be on the medium
     std::atomic<std::int64_t> names_synced_{-1}; // the directory's time of change, in ns, when its names were synced
 
     std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_, unsynced_
