@@ -47,10 +47,10 @@ struct Plan {
     std::vector<std::string> collocation, element; // the keywords of the schema's second and third level
 };
 
-// Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th of the
-// large ones and of all small ones.
 std::vector<std::string> texts(const Plan::Values& values);
 
+// Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th of the
+// large ones and of all small ones.
 class Checker {
 public:
     explicit Checker(const Plan& plan) : plan_(plan), expected_(plan.message.begin(), plan.message.begin() + static_cast<std::ptrdiff_t>(plan.head)) {}

@@ -15,7 +15,8 @@ namespace {
 struct Family {
     daos_obj_redun redundancy;
     std::string_view prefix;
-    bool is_erasure_coded() const { return prefix.starts_with("EC"); }
+    // Whether libdaos has a name for so many of named_groups.
+    bool names(std::uint32_t groups) const { return groups != 6 || !prefix.starts_with("EC"); }
 };
 
 // The order of daos_oclass_names_list().
@@ -65,7 +66,7 @@ void for_each_named_class(Each each)
 {
     for (const Family& family : families) {
         for (const std::uint32_t groups : named_groups) {
-            if (groups == 6 && family.is_erasure_coded()) continue;
+            if (!family.names(groups)) continue;
             each(make_class(family.redundancy, groups), std::string(family.prefix) + groups_text(groups));
         }
         each(make_class(family.redundancy, MAX_NUM_GROUPS), std::string(family.prefix) + "X");
@@ -155,7 +156,8 @@ try {
         const std::string_view groups = given.substr(family.prefix.size());
         if (groups == "X") return static_cast<int>(make_class(family.redundancy, MAX_NUM_GROUPS));
         for (const std::uint32_t count : named_groups)
-            if (groups == std::to_string(count) && !(count == 6 && family.is_erasure_coded())) return static_cast<int>(make_class(family.redundancy, count));
+            if (family.names(count) && groups == groups_text(count))
+                return static_cast<int>(make_class(family.redundancy, count));
     }
     return OC_UNKNOWN;
 } catch (...) {
