@@ -50,10 +50,13 @@ private:
     std::vector<char> message_;
 };
 
-// What is retrieved, in memory that is used again.
+// What is retrieved, in memory for so many fields at once that is there before the clock starts and is used again.
 class Retrieval {
 public:
-    explicit Retrieval(const Work& work) : work_(work), checker_(work.plan) {}
+    Retrieval(const Work& work, std::size_t fields)
+        : work_(work), checker_(work.plan), memory_(fields * work.plan.message.size() + 1) // one more, to see what is too long
+    {
+    }
 
     void one(fdb5::FDB& fdb, const Field& field)
     {
@@ -70,7 +73,6 @@ private:
     std::size_t read(fdb5::FDB& fdb, const metkit::mars::MarsRequest& request, std::size_t fields)
     {
         const std::size_t size = fields * work_.plan.message.size();
-        if (memory_.size() < size + 1) memory_.resize(size + 1); // one more, to see what is too long
         const std::unique_ptr<eckit::DataHandle> handle(fdb.retrieve(request));
         handle->openForRead();
         std::size_t length = 0;
@@ -119,7 +121,7 @@ Prepare one_by_one(const Work& work, int number)
 {
     return [&work, number] {
         start_fdb();
-        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work)](Shared&) {
+        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work, 1)](Shared&) {
             for (int step = 0; step < steps_of(work.plan); ++step)
                 for (const Field& field : fields_of(work.plan, number, step))
                     got->one(*fdb, field);
@@ -131,7 +133,8 @@ Prepare step_by_step(const Work& work, int number)
 {
     return [&work, number] {
         start_fdb();
-        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work)](Shared&) {
+        const auto at_once = static_cast<std::size_t>(work.plan.fields_of_a_step());
+        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work, at_once)](Shared&) {
             for (int step = 0; step < steps_of(work.plan); ++step) {
                 auto request = request_of(work.plan, {number, step, 0, 0});
                 request.values("param", texts(work.plan.params()));
@@ -175,7 +178,8 @@ Prepare slicing_reader(const Work& work, int reader)
 {
     return [&work, reader] {
         start_fdb();
-        return [&work, reader, got = std::make_shared<Retrieval>(work)](Shared& shared) {
+        const std::size_t at_once = static_cast<std::size_t>(work.processes) * work.plan.levels().size();
+        return [&work, reader, got = std::make_shared<Retrieval>(work, at_once)](Shared& shared) {
             const Plan& plan = work.plan;
             for (int step = 0; step < steps_of(plan); ++step) {
                 while (shared.flushed[step] < work.processes) {
@@ -202,10 +206,12 @@ Prepare slicing_reader(const Work& work, int reader)
     };
 }
 
-void retrieve_first(const Work& work)
+std::function<void()> first_retrieve(const Work& work)
 {
-    fdb5::FDB fdb;
-    Retrieval(work).one(fdb, {work.first, steps_of(work.plan) - 1, 0, 0});
+    return [&work, got = std::make_shared<Retrieval>(work, 1)] {
+        fdb5::FDB fdb;
+        got->one(fdb, {work.first, steps_of(work.plan) - 1, 0, 0});
+    };
 }
 
 } // namespace stepstore::bench

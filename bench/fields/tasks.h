@@ -29,7 +29,7 @@ Prepare lister(const Work& work, std::size_t fields);
 Prepare streaming_writer(const Work& work, int number);
 Prepare slicing_reader(const Work& work, int reader);
 
-// Retrieves one field and checks it.
-void retrieve_first(const Work& work);
+// Retrieves one field and checks it; FDB is made then, the memory before.
+std::function<void()> first_retrieve(const Work& work);
 
 } // namespace stepstore::bench

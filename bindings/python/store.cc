@@ -79,7 +79,7 @@ void bind_pool(nb::module_& module)
                 const PoolOptions options{label, targets, durability_of(durability)};
                 unlocked([&] { Pool::create(location, options); });
             },
-            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 8, nb::arg("durability") = "process")
+            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0, nb::arg("durability") = "process")
         .def_static(
             "destroy",
             [](const std::string& location, bool force) { unlocked([&] { Pool::destroy(location, force); }); },

@@ -27,7 +27,7 @@ STEPSTORE_API const char* stepstore_last_message(void);
 struct stepstore_pool_options {
     const char* label;   /* NULL: the last part of the path */
     const char* backend; /* NULL: "lmdb" */
-    uint32_t targets;    /* 0: 8; at most 256 */
+    uint32_t targets;    /* 0: one per processor of this machine, 4 to 16; at most 256 */
     uint32_t power;      /* 0: durability=process; 1: durability=power */
 };
 

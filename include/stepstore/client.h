@@ -46,7 +46,7 @@ enum class ObjectType : std::uint8_t {
 
 struct PoolOptions {
     std::string label;    // default: the last part of the path
-    unsigned targets = 8; // storage targets, 1 to 256
+    unsigned targets = 0; // storage targets, at most 256; 0: one per processor of this machine, 4 to 16
     Durability durability = Durability::process;
 };
 

@@ -53,9 +53,13 @@ class Pool(_Handle):
 
     @staticmethod
     def create(
-        location: str | os.PathLike[str], *, label: str = "", targets: int = 8, durability: str = "process"
+        location: str | os.PathLike[str], *, label: str = "", targets: int = 0, durability: str = "process"
     ) -> None:
-        """Makes a pool. durability: "process" survives the death of any process, "power" a power failure too."""
+        """Makes a pool.
+
+        targets: at most 256; 0: one per processor of this machine, 4 to 16.
+        durability: "process" survives the death of any process, "power" a power failure too.
+        """
         _core.Pool.create(os.fspath(location), label, targets, durability)
 
     @staticmethod

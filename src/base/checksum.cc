@@ -2,6 +2,23 @@
 
 #include <new>
 #include <xxhash.h>
+
+namespace stepstore {
+
+namespace {
+
+// Vector instructions gain nothing here, and a virtual machine takes as long to say which ones it has as to read a record.
+constexpr std::size_t small = 4096;
+
+std::uint64_t checksum_of_small(Bytes bytes, std::uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+} // namespace
+
+} // namespace stepstore
+
 // Takes the widest vector instructions of the machine at run time, where the library was built with that.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
@@ -11,11 +28,12 @@ namespace stepstore {
 
 std::uint64_t checksum(Bytes bytes)
 {
-    return XXH3_64bits(bytes.data(), bytes.size());
+    return checksum(bytes, 0);
 }
 
 std::uint64_t checksum(Bytes bytes, std::uint64_t seed)
 {
+    if (bytes.size() <= small) return checksum_of_small(bytes, seed);
     return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 

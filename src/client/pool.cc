@@ -79,8 +79,6 @@ void Pool::create(const std::string& location, const PoolOptions& options)
 {
     if (is_on_daos(location)) refuse("create", location, "dmg pool create");
     const Library& library = Library::ours();
-    if (options.targets == 0)
-        throw Error(-DER_INVAL, "create pool " + location + ": it needs at least one target (1 to 256)");
     stepstore_pool_options wanted{};
     wanted.label = options.label.empty() ? nullptr : options.label.c_str();
     wanted.targets = options.targets;

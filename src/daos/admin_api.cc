@@ -122,7 +122,7 @@ int stepstore_pool_create(const char* pool, const struct stepstore_pool_options*
         if (options) {
             if (options->backend) wanted.backend = options->backend;
             if (options->label) wanted.label = options->label;
-            if (options->targets) wanted.targets = options->targets;
+            wanted.targets = options->targets;
             if (options->power > 1) invalid("power is 0 (durability=process) or 1 (durability=power)");
             if (options->power) wanted.durability = store::Durability::power;
         }

@@ -278,7 +278,7 @@ void check_options(const WriterOptions& options)
         options.metadata_compression != CompressionMethod::zstd)
         throw Error(-DER_INVAL, "MetadataCompression='" + std::string(name_of(options.metadata_compression)) +
                                     "' is for numbers: valid are none, zstd");
-    if (options.targets < 1 || options.targets > 256)
+    if (options.targets > 256)
         throw Error(-DER_INVAL, "Targets=" + std::to_string(options.targets) + ": valid are 1 to 256");
     if (!(options.writer_timeout >= 0 && options.writer_timeout <= longest_timeout))
         throw Error(-DER_INVAL, "the time-out for signs of life of a writer must be from 0 to 1e6 seconds");

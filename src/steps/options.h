@@ -66,7 +66,7 @@ struct WriterOptions {
     bool layout_given = false; // by name: then appending does not silently go on with another one
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
-    unsigned targets = 8;
+    unsigned targets = 0; // 0: the usual number, see PoolOptions
 
     // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
     // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Compression (none, zstd,

@@ -7,7 +7,10 @@
 
 #include "store/failure.h"
 
+#include <algorithm>
 #include <chrono>
+#include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <pthread.h>
 #include <thread>
@@ -106,7 +109,8 @@ const BackendFactory& backend_of(const std::string& path, const char* advice)
 std::string canonical_pool_path(const std::string& path)
 {
     if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
-    std::error_code error;
+    if (char resolved[PATH_MAX]; realpath(path.c_str(), resolved) != nullptr) return resolved;
+    std::error_code error; // what is not there yet may be made
     auto result = std::filesystem::weakly_canonical(path, error);
     if (error) {
         fail(error == std::errc::permission_denied ? DER_NO_PERM : DER_BADPATH,
@@ -167,8 +171,10 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
 std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolOptions& options)
 {
     const std::string path = canonical_pool_path(given);
-    if (options.targets < 1 || options.targets > 256) {
-        fail(DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) + " targets: 1 to 256 are possible");
+    const unsigned targets =
+        options.targets != 0 ? options.targets : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
+    if (targets > 256) {
+        fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     }
     const BackendFactory& factory = factory_named(options.backend);
     auto& registry = Registry::instance();
@@ -176,7 +182,7 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
     if (const BackendFactory* other = factory_of(path)) {
         fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
     }
-    auto backend = factory.create(path, {options.targets, options.durability});
+    auto backend = factory.create(path, {targets, options.durability});
     PoolHeader header = format_pool(*backend, options);
     auto core = std::make_shared<PoolCore>(path, factory, std::move(backend), std::move(header));
     registry.pools[path] = core;

@@ -27,7 +27,7 @@ class OpenContainer;
 struct PoolOptions {
     std::string backend = "lmdb";
     std::string label; // default: the last part of the path
-    unsigned targets = 8;
+    unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
 };
 

@@ -43,6 +43,7 @@ const char* new_pool(void)
     snprintf(path, sizeof path, "%s/pool%d", directory, ++count);
     struct stepstore_pool_options options = {0};
     options.backend = getenv("STEPSTORE_TEST_BACKEND");
+    options.targets = 8;
     CHECK_OK(stepstore_pool_create(path, &options));
     return path;
 }

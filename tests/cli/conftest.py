@@ -91,7 +91,7 @@ def cli(tmp_path: Path) -> CommandLine:
 def pool(cli: CommandLine) -> Path:
     """A pool ./p with the container `box`: a key-value object 1 and an array 2."""
     path = cli.directory / "p"
-    stepstore.Pool.create(path)
+    stepstore.Pool.create(path, targets=8)
     with stepstore.Pool.connect(path) as opened, opened.create_container("box") as box:
         with box.key_value(1) as values:
             values["plain"] = b"hello"

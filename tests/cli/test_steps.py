@@ -99,7 +99,7 @@ def test_profile(cli, stream):
     assert profile["ranks"][0]["stabilisation_seconds"] > 0
     assert "STABILISATION" in cli("steps", stream, "--profile").out
     assert json.loads((cli.directory / "s/files/profiling.json").read_text())["ranks"] == profile["ranks"]
-    assert len(profile["targets"]) == 8 and sum(target["updates"] for target in profile["targets"]) > 0
+    assert 4 <= len(profile["targets"]) <= 16 and sum(target["updates"] for target in profile["targets"]) > 0
     assert profile["readers"] is None
     shown = cli("steps", stream, "--profile", "-l").out
     assert "FROM STEP" in shown and "UPDATES" in shown and "(files/profiling.json)" in shown

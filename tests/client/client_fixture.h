@@ -18,7 +18,7 @@ class ClientTest : public ::testing::Test {
 protected:
     ClientTest() : location(directory / "pool")
     {
-        Pool::create(location);
+        Pool::create(location, {.label = {}, .targets = 8, .durability = Durability::process});
         pool.emplace(Pool::connect(location));
         container.emplace(pool->create_container("container"));
     }

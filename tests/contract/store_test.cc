@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 namespace stepstore::testing {
 namespace {
@@ -36,10 +37,18 @@ TEST_P(StoreContract, OnePoolPerPath)
     EXPECT_EQ(error_of([&] { Pool::create(directory / "other", options); }, &message), DER_INVAL);
     EXPECT_NE(message.find("lmdb"), std::string::npos) << message;
     options.backend = GetParam();
-    options.targets = 0;
-    EXPECT_EQ(error_of([&] { Pool::create(directory / "other", options); }), DER_INVAL);
     options.targets = 257;
     EXPECT_EQ(error_of([&] { Pool::create(directory / "other", options); }), DER_INVAL);
+}
+
+TEST_P(StoreContract, AsManyTargetsAsProcessorsUnlessToldOtherwise)
+{
+    PoolOptions options;
+    options.backend = GetParam();
+    Pool::create(directory / "usual", options);
+    const std::size_t targets = Pool::open(directory / "usual", Access::read_only)->query().targets.size();
+    const std::size_t processors = std::thread::hardware_concurrency();
+    EXPECT_EQ(targets, processors < 4 ? 4 : processors > 16 ? 16 : processors);
 }
 
 TEST_P(StoreContract, ADestroyedPoolIsGone)

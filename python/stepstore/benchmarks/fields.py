@@ -148,7 +148,7 @@ class _Archive:
             pool = str(self._data / "pool")
             config["stepstore"] = {"pool": pool, **given}
             # A pool is made once, as the directory that toc's files go to.
-            Pool.create(pool, targets=int(given.get("targets", 8)), durability=given.get("durability", "process"))
+            Pool.create(pool, targets=int(given.get("targets", 0)), durability=given.get("durability", "process"))
         else:
             config["spaces"] = [{"handler": "Default", "roots": [{"path": str(self._data)}]}]
         self._environment = {name: text for name, text in os.environ.items() if not name.startswith(("FDB", "PLUGINS_", "DYNAMIC_LIBRARY_PATH"))}

@@ -40,7 +40,9 @@ PoolArgument = Annotated[str, typer.Argument(metavar="POOL", help="A directory, 
 @app.command()
 def create(
     pool: PoolArgument,
-    targets: Annotated[int, typer.Option(min=1, max=256, help="Storage targets: writers to different ones never meet.")] = 8,
+    targets: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Storage targets: writers to different ones never meet. Default: one per processor, 4 to 16.")
+    ] = None,
     durability: Annotated[
         str, typer.Option(metavar="process|power", help="What an acknowledged update survives: the death of a process, or a power failure.")
     ] = "process",
@@ -51,7 +53,7 @@ def create(
     if durability not in ("process", "power"):
         raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
     check_text(pool)
-    Pool.create(pool, label=label, targets=targets, durability=durability)
+    Pool.create(pool, label=label, targets=targets or 0, durability=durability)
     made = describe(pool)
     emit(as_json, made, lambda: f"made pool {made['label']} in {made['path']}")
 
