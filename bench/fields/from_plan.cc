@@ -14,8 +14,12 @@
 
 #include <algorithm>
 #include <array>
+#include <fcntl.h>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace stepstore::bench {
@@ -27,6 +31,33 @@ constexpr const char* type_name = "plan";
 constexpr const char* names[] = {"number", "step", "param", "levelist"};
 
 const Work* served = nullptr;
+
+// The file of messages, read in turn. Every process begins at another one.
+class Copies {
+public:
+    void open(const std::string& path, std::size_t size)
+    {
+        file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        struct stat status {};
+        if (file_ < 0 || fstat(file_, &status) != 0) throw std::runtime_error(path + ": the file cannot be read");
+        count_ = static_cast<std::size_t>(status.st_size) / size;
+        if (count_ == 0) throw std::runtime_error(path + ": there is no message in it");
+    }
+    void read(char* to, std::size_t size)
+    {
+        if (next_ == 0) next_ = static_cast<std::size_t>(getpid()) * 61;
+        const std::size_t which = next_++ % count_;
+        if (pread(file_, to, size, static_cast<off_t>(which * size)) != static_cast<ssize_t>(size))
+            throw std::runtime_error("a message cannot be read");
+    }
+
+private:
+    int file_ = -1;
+    std::size_t count_ = 0;
+    std::size_t next_ = 0;
+};
+
+Copies copies;
 std::unordered_map<std::string, int> positions[std::size(names)]; // of each value
 
 int& member(Field& field, std::size_t which)
@@ -58,12 +89,11 @@ public:
     }
     long read(void* buffer, long length) override
     {
-        const auto& message = served->plan.message;
-        const auto size = static_cast<long>(message.size());
+        const auto size = static_cast<long>(served->plan.message.size());
         long done = 0;
         for (; next_ < fields_.size() && length - done >= size; ++next_, done += size) {
             char* to = static_cast<char*>(buffer) + done;
-            std::copy(message.begin(), message.end(), to);
+            copies.read(to, static_cast<std::size_t>(size));
             served->plan.say(to, fields_[next_]);
         }
         return done;
@@ -261,6 +291,7 @@ const fdb5::EngineBuilder<Engine> engine;
 void serve(const Work& work)
 {
     served = &work;
+    copies.open(work.copies, work.plan.message.size());
     for (std::size_t which = 0; which < std::size(names); ++which) {
         const auto& values = work.plan.varying.at(names[which]);
         for (std::size_t at = 0; at < values.size(); ++at)

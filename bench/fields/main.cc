@@ -18,7 +18,7 @@ namespace {
 {
     std::fprintf(stderr,
                  "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
-                 "  [processes=N] [first=N] [archive=key|message]\n"
+                 "  [processes=N] [first=N] [archive=key|message] [copies=FILE]\n"
                  "FDB_CONFIG says on what. It is started by 'stepstore bench fields'.\n",
                  wrong.c_str());
     std::exit(2);
@@ -45,6 +45,7 @@ Work parse(int count, char** arguments)
         if (name == "plan") work.plan = Plan::read(value);
         else if (name == "processes") work.processes = number(name, value, 1, max_processes / 2);
         else if (name == "first") work.first = number(name, value, 0, 1000000);
+        else if (name == "copies") work.copies = value;
         else if (name == "archive" && (value == "key" || value == "message")) work.decode = value == "message";
         else usage("stepstore-bench-fields: '" + text + "' is no option");
     }
@@ -161,7 +162,7 @@ void measure(int count, char** arguments)
 {
     const std::string task = count > 1 ? arguments[1] : "";
     const Work work = parse(count, arguments);
-    serve(work);
+    if (!work.copies.empty()) serve(work);
     if (task == "first-itself") {
         first_itself(work);
         return;

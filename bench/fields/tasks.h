@@ -12,6 +12,7 @@ struct Work {
     int first = 0;     // position of the first process's number
     int processes = 1; // each with a number of its own; writers and readers where there are both
     bool decode = false; // archive messages, whose keys FDB decodes, instead of keys with bytes
+    std::string copies;  // a file, where FDB_CONFIG says `engine: plan`: see from_plan.h
 };
 
 // To be called once in every process that is to use FDB, and before no fork.
