@@ -37,10 +37,11 @@ struct ExtentRef {
 // Where an append begins in its file: a multiple of this, so that space can be given back in such units.
 inline constexpr std::size_t extent_alignment = 4096;
 
-// A payload may begin a little behind such a multiple, where the memory that it comes from begins in its cache line:
-// copies between places that differ there take up to twice as long (docs/design/lmdb-backend.md). An extent's room is
-// the units that it touches, and no two records' rooms share one.
-inline constexpr std::uint64_t most_skew = 63;
+// A payload may begin half a unit behind such a multiple, and as much more as the memory that it comes from is behind a
+// cache line: copies take two to six times as long when one place is a few bytes behind the other in its page, and up
+// to twice as long when they lie differently in cache lines (docs/design/lmdb-backend.md). An extent's room is the
+// units that it touches, and no two records' rooms share one.
+inline constexpr std::uint64_t most_skew = extent_alignment / 2 + 63;
 inline std::uint64_t skew_of(const ExtentRef& extent)
 {
     return extent.offset % extent_alignment;
