@@ -91,8 +91,8 @@ void Environment::open(unsigned flags)
             if (env != nullptr) env->close();
         }
     } closing{this}; // what goes wrong leaves it closed
-    // LMDB would make a file that is not there.
-    if (!lies_at(file_.get(), directory_ + "/data.mdb"))
+    // For writing LMDB would make a file that is not there.
+    if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ + "/data.mdb"))
         throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
