@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 
 namespace stepstore::store::lmdb {
 
@@ -86,18 +85,11 @@ Metas read_metas(int fd)
 {
     Metas metas;
     metas.file_size = size_of(fd, "index file");
-    constexpr std::size_t meta_size = 152;
+    std::byte page[152];
     std::uint64_t page_size = 4096;
-    std::byte usual[4096 + meta_size]; // both, where pages have the usual size
-    const auto in_usual = static_cast<std::uint64_t>(std::max<std::int64_t>(read_all(fd, usual, 0), 0));
     for (std::size_t number = 0; number < 2; ++number) {
-        std::byte other[meta_size];
-        std::span<std::byte> page(other);
-        const std::uint64_t begin = number * page_size;
-        bool whole = begin + meta_size <= in_usual;
-        if (whole) page = std::span(usual).subspan(begin, meta_size);
-        else whole = read_all(fd, page, begin) == static_cast<std::int64_t>(meta_size);
-        if (!whole) {
+        const std::int64_t got = read_all(fd, page, number * page_size);
+        if (got < static_cast<std::int64_t>(sizeof page)) {
             metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
             continue;
         }
