@@ -48,7 +48,7 @@ struct Case {
     std::fprintf(stderr,
                  "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels "
                  "size schema=element|collocation durability=process|power\n  and the settings of fields: index "
-                 "packBelow packSize chunkSize dataClass indexClass asynchronous inFlight\n",
+                 "packBelow packSize chunkSize dataClass indexClass verify asynchronous inFlight\n",
                  wrong.c_str());
     std::exit(2);
 }

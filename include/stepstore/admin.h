@@ -59,6 +59,14 @@ STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 
 /*
+ * A mode of daos_array_open() and its kin, beside DAOS_OO_RO or DAOS_OO_RW: reads through this handle need not compare
+ * stored bytes with their checksums where that takes time, in payloads from 64 KiB on. Damage to the pool's files may
+ * then be read unnoticed (stepstore_pool_check() finds it), and a damaged copy is not replaced by the other one of
+ * RP_2Gn. What other processes write, replace or remove meanwhile is seen as ever: a whole old or a whole new payload.
+ */
+#define STEPSTORE_OO_UNVERIFIED (1U << 30)
+
+/*
  * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS.
  * mode 0: as the handle was opened. -DER_TRUNC, -DER_INVAL, as there.
  */

@@ -31,6 +31,9 @@ using MutableBytes = std::span<std::byte>;
 enum class Access : std::uint8_t { read_only, read_write };
 enum class Durability : std::uint8_t { process, power };
 enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
+// Whether reads of an array compare large payloads with their checksums (STEPSTORE_OO_UNVERIFIED of stepstore/admin.h).
+// Ours only: on a DAOS system the container's property DAOS_PROP_CO_CSUM says it.
+enum class Verify : std::uint8_t { no, yes };
 
 struct ObjectId {
     std::uint64_t hi = 0;
@@ -189,8 +192,8 @@ public:
     KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
     Array create_array(const ObjectId& id, const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
     std::optional<Array> open_array(const ObjectId& id, Access access = Access::read_write) const; // nullopt: not there
-    Array open_array(const ObjectId& id, const ArrayAttributes& attributes,
-                     Access access = Access::read_write) const; // no request to the store
+    Array open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access = Access::read_write,
+                     Verify verify = Verify::yes) const; // no request to the store
 
     std::uint64_t create_snapshot(const std::string& name = {});
     std::vector<SnapshotEntry> snapshots() const;

@@ -1,5 +1,7 @@
 #include "client/pending.h"
 
+#include "stepstore/admin.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -145,15 +147,17 @@ std::optional<Array> Container::open_array(const ObjectId& id, Access access) co
     return array;
 }
 
-Array Container::open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access) const
+Array Container::open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access, Verify verify) const
 {
     Array array;
     array.state_ = std::make_shared<Array::State>(state_, id);
     Array::State& state = *array.state_;
     state.attributes = attributes;
+    unsigned mode = open_mode(*state_, access);
+    if (verify == Verify::no && state.library().is_ours()) mode |= STEPSTORE_OO_UNVERIFIED;
     const int rc =
-        state.library().array_open_with_attr(state_->handle, to_daos(id), DAOS_TX_NONE, open_mode(*state_, access),
-                                             attributes.cell_size, attributes.chunk_size, &state.handle, nullptr);
+        state.library().array_open_with_attr(state_->handle, to_daos(id), DAOS_TX_NONE, mode, attributes.cell_size,
+                                             attributes.chunk_size, &state.handle, nullptr);
     check(state.library(), rc, [&] { return "open array " + state.name(); });
     return array;
 }

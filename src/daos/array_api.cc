@@ -126,7 +126,7 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
         return [=, array = std::move(array), request = std::move(request)] {
             const auto result = array->run(epoch, [&](store::Container& in) {
                 return in.array_read(array->oid(), array->attributes(), request.ranges.all(), request.memory.all(),
-                                     epoch);
+                                     epoch, array->verify());
             });
             iod->arr_nr_short_read = result.cells_short;
             iod->arr_nr_read = request.cells - result.cells_short;

@@ -4,6 +4,7 @@
 #include "daos/fork.h"
 #include "daos/object_class.h"
 #include "daos/properties.h"
+#include "stepstore/admin.h"
 
 #include <mutex>
 #include <utility>
@@ -155,6 +156,11 @@ ArrayResource::ArrayResource(std::shared_ptr<ContainerResource> container, daos_
                              const store::ArrayAttributes& attributes)
     : ObjectResource(handle_kind, std::move(container), oid, mode), attributes_(attributes)
 {
+}
+
+store::Verify ArrayResource::verify() const
+{
+    return (mode() & STEPSTORE_OO_UNVERIFIED) != 0 ? store::Verify::no : store::Verify::yes;
 }
 
 TransactionResource::TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)

@@ -121,6 +121,7 @@ public:
     ArrayResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
                   const store::ArrayAttributes& attributes);
     const store::ArrayAttributes& attributes() const { return attributes_; }
+    store::Verify verify() const;
 
 private:
     store::ArrayAttributes attributes_;

@@ -49,6 +49,7 @@ const std::map<std::string, Setter>& setters()
          }},
         {"dataClass", [](Options& o, auto&, auto& value) { o.dataset.data_class = value; }},
         {"indexClass", [](Options& o, auto&, auto& value) { o.dataset.index_class = value; }},
+        {"verify", [](Options& o, auto& name, auto& value) { o.dataset.verify = parse_bool(name, value); }},
         {"asynchronous", [](Options& o, auto& name, auto& value) { o.writer.asynchronous = parse_bool(name, value); }},
         {"inFlight", [](Options& o, auto& name, auto& value) { o.writer.in_flight = parse_size(name, value); }},
     };

@@ -24,6 +24,9 @@ struct DatasetOptions {
     std::string data_class = "S1";
     std::string index_class = "S1";
     std::uint64_t chunk_size = 1 << 20; // bytes of a data array that lie together on one target
+    // Readers compare fields with their checksums (stored in any case). Without, as FDB's files, where that takes time:
+    // fields from 64 KiB on.
+    bool verify = true;
 };
 
 struct WriterOptions {
@@ -36,8 +39,8 @@ struct WriterOptions {
 };
 
 // From text, as a configuration file has it: index (shared, process), packBelow, packSize, chunkSize (bytes, also with
-// KiB, MiB, GiB), dataClass, indexClass; asynchronous (true, false), inFlight. -DER_INVAL: another name or value; the
-// message lists those there are.
+// KiB, MiB, GiB), dataClass, indexClass, verify (true, false); asynchronous (true, false), inFlight. -DER_INVAL: another
+// name or value; the message lists those there are.
 struct Options {
     DatasetOptions dataset;
     WriterOptions writer;

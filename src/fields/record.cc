@@ -23,6 +23,7 @@ enum Tag : std::uint16_t {
     tag_host = 10,
     tag_process = 11,
     tag_user = 12,
+    tag_verify = 13,
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -40,6 +41,7 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_host, r.host);
     visit(tag_process, r.process);
     visit(tag_user, r.user);
+    visit(tag_verify, r.options.verify);
 }
 
 template <class T>

@@ -13,15 +13,17 @@ using ReadPiece = Piece<MutableBytes>;
 
 class GroupRead {
 public:
-    GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch)
-        : object_(object), pieces_(pieces), target_(target), epoch_(epoch)
+    GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch,
+              Verify verify)
+        : object_(object), pieces_(pieces), target_(target), epoch_(epoch),
+          verify_(epoch == latest ? verify : Verify::yes) // at a snapshot find() fills all memory with zeros first
     {
     }
 
     void run(bool may_write)
     {
         read_with_bulk(
-            object_.target(target_), may_write,
+            object_.target(target_), may_write, verify_,
             [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) { find(transaction, reads); },
             [&](std::size_t index) {
                 object_.damaged(target_, named_[index], "the checksum of the bulk extent does not match");
@@ -161,6 +163,7 @@ private:
     std::span<const ReadPiece> pieces_;
     unsigned target_;
     Epoch epoch_;
+    Verify verify_;
     std::vector<std::string> named_; // the extents to be read, for messages
 };
 
@@ -183,7 +186,7 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 } // namespace
 
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                                 std::span<const MutableBytes> memory, Epoch epoch)
+                                 std::span<const MutableBytes> memory, Epoch epoch, Verify verify)
 {
     const ObjectAccess object(*pool_, id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
@@ -192,7 +195,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
     std::uint64_t known_end = 0;
     request.for_each_group([&](unsigned group, std::span<const ReadPiece> pieces) {
         from_copies(object.placement.group(group), [&](unsigned index) {
-            GroupRead read(object, pieces, index, epoch);
+            GroupRead read(object, pieces, index, epoch, verify);
             read.run(pool_->access == Access::read_write);
             result.bytes += read.bytes;
             known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);

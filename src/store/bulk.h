@@ -5,6 +5,10 @@
 // tell. The reader begins again with a new transaction; when it finds the same record (of the same epoch) its bytes
 // were its own all the time, and are damaged. A reader that is overtaken again and again in the end takes the writer's
 // place for one read, so it is never starved.
+//
+// A reader that need not verify looks the records up again instead, after it has read: an extent is released only after
+// the transaction that took its record away, so if the record is still there, the bytes were its own. If it is not, the
+// reader begins again and verifies, as it does where the memory for an extent lies in several pieces.
 #pragma once
 
 #include "base/function_ref.h"
@@ -42,6 +46,8 @@ struct BulkSource {
           sums(record.sums.begin(), record.sums.end())
     {
     }
+    // The same bytes in the same place, nothing else having lain there in between.
+    bool is_same(const BulkSource& other) const { return extent == other.extent && birth == other.birth; }
     // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False: damaged or
     // gone.
     bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into, std::uint64_t offset) const;
@@ -59,8 +65,10 @@ struct BulkRead {
 };
 
 // Runs `find` in a read transaction on the target; it adds the extents to be read. Then reads them. When one fails
-// its checksum twice, `damaged` is called with its index, and throws.
-void read_with_bulk(Target& target, bool may_write, FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
+// its checksum twice, `damaged` is called with its index, and throws. Without verifying, `find` must leave memory alone
+// that a read is asked for: it may run again after that.
+void read_with_bulk(Target& target, bool may_write, Verify verify,
+                    FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
                     FunctionRef<void(std::size_t)> damaged);
 
 } // namespace stepstore::store

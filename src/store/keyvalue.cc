@@ -130,7 +130,7 @@ std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_wri
             }
             if (!record.payload.empty()) std::memcpy(into.data(), record.payload.data(), record.payload.size());
         };
-        read_with_bulk(object.target(index), may_write, find, [&](std::size_t) {
+        read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t) {
             object.damaged(index, "key " + quoted(key), "the checksum of the value's bulk extent does not match");
         });
         object.target(index).count({0, 1, 0, into.size()});

@@ -180,11 +180,13 @@ public:
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
     std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
                                                     Epoch epoch = latest); // nullopt: no array there
-    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces.
+    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. Without verifying,
+    // damage to an extent file goes unnoticed, and a second copy unused; other writers' updates are told all the same.
     void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                      std::span<const Bytes> memory);
     ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                          std::span<const MutableBytes> memory, Epoch epoch = latest); // holes are zero-filled
+                          std::span<const MutableBytes> memory, Epoch epoch = latest,
+                         Verify verify = Verify::yes); // holes are zero-filled
     std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest); // cells
     void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);
     void array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges);

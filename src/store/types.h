@@ -29,6 +29,9 @@ enum class Durability : std::uint8_t { process, power };
 // What must hold of the key before the update, checked in the same transaction.
 enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
 
+// Whether a read compares large payloads with their checksums. Small ones, which lie in the index, always are.
+enum class Verify : std::uint8_t { no, yes };
+
 struct Counters {
     std::uint64_t updates = 0;       // update requests served
     std::uint64_t fetches = 0;       // fetch requests served

@@ -1,4 +1,5 @@
 #include "client/client_fixture.h"
+#include "support/damage.h"
 
 #include <array>
 #include <numeric>
@@ -52,6 +53,27 @@ TEST_F(ArrayTest, ReadsWhatWasWrittenAndZeroesInHoles)
     EXPECT_EQ(read[10], 1U);
     EXPECT_EQ(read[309], 300U);
     EXPECT_ERROR(-DER_INVAL, array.write(0, Bytes(as_memory(std::as_const(cells))).first(3)));
+}
+
+TEST_F(ArrayTest, IsVerifiedUnlessOpenedWithout)
+{
+    const ArrayAttributes attributes{.cell_size = 8, .chunk_size = 1 << 20};
+    std::vector<std::uint64_t> cells(100'000);
+    std::iota(cells.begin(), cells.end(), 1);
+    container->open_array(id(5, ObjectType::array_bytes), attributes).write(0, as_memory(std::as_const(cells)));
+    const auto read = [&](Verify verify) {
+        std::vector<std::uint64_t> seen(cells.size());
+        container->open_array(id(5, ObjectType::array_bytes), attributes, Access::read_only, verify)
+            .read(0, as_memory(seen));
+        return seen;
+    };
+    EXPECT_EQ(read(Verify::yes), cells);
+    EXPECT_EQ(read(Verify::no), cells);
+    ASSERT_EQ(flip_in_files(location, ".ext", as_memory(std::as_const(cells)).subspan(400'000, 64), 0), 1);
+    EXPECT_ERROR(-DER_CSUM, read(Verify::yes));
+    auto damaged = cells;
+    damaged[50'000] ^= 0x10;
+    EXPECT_EQ(read(Verify::no), damaged);
 }
 
 TEST_F(ArrayTest, TakesSeveralRangesAndPieces)

@@ -346,6 +346,26 @@ TEST(Blocks, AreSmallWherePayloadsAre)
         EXPECT_EQ(block_shift_for(length), shift) << length;
 }
 
+// Large and small extents, holes and an end marker in one range, now and at a snapshot.
+TEST_P(ArrayContract, ReadsThatNeedNotVerifySeeTheSame)
+{
+    const ObjectId oid = array_object(3);
+    const ArrayAttributes attributes{1, 4 << 20};
+    write_cells(*container, oid, attributes, 0, pattern(300'000, 1));
+    write_cells(*container, oid, attributes, 400'000, pattern(100, 2));
+    write_cells(*container, oid, attributes, 500'000, pattern(500'000, 3));
+    const Epoch before = container->create_snapshot("");
+    write_cells(*container, oid, attributes, 250'000, pattern(300'000, 4)); // cuts two, and replaces one
+    container->array_set_size(oid, attributes, 1'200'000);
+    for (const Epoch epoch : {before, latest}) {
+        ReadResult verified, other;
+        const auto cells = read_cells(*container, oid, attributes, 0, 1'500'000, epoch, &verified);
+        EXPECT_EQ(read_cells(*container, oid, attributes, 0, 1'500'000, epoch, &other, Verify::no), cells);
+        EXPECT_EQ(other.bytes, verified.bytes);
+        EXPECT_EQ(other.cells_short, verified.cells_short);
+    }
+}
+
 // Parts of extents with blocks of every size, read into one piece of memory and into many.
 TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
 {
@@ -357,10 +377,11 @@ TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
         for (const std::size_t at : {0UL, 1UL, 4'095UL, 8'192UL, size / 3, size - 5'000}) {
             for (const std::size_t bytes : {1UL, 1'500UL, 5'000UL, 40'000UL, 300'000UL}) {
                 const std::size_t length = std::min(bytes, size - at);
-                EXPECT_EQ(read_cells(*container, oid, attributes, at, length),
-                          std::vector(data.begin() + static_cast<std::ptrdiff_t>(at),
-                                      data.begin() + static_cast<std::ptrdiff_t>(at + length)))
-                    << size << ' ' << at << ' ' << length;
+                for (const Verify verify : {Verify::yes, Verify::no})
+                    EXPECT_EQ(read_cells(*container, oid, attributes, at, length, latest, nullptr, verify),
+                              std::vector(data.begin() + static_cast<std::ptrdiff_t>(at),
+                                          data.begin() + static_cast<std::ptrdiff_t>(at + length)))
+                        << size << ' ' << at << ' ' << length;
                 // Into pieces of 700 bytes with gaps between them.
                 constexpr std::size_t each = 700, apart = 1'000;
                 std::vector<std::byte> room((length / each + 1) * apart);
@@ -368,7 +389,8 @@ TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
                 for (std::size_t done = 0; done < length; done += each)
                     pieces.emplace_back(room.data() + done / each * apart, std::min(each, length - done));
                 const Range range{at, length};
-                container->array_read(oid, attributes, {&range, 1}, pieces);
+                container->array_read(oid, attributes, {&range, 1}, pieces, latest,
+                                      at % 2 == 0 ? Verify::yes : Verify::no);
                 for (std::size_t done = 0; done < length; done += each)
                     ASSERT_TRUE(std::ranges::equal(pieces[done / each],
                                                    Bytes(data).subspan(at + done, std::min(each, length - done))))

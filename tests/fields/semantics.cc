@@ -1,5 +1,6 @@
 // archive, flush, retrieve, list: what the references promise.
 #include "fields/fixture.h"
+#include "support/damage.h"
 
 namespace stepstore::fields::testing {
 namespace {
@@ -223,6 +224,32 @@ TEST_P(Semantics, TheSchemaBelongsToTheDataset)
     EXPECT_ERROR(-DER_NO_PERM, reading->create(dataset_key("2")));
 }
 
+TEST_P(Semantics, VerifyingBelongsToTheDataset)
+{
+    const auto data = pattern(500'000, 1);
+    for (const bool verify : {true, false}) {
+        const Key key = dataset_key(verify ? "0001" : "0002");
+        const auto dataset = session->create(key, {.verify = verify});
+        Fields fields(dataset);
+        const FieldLocation location = fields.archive(collocation_key(), element_key(1), data);
+        fields.flush();
+        Session::release();
+        session = Session::open(this->location, Access::read_write);
+        const auto found = session->create(key, {.verify = !verify});
+        EXPECT_EQ(found->options().verify, verify);
+        EXPECT_EQ(Store(found).read(location), data);
+        std::string text;
+        dump(found, false, [&](std::string_view line) { text += line; });
+        EXPECT_EQ(text.find("not verified") == std::string::npos, verify) << text;
+    }
+    if (std::get<0>(GetParam()) == "memory") return;
+    ASSERT_EQ(stepstore::testing::flip_in_files(location, ".ext", Bytes(data).subspan(200'000, 64), 7), 2);
+    EXPECT_ERROR(-DER_CSUM, retrieve(session->find(dataset_key("0001")), collocation_key(), element_key(1)));
+    auto damaged = data;
+    damaged[200'007] ^= std::byte{0x10};
+    EXPECT_EQ(retrieve(session->find(dataset_key("0002")), collocation_key(), element_key(1)), damaged);
+}
+
 TEST_P(Semantics, ControlFlagsAndAttributesAreStored)
 {
     const auto dataset = make();
@@ -251,6 +278,7 @@ TEST_P(Semantics, UnknownThingsAreClearErrors)
     EXPECT_ERROR(-DER_INVAL, parse_options({{"index", "both"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"indx", "shared"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"packBelow", "1 TiB"}}));
+    EXPECT_ERROR(-DER_INVAL, parse_options({{"verify", "yes"}}));
     const Options options = parse_options({{"packSize", "2MiB"}, {"index", "process"}, {"asynchronous", "true"}});
     EXPECT_EQ(options.dataset.pack_size, 2U << 20);
     EXPECT_EQ(options.dataset.index, Index::process);

@@ -86,12 +86,12 @@ inline void write_cells(Container& container, const ObjectId& oid, const ArrayAt
 
 inline std::vector<std::byte> read_cells(Container& container, const ObjectId& oid, const ArrayAttributes& attributes,
                                          std::uint64_t index, std::uint64_t cells, Epoch epoch = latest,
-                                         ReadResult* result = nullptr)
+                                         ReadResult* result = nullptr, Verify verify = Verify::yes)
 {
     std::vector<std::byte> bytes(cells * attributes.cell_size, std::byte{0xee});
     const Range range{index, cells};
     const MutableBytes memory = bytes;
-    const ReadResult got = container.array_read(oid, attributes, {&range, 1}, {&memory, 1}, epoch);
+    const ReadResult got = container.array_read(oid, attributes, {&range, 1}, {&memory, 1}, epoch, verify);
     if (result != nullptr) *result = got;
     return bytes;
 }

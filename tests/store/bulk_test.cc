@@ -1,0 +1,187 @@
+// What a reader that need not verify sees when the record changes between the moment it finds it and the end of its
+// read: each moment is hit exactly, by a target that changes the record within read_extent().
+#include "base/checksum.h"
+#include "store/bulk.h"
+#include "support/temporary.h"
+
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace stepstore::testing {
+namespace {
+
+using namespace stepstore::store;
+
+constexpr std::size_t size = 256 << 10; // bytes of a payload, four blocks
+
+std::vector<std::byte> all(std::byte value)
+{
+    return std::vector<std::byte>(size, value);
+}
+
+// Passes everything on, after `meddle` where an extent is read.
+class MeddledTarget : public Target {
+public:
+    explicit MeddledTarget(Target& real) : real_(real) {}
+    std::function<void()> meddle; // once
+    int reads = 0;
+
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    {
+        ++reads;
+        if (const auto once = std::exchange(meddle, nullptr)) once();
+        real_.read_extent(extent, skip, into);
+    }
+    void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
+    void write(FunctionRef<void(WriteTransaction&)> body) override { real_.write(body); }
+    ExtentRef append(const std::vector<Bytes>& pieces) override { return real_.append(pieces); }
+    void release(const ExtentRef& extent) override { real_.release(extent); }
+    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
+    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
+    void sync(bool own) override { real_.sync(own); }
+    bool begin_sync(bool own) override { return real_.begin_sync(own); }
+    Usage usage() override { return real_.usage(); }
+    std::vector<std::string> check() override { return real_.check(); }
+    void count(const Counters& added) override { real_.count(added); }
+    Counters counters() override { return real_.counters(); }
+
+private:
+    Target& real_;
+};
+
+class Bulk : public ::testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override
+    {
+        for (const BackendFactory& factory : backends()) {
+            if (factory.name != GetParam()) continue;
+            destroy_ = factory.destroy;
+            backend_ = factory.create(directory_ / "pool", {.targets = 1, .durability = Durability::process});
+        }
+        target.emplace(backend_->target(0));
+        put(std::byte{1}, 1);
+    }
+    void TearDown() override
+    {
+        backend_.reset();
+        destroy_(directory_ / "pool");
+    }
+
+    // The record: payload and birth in a form of this test's own.
+    void put(std::byte value, Epoch birth)
+    {
+        const auto bytes = all(value);
+        BulkSource source;
+        source.extent = target->append({bytes});
+        source.birth = birth;
+        for (std::size_t at = 0; at < size; at += 1 << 16) {
+            source.sums.resize(source.sums.size() + 8);
+            store_little(source.sums.data() + source.sums.size() - 8, checksum(Bytes(bytes).subspan(at, 1 << 16)));
+        }
+        set(source);
+    }
+    // Replaces what there is, and gives its room back.
+    void set(const std::optional<BulkSource>& source)
+    {
+        const auto old = std::exchange(source_, source);
+        target->write([&](WriteTransaction& transaction) {
+            if (source)
+                transaction.put(as_bytes("record"), as_bytes(std::to_string(source->birth)));
+            else
+                transaction.erase(as_bytes("record"));
+        });
+        if (old && !(source && old->extent == source->extent)) target->release(old->extent);
+    }
+    // What a read of the whole payload finds; nothing where there is no record.
+    std::vector<std::byte> read(Verify verify, std::size_t pieces = 1)
+    {
+        std::vector<std::byte> bytes(size, std::byte{0xee});
+        std::vector<MutableBytes> memory;
+        for (std::size_t i = 0; i < pieces; ++i)
+            memory.push_back(MutableBytes(bytes).subspan(i * size / pieces, size / pieces));
+        bool there = false;
+        found = 0;
+        read_with_bulk(
+            *target, true, verify,
+            [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
+                ++found;
+                Bytes value;
+                there = transaction.get(as_bytes("record"), value);
+                if (there) reads.push_back({*source_, 0, size, Scattered(memory), 0});
+            },
+            [](std::size_t) { throw std::runtime_error("damaged"); });
+        return there ? bytes : std::vector<std::byte>{};
+    }
+
+    std::optional<MeddledTarget> target;
+    int found = 0; // how often the record was looked up
+
+private:
+    TemporaryDirectory directory_;
+    void (*destroy_)(const std::string&) = nullptr;
+    std::unique_ptr<Backend> backend_;
+    std::optional<BulkSource> source_;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, Bulk, ::testing::Values("lmdb", "memory"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Bulk, OneReadAndNoVerifyingWhereNothingChanges)
+{
+    EXPECT_EQ(read(Verify::no), all(std::byte{1}));
+    EXPECT_EQ(target->reads, 1);
+}
+
+TEST_P(Bulk, AnotherRecordsChangeIsNone)
+{
+    target->meddle = [&] {
+        target->write([](WriteTransaction& transaction) { transaction.put(as_bytes("other"), as_bytes("new")); });
+    };
+    EXPECT_EQ(read(Verify::no), all(std::byte{1}));
+    EXPECT_EQ(target->reads, 1);
+    EXPECT_EQ(found, 2);
+}
+
+TEST_P(Bulk, AReplacedPayloadIsReadAgain)
+{
+    target->meddle = [&] { put(std::byte{2}, 2); };
+    EXPECT_EQ(read(Verify::no), all(std::byte{2}));
+    EXPECT_EQ(target->reads, 2);
+    // Who verifies may see what was there when it was found, as long as that is whole.
+    target->meddle = [&] { put(std::byte{3}, 3); };
+    const auto seen = read(Verify::yes);
+    EXPECT_TRUE(seen == all(std::byte{2}) || seen == all(std::byte{3}));
+}
+
+TEST_P(Bulk, IntoSeveralPiecesItIsVerified)
+{
+    EXPECT_EQ(read(Verify::no, 4), all(std::byte{1}));
+    target->meddle = [&] { put(std::byte{2}, 2); };
+    const auto seen = read(Verify::no, 4);
+    EXPECT_TRUE(seen == all(std::byte{1}) || seen == all(std::byte{2}));
+}
+
+TEST_P(Bulk, TheSamePlaceOfAnotherBirthIsAnotherPayload)
+{
+    target->meddle = [&] {
+        put(std::byte{4}, 4);
+        put(std::byte{5}, 5);
+    };
+    EXPECT_EQ(read(Verify::no), all(std::byte{5}));
+    BulkSource older, newer;
+    newer.birth = 1;
+    EXPECT_TRUE(older.is_same(older));
+    EXPECT_FALSE(older.is_same(newer));
+    newer = older;
+    newer.extent.length = 1; // what a cut leaves
+    EXPECT_FALSE(older.is_same(newer));
+}
+
+TEST_P(Bulk, ARemovedPayloadIsNotThere)
+{
+    target->meddle = [&] { set(std::nullopt); };
+    EXPECT_EQ(read(Verify::no), std::vector<std::byte>{});
+}
+
+} // namespace
+} // namespace stepstore::testing
