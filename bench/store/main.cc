@@ -41,7 +41,7 @@ std::string name_of(const Case& one)
            "p/" + (one.power ? "power" : "process");
 }
 
-std::vector<Case> all_cases(const std::string& only, unsigned skew)
+std::vector<Case> all_cases(const Options& options)
 {
     std::vector<Case> cases;
     for (const bool power : {false, true}) {
@@ -50,8 +50,8 @@ std::vector<Case> all_cases(const std::string& only, unsigned skew)
                  {Operation::kv_put, Operation::kv_get, Operation::array_write, Operation::array_read}) {
                 for (const std::size_t size :
                      {std::size_t{100}, std::size_t{5} << 10, std::size_t{56} << 10, std::size_t{1} << 20}) {
-                    const Case one{operation, size, processes, power, skew};
-                    if (name_of(one).find(only) != std::string::npos) cases.push_back(one);
+                    const Case one{operation, size, processes, power, options.skew, options.verify};
+                    if (name_of(one).find(options.only) != std::string::npos) cases.push_back(one);
                 }
             }
         }
@@ -134,10 +134,10 @@ std::string working_directory(const Options& options)
 
 int run(const Options& options)
 {
-    const std::vector<Case> cases = all_cases(options.only, options.skew);
+    const std::vector<Case> cases = all_cases(options);
     if (cases.empty()) {
         std::fprintf(stderr, "stepstore-bench-store: no case has '%s' in its name; names are like %s\n",
-                     options.only.c_str(), name_of(all_cases("", 0).front()).c_str());
+                     options.only.c_str(), name_of(all_cases({}).front()).c_str());
         return 2;
     }
     const std::string directory = working_directory(options);

@@ -25,6 +25,7 @@ constexpr const char* help =
     "  --skew BYTES     where in a cache line the caller's memory begins, 0 to 63 (default 0; malloc gives 16 for "
     "large\n"
     "                   blocks, where some processors copy at less than half the speed)\n"
+    "  --no-verify      arrays are read without comparing large payloads with their checksums\n"
     "  --quick          3 rounds of 0.02 s\n"
     "  --json           a list of objects instead of a table\n"
     "  --help           this text\n";
@@ -64,6 +65,7 @@ Options parse_options(int argc, char** argv)
         {"directory", required_argument, nullptr, 'd'},
         {"case", required_argument, nullptr, 'c'},
         {"skew", required_argument, nullptr, 'k'},
+        {"no-verify", no_argument, nullptr, 'v'},
         {"quick", no_argument, nullptr, 'q'},
         {"json", no_argument, nullptr, 'j'},
         {"help", no_argument, nullptr, 'h'},
@@ -78,6 +80,7 @@ Options parse_options(int argc, char** argv)
         case 'd': options.directory = optarg; break;
         case 'c': options.only = optarg; break;
         case 'k': options.skew = below_cache_line("skew", optarg); break;
+        case 'v': options.verify = false; break;
         case 'j': options.json = true; break;
         case 'q':
             options.rounds = 3;

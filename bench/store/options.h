@@ -10,6 +10,7 @@ struct Options {
     std::string directory; // empty: a temporary one
     std::string only;      // part of the names of the cases to run
     unsigned skew = 0;     // Case::skew
+    bool verify = true;    // Case::verify
     bool json = false;
 };
 

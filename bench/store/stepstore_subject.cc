@@ -29,7 +29,8 @@ public:
             require(daos_kv_open(container_, oid, DAOS_OO_RW, &object_, nullptr), "daos_kv_open");
         } else {
             require(daos_array_generate_oid(container_, &oid, false, OC_SX, 0, 0), "daos_array_generate_oid");
-            require(daos_array_open_with_attr(container_, oid, DAOS_TX_NONE, DAOS_OO_RW, 1, 1 << 20, &object_, nullptr),
+            const unsigned mode = DAOS_OO_RW | (one.verify ? 0U : STEPSTORE_OO_UNVERIFIED);
+            require(daos_array_open_with_attr(container_, oid, DAOS_TX_NONE, mode, 1, 1 << 20, &object_, nullptr),
                     "daos_array_open_with_attr");
         }
     }

@@ -20,6 +20,7 @@ struct Case {
     unsigned processes = 1;
     bool power = false; // durability=power: every update is on the disk when it returns
     unsigned skew = 0;  // where in a cache line the caller's memory begins, bytes
+    bool verify = true; // our array reads compare large payloads with their checksums
 };
 
 inline bool reads(const Case& one)
