@@ -24,7 +24,7 @@ bool read_extent(Target& target, const ExtentRef& extent, std::uint64_t skip, Mu
     }
 }
 
-// False: the extents' bytes may not be what they were when they were found, or lie in several pieces of memory.
+// False: the extents' bytes may not be what they were when they were found.
 bool read_as_it_is(Target& target, FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find)
 {
     std::vector<BulkRead> reads;
@@ -35,7 +35,9 @@ bool read_as_it_is(Target& target, FunctionRef<void(ReadTransaction&, std::vecto
     });
     for (const BulkRead& one : reads) {
         const MutableBytes room = one.into.contiguous(one.offset, one.to - one.from);
-        if (room.empty() || !read_extent(target, one.source.extent, one.from, room)) return false;
+        const bool there = room.empty() ? one.source.read(target, one.from, one.to, one.into, one.offset)
+                                        : read_extent(target, one.source.extent, one.from, room);
+        if (!there) return false;
     }
     if (reads.empty()) return true;
     bool same = false;

@@ -8,7 +8,8 @@
 //
 // A reader that need not verify looks the records up again instead, after it has read: an extent is released only after
 // the transaction that took its record away, so if the record is still there, the bytes were its own. If it is not, the
-// reader begins again and verifies, as it does where the memory for an extent lies in several pieces.
+// reader begins again and verifies. An extent whose memory lies in several pieces is verified in any case: it goes through
+// a buffer anyhow.
 #pragma once
 
 #include "base/function_ref.h"

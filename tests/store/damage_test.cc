@@ -463,7 +463,7 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     EXPECT_EQ(container->kv_read(oid, as_bytes("good")), pattern(200000, 9));
     EXPECT_EQ(error_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20); }, &message), DER_CSUM);
     EXPECT_NE(message.find("chunk 0"), std::string::npos) << message;
-    // Without verifying it is read as it is; a file that is gone is told all the same.
+    // Without verifying it is read as it is.
     auto as_it_is = read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no);
     as_it_is[500007] ^= std::byte{0x10};
     EXPECT_EQ(as_it_is, cells);
@@ -479,6 +479,13 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     write_cells(*container, array, {1, 1 << 20}, 7 << 16, pattern(1 << 16, 3));
     EXPECT_EQ(read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20).size(), cells.size());
     EXPECT_EQ(read_cells(*container, array, {1, 1 << 20}, 7 << 16, 1 << 16), pattern(1 << 16, 3));
+    // A file that is gone is told without verifying too.
+    close();
+    for (const auto& file : files(".ext"))
+        std::filesystem::remove(file);
+    reopen();
+    EXPECT_EQ(error_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no); }),
+              DER_CSUM);
 }
 
 TEST_F(FileDamage, AnExtentFileThatWasCutOffOrRemoved)
