@@ -19,6 +19,7 @@
 #include "store/types.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -154,6 +155,7 @@ public:
     virtual const std::string& path() const = 0;
     virtual bool read_only() const = 0;
     virtual unsigned targets() const = 0;
+    virtual Durability durability() const = 0;
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
@@ -168,16 +170,24 @@ public:
     virtual Space space() = 0;
 };
 
+class Backend;
+
 struct BackendOptions {
     unsigned targets = 8;
     Durability durability = Durability::process;
+    // Existing directories into which the targets go, in turn; none: where the pool is. DER_NOTSUPPORTED where a back
+    // end has no use for them.
+    std::vector<std::string> target_directories = {};
+    // Writes what the pool begins with. Called once, while the pool is there for nobody else; when it throws, there is
+    // no pool.
+    std::function<void(Backend& made)> fill = {};
 };
 
 enum class Access : std::uint8_t { read_only, read_write };
 
 struct BackendFactory {
     std::string name;
-    // DER_EXIST: there is a pool already.
+    // DER_EXIST: there is a pool already. A create that fails leaves nothing.
     std::unique_ptr<Backend> (*create)(const std::string& path, const BackendOptions& options);
     // The pool's own options come out of the pool.
     std::unique_ptr<Backend> (*open)(const std::string& path, Access access);
@@ -185,6 +195,9 @@ struct BackendFactory {
     void (*destroy)(const std::string& path);
     // True where `path` holds something this back end made, whole or damaged. Never throws.
     bool (*present)(const std::string& path);
+    // True where `path` holds what is left of a pool whose maker or destroyer died, or is at work: there is no pool, and
+    // create() and destroy() remove it. Never throws.
+    bool (*leavings)(const std::string& path) = [](const std::string&) { return false; };
 };
 
 // The registered back ends, by name; "lmdb" first.

@@ -37,7 +37,7 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
         } catch (const Error& refused) {
-            if (refused.code() == -DER_NO_PERM) throw;
+            if (!says_damage(refused)) throw;
         }
     }
     std::unique_ptr<Backend> backend;
@@ -45,10 +45,10 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         backend = open_for_check(factory, path, options.repair);
         Check(*backend, options, report).run();
     } catch (const Error& refused) {
-        if (refused.code() == -DER_NO_PERM) throw;
+        if (!says_damage(refused)) throw;
         report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),
                                    "what this keeps from being opened or read cannot be checked further: put the named "
-                                   "files back from a copy, or use the Stepstore version that made the pool"});
+                                   "files back from a copy"});
     }
     return report;
 }
@@ -62,6 +62,7 @@ void Check::run()
             check_target(index);
             if (options_.data) check_bulk_data(index);
         } catch (const Error& error) {
+            if (!says_damage(error)) throw;
             find(Severity::damage, target_name(index), error.what(),
                  "the rest of this target could not be checked; the other targets are not concerned");
         }

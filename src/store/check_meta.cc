@@ -14,20 +14,11 @@ void Check::check_meta()
     }
     try {
         backend_.meta().read([&](ReadTransaction& meta) {
-            PoolHeader header;
-            header_good_ = read_pool_header(meta, backend_.path(), header);
-            uuid_ = header.uuid;
-            if (!header_good_) {
-                find(Severity::damage, pool_ + ", metadata", "the pool has no header: its making was interrupted",
-                     "open it once for writing, which finishes it");
-            } else if (header.targets != backend_.targets()) {
-                find(Severity::damage, pool_,
-                     "it has " + std::to_string(backend_.targets()) + " targets, but its header says " +
-                         std::to_string(header.targets),
-                     "put the missing targets back from a copy");
-            }
+            uuid_ = read_pool_header(meta, backend_.path()).uuid;
+            header_good_ = true;
         });
     } catch (const Error& error) {
+        if (!says_damage(error)) throw;
         find(
             Severity::damage, pool_ + ", metadata", error.what(),
             "the pool cannot be opened until its header is put back from a copy; its records are checked all the same");

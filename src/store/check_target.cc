@@ -69,6 +69,7 @@ void Check::check_target(unsigned index)
                 verify_target_header(transaction, backend_.path(), uuid_, index);
             });
         } catch (const Error& error) {
+            if (!says_damage(error)) throw;
             find(Severity::damage, target_name(index), error.what(), "the pool cannot be opened until this is mended");
         }
     }

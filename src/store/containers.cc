@@ -36,20 +36,6 @@ KeyBuffer by_label(std::string_view label)
     return meta_key(MetaSpace::label).add(as_bytes(label));
 }
 
-void require_label(const std::string& pool, std::string_view label)
-{
-    const std::string where = "pool " + pool + ": the container label " + quoted(as_bytes(label));
-    if (label.size() > longest_label) {
-        fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
-    }
-    for (const char c : label) {
-        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-                          c == '_' || c == ':' || c == '-';
-        if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
-    }
-    if (parse_uuid(label)) fail(DER_INVAL, where + " reads as a uuid: take another one");
-}
-
 std::uint64_t number_at(ReadTransaction& meta, const KeyBuffer& key, const std::string& path)
 {
     Bytes body;
@@ -100,6 +86,21 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
 
 } // namespace
 
+void require_label(const std::string& what, std::string_view label)
+{
+    const std::string where = what + " " + quoted(as_bytes(label));
+    if (label.size() > longest_label) {
+        fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
+    }
+    for (const char c : label) {
+        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == ':' || c == '-';
+        if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
+    }
+    if (label == "." || label == "..") fail(DER_INVAL, where + " names a directory: take another one");
+    if (parse_uuid(label)) fail(DER_INVAL, where + " reads as a uuid: take another one");
+}
+
 bool decode_container(Bytes body, ContainerRecord& record)
 {
     BodyReader reader(body);
@@ -135,7 +136,7 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
 {
     impl_->require_write("creating a container");
     PoolCore& core = *impl_->core;
-    require_label(core.path(), label);
+    require_label("pool " + core.path() + ": the container label", label);
     ContainerInfo info{uuid, std::string(label), 0, 0, 0};
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         const std::string where = "pool " + core.path() + ": there is a container ";

@@ -5,12 +5,20 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <iterator>
 
 namespace stepstore::store {
 
 void fail(int der, const std::string& message)
 {
     throw Error(-der, message);
+}
+
+bool says_damage(const Error& error)
+{
+    constexpr int others[] = {DER_NO_PERM, DER_NOMEM,    DER_DF_INCOMPT, DER_BUSY,
+                              DER_AGAIN,   DER_TIMEDOUT, DER_NOSPACE,    DER_STALE};
+    return std::ranges::find(others, -error.code()) == std::end(others);
 }
 
 std::string text(const Uuid& uuid)

@@ -13,6 +13,10 @@ namespace stepstore::store {
 
 [[noreturn]] void fail(int der, const std::string& message);
 
+// Whether this failure to read says that something stored is damaged or lost. Not what this process lacks (permission,
+// memory, files that it may open), who is in the way, or that another version made it.
+bool says_damage(const Error& error);
+
 // How things are named in messages and in the findings of check.
 std::string text(const Uuid& uuid);    // 8-4-4-4-12 hexadecimal digits
 std::string text(const ObjectId& oid); // HI.LO

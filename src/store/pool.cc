@@ -72,7 +72,7 @@ PoolInfo Pool::query()
     info.path = impl_->core->path();
     info.backend = impl_->core->backend_name();
     info.format_version = header.version;
-    info.durability = header.durability;
+    info.durability = backend.durability();
     for (unsigned index = 0; index < backend.targets(); ++index) {
         Target& target = impl_->core->target(index);
         const auto usage = target.usage();

@@ -8,7 +8,6 @@
 #include "store/failure.h"
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -65,31 +64,10 @@ std::unique_ptr<Backend> open_backend(const BackendFactory& factory, const std::
     return factory.open(path, Access::read_only);
 }
 
-// The pool's header. A pool that is just being made gets it within moments; one whose maker died is finished here.
 PoolHeader header_of(Backend& backend, const std::string& path)
 {
     PoolHeader header;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    for (;;) {
-        bool there = false;
-        backend.meta().read([&](ReadTransaction& meta) { there = read_pool_header(meta, path, header); });
-        if (there) break;
-        if (std::chrono::steady_clock::now() > deadline) {
-            if (backend.read_only()) {
-                fail(DER_DF_INVAL, "pool " + path +
-                                       " has no header: whoever made it was interrupted; open it once for "
-                                       "writing, which finishes it");
-            }
-            header = format_pool(backend, {});
-            break;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    if (header.targets != backend.targets()) {
-        fail(DER_DF_INVAL, "pool " + path + " has " + std::to_string(backend.targets()) +
-                               " targets, but its header says " + std::to_string(header.targets) +
-                               ": put the missing ones back");
-    }
+    backend.meta().read([&](ReadTransaction& meta) { header = read_pool_header(meta, path); });
     return header;
 }
 
@@ -176,14 +154,16 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
     if (targets > 256) {
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     }
+    if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);
     const BackendFactory& factory = factory_named(options.backend);
     auto& registry = Registry::instance();
     std::lock_guard lock(registry.guard);
     if (const BackendFactory* other = factory_of(path)) {
         fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
     }
-    auto backend = factory.create(path, {targets, options.durability});
-    PoolHeader header = format_pool(*backend, options);
+    PoolHeader header;
+    const auto fill = [&](Backend& made) { header = format_pool(made, options.label); };
+    auto backend = factory.create(path, {targets, options.durability, options.target_directories, fill});
     auto core = std::make_shared<PoolCore>(path, factory, std::move(backend), std::move(header));
     registry.pools[path] = core;
     Registry::hold_across_fork();
@@ -195,7 +175,8 @@ void PoolCore::destroy(const std::string& given, bool force)
     const std::string path = canonical_pool_path(given);
     auto& registry = Registry::instance();
     std::lock_guard lock(registry.guard);
-    const BackendFactory& factory = backend_of(path, " to destroy");
+    const auto left = std::ranges::find_if(backends(), [&](const auto& one) { return one.leavings(path); });
+    const BackendFactory& factory = left != backends().end() ? *left : backend_of(path, " to destroy");
     if (auto core = registry.pools[path].lock(); core && core.use_count() > 1) {
         fail(DER_BUSY, "pool " + path + " is open in this process" +
                            (force ? ": close its handles first, also to destroy it by force" : ": close it first"));

@@ -16,7 +16,7 @@
 
 namespace stepstore::store {
 
-inline constexpr std::uint32_t format_version = 2;
+inline constexpr std::uint32_t format_version = 3;
 
 // ---- keys of the target meta()
 enum class MetaSpace : std::uint8_t {
@@ -34,20 +34,19 @@ inline KeyBuffer meta_key(MetaSpace space)
     return KeyBuffer(static_cast<Space>(space));
 }
 
+// Targets and durability are the back end's to know.
 struct PoolHeader {
     std::uint32_t version = format_version;
-    Durability durability = Durability::process;
     Uuid uuid{};
     std::string label;
-    std::uint64_t targets = 0;
     Epoch created = 0;
 };
-// The header of the pool, read from meta(). False: there is none. DER_CSUM, DER_DF_INCOMPT, DER_DF_INVAL.
-bool read_pool_header(ReadTransaction& meta, const std::string& path, PoolHeader& header);
+// The header of the pool, read from meta(). DER_CSUM, DER_DF_INCOMPT; DER_DF_INVAL, also when there is none.
+PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path);
 // Throws when a target's header is missing, damaged, or of another pool or place.
 void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index);
-// Makes the records that a new pool begins with; leaves them where there are some. What is there in the end.
-PoolHeader format_pool(Backend& backend, const PoolOptions& options);
+// Makes the records that a new pool begins with.
+PoolHeader format_pool(Backend& backend, const std::string& label);
 
 // Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The last one
 // commits first; `committed` is called with the index of each after its commit. When an outer one has to begin again
@@ -59,6 +58,10 @@ void write_nested(Backend& backend, std::span<const unsigned> targets,
 // The back end of the pool at `path`. DER_NONEXIST: there is none, which `advice` goes on from; DER_NO_PERM: it may not
 // be looked at.
 const BackendFactory& backend_of(const std::string& path, const char* advice);
+
+// Of a pool or a container: at most 127 characters of [A-Za-z0-9._:-], no uuid, not "." or "..". DER_INVAL: `what` and
+// why.
+void require_label(const std::string& what, std::string_view label);
 
 // The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.
 std::string canonical_pool_path(const std::string& path);

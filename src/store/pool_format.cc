@@ -32,8 +32,7 @@ void put_pool_header(WriteTransaction& meta, const PoolHeader& header)
 {
     BodyWriter body;
     body.bytes(stepstore::as_bytes(magic)).number(header.version).bytes(as_bytes(header.uuid));
-    body.number(static_cast<std::uint64_t>(header.durability)).number(header.targets).number(header.created);
-    body.bytes(stepstore::as_bytes(header.label));
+    body.number(header.created).bytes(stepstore::as_bytes(header.label));
     put_sealed(meta, meta_key(MetaSpace::header).view(), body.view());
 }
 
@@ -87,25 +86,25 @@ struct Nest {
 
 } // namespace
 
-bool read_pool_header(ReadTransaction& meta, const std::string& path, PoolHeader& header)
+PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path)
 {
+    PoolHeader header;
     const KeyBuffer key = meta_key(MetaSpace::header);
     const std::string where = "pool " + path;
     Bytes body;
-    if (!get_sealed(meta, key.view(), body, where + ", metadata")) return false;
+    if (!get_sealed(meta, key.view(), body, where + ", metadata")) {
+        fail(DER_DF_INVAL, where + " has no header: its metadata is damaged; put it back from a copy");
+    }
     BodyReader reader(body);
     require_version(reader, where, header.version);
     const Bytes uuid = reader.bytes();
-    const auto durability = reader.number();
-    header.targets = reader.number();
     header.created = reader.number();
     header.label = as_text(reader.bytes());
-    if (!reader.complete() || uuid.size() != header.uuid.size() || durability > 1) {
+    if (!reader.complete() || uuid.size() != header.uuid.size()) {
         fail(DER_DF_INVAL, where + ": its header is incomplete");
     }
     std::memcpy(header.uuid.data(), uuid.data(), uuid.size());
-    header.durability = static_cast<Durability>(durability);
-    return true;
+    return header;
 }
 
 void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index)
@@ -127,33 +126,20 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
     }
 }
 
-PoolHeader format_pool(Backend& backend, const PoolOptions& options)
+PoolHeader format_pool(Backend& backend, const std::string& label)
 {
     PoolHeader header;
-    header.durability = options.durability;
-    header.label = options.label;
+    header.label = label;
     if (header.label.empty()) {
         auto path = std::filesystem::path(backend.path());
         header.label = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
     }
-    header.targets = backend.targets();
     header.uuid = random_uuid();
-    // Meta is written last: a pool whose header is there is whole. A pool without one is finished by its next opener,
-    // so a second run of this may find the targets done and does them again.
-    PoolHeader result;
-    std::vector<unsigned> all{meta_target};
+    header.created = backend.next_epoch();
+    backend.meta().write([&](WriteTransaction& meta) { put_pool_header(meta, header); });
     for (unsigned index = 0; index < backend.targets(); ++index)
-        all.push_back(index);
-    const auto format = [&](std::span<WriteTransaction* const> transactions) {
-        if (read_pool_header(*transactions[0], backend.path(), result)) return;
-        header.created = backend.next_epoch();
-        for (unsigned index = 0; index < backend.targets(); ++index)
-            put_target_header(*transactions[index + 1], header, index);
-        put_pool_header(*transactions[0], header);
-        result = header;
-    };
-    write_nested(backend, all, format, [](std::size_t) {});
-    return result;
+        backend.target(index).write([&](WriteTransaction& target) { put_target_header(target, header, index); });
+    return header;
 }
 
 void write_nested(Backend& backend, std::span<const unsigned> targets,

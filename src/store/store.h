@@ -26,9 +26,10 @@ class OpenContainer;
 
 struct PoolOptions {
     std::string backend = "lmdb";
-    std::string label; // default: the last part of the path
+    std::string label; // default: the last part of the path; else as a container's
     unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
+    std::vector<std::string> target_directories; // existing ones, into which the targets go in turn; none: the pool's
 };
 
 struct TargetInfo {

@@ -103,7 +103,7 @@ TEST_F(LmdbDamage, ANewerOrOlderFormatIsNamedAsSuch)
         std::string message;
         EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_only); }, &message), -DER_DF_INCOMPT);
         EXPECT_NE(message.find("version " + version), std::string::npos) << message;
-        EXPECT_NE(message.find("version 2"), std::string::npos) << message;
+        EXPECT_NE(message.find("version 3"), std::string::npos) << message;
     }
 }
 

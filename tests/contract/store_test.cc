@@ -17,7 +17,7 @@ TEST_P(StoreContract, APoolTellsWhatItIs)
     const PoolInfo info = pool->query();
     EXPECT_EQ(info.label, "pool");
     EXPECT_EQ(info.backend, GetParam());
-    EXPECT_EQ(info.format_version, 2U);
+    EXPECT_EQ(info.format_version, 3U);
     EXPECT_EQ(info.targets.size(), 4U);
     EXPECT_EQ(info.containers, 1U);
     EXPECT_NE(info.uuid, Uuid{});

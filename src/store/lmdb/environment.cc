@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
+#include <span>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -28,24 +29,44 @@ constexpr auto grower_patience = 10ms; // that a reader leaves to a grower
 // not, this ends the process, as LMDB itself would.
 void on_assertion(MDB_env* env, const char* text)
 {
-    const char* path = "";
-    mdb_env_get_path(env, &path);
-    throw Error(-DER_CSUM, std::string(path) + ": the index file is damaged (LMDB: " + text +
+    const auto* where = static_cast<const std::string*>(mdb_env_get_userctx(env));
+    throw Error(-DER_CSUM, *where + ": the index file is damaged (LMDB: " + text +
                                "); \"stepstore pool check\" says what can be saved");
+}
+
+// LMDB makes its lock file where there is none, and writes over whatever it finds there. So what it will find is looked
+// at first: a file, no link, that is empty or LMDB's. Only before LMDB has it open in this process, whose locks would go.
+void make_ready_to_lock(const Place& directory, const std::string& where)
+{
+    constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;
+    const Place path = directory / "lock.mdb";
+    const Descriptor fd = open_lock_file(path);
+    if (!fd && (errno == EACCES || errno == EROFS)) return; // LMDB says what that means
+    if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
+    std::uint32_t begin = 0;
+    const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(&begin, 1)), 0);
+    // On a full disk LMDB would end the process (SIGBUS) as it begins a new one, which it maps.
+    if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_alignment) != 0 && errno != EOPNOTSUPP)
+        fail_errno(where, "cannot make " + path);
+    if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return;
+    throw Error(-DER_DF_INVAL, where + ": " + path + " is no lock file of LMDB: it was not touched; remove it if the "
+                                   "pool is yours, and open the pool again");
 }
 
 } // namespace
 
 // ---- opening
 
-void Environment::create(const std::string& directory, const std::string& where)
+void Environment::create(const Place& directory, const std::string& where)
 {
+    const DirectoryPath path(directory);
+    make_ready_to_lock(directory, where);
     MDB_env* env = nullptr;
     int result = mdb_env_create(&env);
     if (result != 0) fail(result, where, "cannot make an index");
     mdb_env_set_mapsize(env, first_map);
     mdb_env_set_maxreaders(env, reader_slots);
-    result = mdb_env_open(env, directory.c_str(), MDB_NOTLS, 0666);
+    result = mdb_env_open(env, path.get(), MDB_NOTLS, 0666);
     if (result == 0) result = mdb_env_sync(env, 1);
     mdb_env_close(env);
     if (result != 0) fail(result, where, "cannot make the index in " + directory);
@@ -54,7 +75,7 @@ void Environment::create(const std::string& directory, const std::string& where)
 
 namespace {
 
-Descriptor open_index(const std::string& path, const std::string& where)
+Descriptor open_index(const Place& path, const std::string& where)
 {
     Descriptor fd = open_file(path, O_RDONLY);
     if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, where + ": " + path + " is missing: its index is lost");
@@ -64,10 +85,10 @@ Descriptor open_index(const std::string& path, const std::string& where)
 
 } // namespace
 
-Environment::Environment(const std::string& directory, std::string where, Durability durability, bool read_only,
+Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
                          bool no_lock, bool for_writing)
     : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation()),
-      file_(open_index(directory + "/data.mdb", where_))
+      file_(open_index(directory / "data.mdb", where_))
 {
     const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty())
@@ -92,18 +113,23 @@ void Environment::open(unsigned flags)
         }
     } closing{this}; // what goes wrong leaves it closed
     // For writing LMDB would make a file that is not there.
-    if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ + "/data.mdb"))
+    if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ / "data.mdb"))
         throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
+    const DirectoryPath path(directory_);
+    if ((flags & MDB_NOLOCK) == 0) make_ready_to_lock(directory_, where_);
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
     mdb_env_set_assert(env_, on_assertion);
+    mdb_env_set_userctx(env_, const_cast<std::string*>(&where_));
     mdb_env_set_mapsize(env_, first_map);
     mdb_env_set_maxreaders(env_, reader_slots);
-    result = mdb_env_open(env_, directory_.c_str(), flags, 0666);
+    result = mdb_env_open(env_, path.get(), flags, 0666);
     if (result != 0) fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
     int dead = 0;
     if ((flags & MDB_NOLOCK) == 0) mdb_reader_check(env_, &dead);
     mdb_env_get_fd(env_, &fd_);
+    if (!same_file(fd_, file_.get(), where_))
+        throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was replaced while it was opened");
     MDB_envinfo info;
     mdb_env_info(env_, &info);
     map_size_ = info.me_mapsize;

@@ -50,11 +50,11 @@ namespace stepstore::store::lmdb {
 class Environment {
 public:
     // Makes an empty index in `directory`, which must exist.
-    static void create(const std::string& directory, const std::string& where);
+    static void create(const Place& directory, const std::string& where);
     // read_only: the files cannot be written. no_lock: nor can the lock file:
     // readers of such an index are not seen by writers, so it must have none.
     // for_writing: as it is opened; else anew at the first write.
-    Environment(const std::string& directory, std::string where, Durability durability, bool read_only, bool no_lock,
+    Environment(const Place& directory, std::string where, Durability durability, bool read_only, bool no_lock,
                 bool for_writing);
     ~Environment();
     Environment(const Environment&) = delete;
@@ -68,6 +68,7 @@ public:
     void sync(bool own, FunctionRef<void()> bulk_first);
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const; // that the file takes
+    bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
     std::vector<std::string> check();
 
 private:
@@ -103,7 +104,7 @@ private:
     void adopt_map();
     void step_back() const;
 
-    const std::string directory_;
+    const Place directory_;
     const std::string where_;
     const Durability durability_;
     const std::uint64_t generation_;

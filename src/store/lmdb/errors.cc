@@ -63,7 +63,9 @@ const Meaning meanings[] = {
     {EEXIST, DER_EXIST, "it exists already"},
     {ENOTEMPTY, DER_EXIST, "the directory is not empty"},
     {ENAMETOOLONG, DER_EXCEEDS_PATH_LEN, "the path is too long"},
-    {ELOOP, DER_BADPATH, "too many symbolic links in the path"},
+    {ELOOP, DER_BADPATH,
+     "a symbolic link is in the way: inside a pool none is followed (targets on other disks: \"stepstore pool create "
+     "--target-dir\")"},
     {EISDIR, DER_BADPATH, "it is a directory"},
     {EINVAL, DER_INVAL,
      "the system calls the argument invalid (a file system without memory maps "

@@ -48,7 +48,7 @@ ExtentStore::Appended::~Appended()
     if (fd) forget_in_children(fd.get());
 }
 
-ExtentStore::ExtentStore(std::string directory, std::string where, Durability durability, bool read_only,
+ExtentStore::ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
                          std::function<std::uint64_t()> new_file_number)
     : directory_(std::move(directory)), where_(std::move(where)), durability_(durability), read_only_(read_only),
       new_file_number_(std::move(new_file_number))
@@ -63,11 +63,11 @@ ExtentStore::~ExtentStore()
     }
 }
 
-std::string ExtentStore::path_of(std::uint64_t number) const
+Place ExtentStore::path_of(std::uint64_t number) const
 {
     char name[24];
     std::snprintf(name, sizeof name, "%016llx.ext", static_cast<unsigned long long>(number));
-    return directory_ + "/" + name;
+    return directory_ / name;
 }
 
 std::vector<std::uint64_t> ExtentStore::numbers() const
@@ -94,7 +94,7 @@ ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
     int error = write_all(file->fd.get(), pieces, offset);
     if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
     if (error != 0) {
-        const std::string path = path_of(file->number);
+        const Place path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
         fallocate(file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(aligned(length)));
@@ -132,7 +132,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
 std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
 {
     for (const std::uint64_t number : numbers()) {
-        const std::string path = path_of(number);
+        const Place path = path_of(number);
         auto file = std::make_shared<Appended>();
         Descriptor fd = open_file(path, O_RDWR);
         if (!fd) continue; // removed meanwhile, or another user's: a new file is as good
@@ -155,7 +155,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
     for (;;) {
         auto file = std::make_shared<Appended>();
         file->number = new_file_number_();
-        const std::string path = path_of(file->number);
+        const Place path = path_of(file->number);
         Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
         if (!fd && errno == EEXIST) continue;
         if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
@@ -188,7 +188,7 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
             return found->second->second;
         }
     }
-    const std::string path = path_of(number);
+    const Place path = path_of(number);
     auto fd = std::make_shared<Descriptor>(open_file(path, read_only_ ? O_RDONLY : O_RDWR));
     if (!*fd && !read_only_ && errno == EACCES) *fd = open_file(path, O_RDONLY);
     if (!*fd && errno == ENOENT)
@@ -239,7 +239,7 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
 void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
-    const std::string path = path_of(extent.file);
+    const Place path = path_of(extent.file);
     if (skew_of(extent) > most_skew || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
         extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
@@ -288,12 +288,12 @@ std::uint64_t ExtentStore::spare_in(std::uint64_t number)
 void ExtentStore::remove_if_empty(std::uint64_t number)
 {
     if (appending_to(number)) return;
-    const std::string path = path_of(number);
+    const Place path = path_of(number);
     const Descriptor fd = open_file(path, O_RDWR);
     if (!fd || !counts_every_block(fd.get())) return;
     if (!try_lock(fd.get(), Lock::exclusive, path)) return; // somebody appends to it
     if (allocated_of(fd.get(), path) != 0 || unlinked(fd.get(), path)) return;
-    unlink(path.c_str());
+    remove(path);
     std::lock_guard lock(cache_guard_);
     if (const auto found = by_number_.find(number); found != by_number_.end()) {
         recent_.erase(found->second);
@@ -307,9 +307,10 @@ std::vector<Target::ExtentFile> ExtentStore::files()
 {
     std::vector<Target::ExtentFile> all;
     for (const std::uint64_t number : numbers()) {
-        const std::string path = path_of(number);
+        const Place path = path_of(number);
         const Descriptor fd = open_file(path, read_only_ ? O_RDONLY : O_RDWR);
-        if (!fd) continue; // removed meanwhile
+        if (!fd && errno == ENOENT) continue; // removed meanwhile
+        if (!fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
         Target::ExtentFile file{number, size_of(fd.get(), path), allocated_of(fd.get(), path), false};
         file.allocated -= std::min(file.allocated, spare_in(number));
         file.in_use = appending_to(number) || !try_lock(fd.get(), read_only_ ? Lock::shared : Lock::exclusive, path);
@@ -322,9 +323,9 @@ std::uint64_t ExtentStore::allocated()
 {
     std::uint64_t bytes = 0;
     for (const std::uint64_t number : numbers()) {
-        struct stat status {};
-        if (stat(path_of(number).c_str(), &status) != 0) continue;
-        const std::uint64_t taken = static_cast<std::uint64_t>(status.st_blocks) * 512;
+        const Descriptor fd = open_file(path_of(number), O_PATH);
+        if (!fd) continue; // removed meanwhile
+        const std::uint64_t taken = allocated_of(fd.get(), where_);
         bytes += taken - std::min(taken, spare_in(number));
     }
     return bytes;
@@ -397,7 +398,7 @@ void ExtentStore::sync_names()
     };
     timespec now{};
     struct stat status {};
-    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || stat(directory_.c_str(), &status) != 0)
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || fstatat(directory_.root(), directory_.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
         fail_errno(directory_, "cannot look at the directory");
     const std::int64_t changed = nanoseconds(status.st_mtim);
     if (changed == names_synced_.load()) return;

@@ -49,7 +49,7 @@ public:
     static constexpr std::uint64_t max_spare = std::uint64_t{16} << 20; // bytes kept for the next extents
 
     // new_file_number: a number never given before to any process.
-    ExtentStore(std::string directory, std::string where, Durability durability, bool read_only,
+    ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
                 std::function<std::uint64_t()> new_file_number);
     ~ExtentStore();
 
@@ -89,10 +89,10 @@ private:
     void remove_if_empty(std::uint64_t number);
     void sync_file(const Descriptor& fd, std::uint64_t number) const;
     void sync_names();
-    std::string path_of(std::uint64_t number) const;
+    Place path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
 
-    const std::string directory_;
+    const Place directory_;
     const std::string where_;
     const Durability durability_;
     const bool read_only_;

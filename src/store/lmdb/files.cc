@@ -3,11 +3,14 @@
 #include "store/lmdb/errors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -36,11 +39,102 @@ void advance(std::vector<iovec>& pieces, std::size_t& first, std::size_t done)
     pieces[first].iov_len -= done;
 }
 
+// Part by part, for kernels (before 5.6) and containers without openat2.
+int open_by_parts(int root, const std::string& below, int flags, unsigned mode)
+{
+    Descriptor directory;
+    std::size_t at = 0;
+    for (;;) {
+        const std::size_t end = below.find('/', at);
+        const std::string part = below.substr(at, end - at);
+        if (part.empty() || part == "..") {
+            errno = EINVAL;
+            return -1;
+        }
+        const int parent = directory ? directory.get() : root;
+        if (end == std::string::npos) return openat(parent, part.c_str(), flags | O_NOFOLLOW, mode);
+        Descriptor next(openat(parent, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!next) {
+            struct stat status {};
+            const bool link = errno == ENOTDIR && fstatat(parent, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                              S_ISLNK(status.st_mode);
+            if (link) errno = ELOOP;
+            return -1;
+        }
+        directory = std::move(next);
+        at = end + 1;
+    }
+}
+
+int open_below(int root, const std::string& below, int flags, unsigned mode)
+{
+    static std::atomic<bool> lacking{false};
+    if (!lacking.load(std::memory_order_relaxed)) {
+        open_how how{};
+        how.flags = static_cast<std::uint64_t>(flags);
+        how.mode = (flags & O_CREAT) != 0 ? mode : 0;
+        how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+        const long fd = syscall(SYS_openat2, root, below.c_str(), &how, sizeof how);
+        if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
+        if (errno == ENOSYS) lacking = true; // EPERM: perhaps a filter of system calls, else it comes again
+    }
+    return open_by_parts(root, below, flags, mode);
+}
+
+// The directory in which a place lies, for calls that take a descriptor and a name. Empty and errno on failure.
+Descriptor open_parent(const Place& place)
+{
+    return open_file(place.parent(), O_PATH | O_DIRECTORY);
+}
+
+int result_of(int done)
+{
+    return done == 0 ? 0 : errno;
+}
+
 } // namespace
 
 Descriptor::~Descriptor()
 {
     if (fd_ >= 0) close(fd_);
+}
+
+// ---- places
+
+Place Place::directory(const std::string& path)
+{
+    Place place;
+    Descriptor root = open_file(path, O_PATH | O_DIRECTORY);
+    if (!root) return place;
+    place.root_ = std::make_shared<const Descriptor>(std::move(root));
+    place.root_length_ = path.size();
+    place.path_ = path;
+    return place;
+}
+
+Place Place::operator/(const std::string& name) const
+{
+    Place place = *this;
+    place.path_ += '/';
+    place.path_ += name;
+    return place;
+}
+
+std::string Place::below() const
+{
+    return path_.size() == root_length_ ? "." : path_.substr(root_length_ + 1);
+}
+
+std::string Place::name() const
+{
+    return path_.substr(path_.rfind('/') + 1);
+}
+
+Place Place::parent() const
+{
+    Place place = *this;
+    place.path_.resize(std::max(root_length_, path_.rfind('/')));
+    return place;
 }
 
 Descriptor open_file(const std::string& path, int flags, unsigned mode)
@@ -50,6 +144,49 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode)
         fd = open(path.c_str(), flags | O_CLOEXEC, mode);
     while (fd < 0 && errno == EINTR);
     return Descriptor(fd);
+}
+
+// Without waiting, as it would for the other end of a pipe; only where another program holds a lease on the file is
+// that left to the system.
+Descriptor open_file(const Place& place, int flags, unsigned mode)
+{
+    int more = O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
+    const std::string below = place.below();
+    int result;
+    do {
+        result = open_below(place.root(), below, flags | more, mode);
+        if (result < 0 && errno == EAGAIN) more &= ~O_NONBLOCK;
+    } while (result < 0 && (errno == EINTR || errno == EAGAIN));
+    Descriptor fd(result);
+    if (!fd || (flags & O_PATH) != 0) return fd;
+    struct stat status {};
+    const bool looked = fstat(fd.get(), &status) == 0;
+    if (looked && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) return fd;
+    if (looked) errno = EINVAL;
+    return {};
+}
+
+DirectoryPath::DirectoryPath(const Place& directory) : fd_(open_file(directory, O_PATH | O_DIRECTORY))
+{
+    if (!fd_) fail_errno(directory, "cannot open the directory" + owner_of(directory));
+    path_ = "/proc/self/fd/" + std::to_string(fd_.get());
+    if (access(path_.c_str(), F_OK) != 0) path_ = directory; // a container without /proc
+}
+
+Descriptor open_lock_file(const Place& place, bool make)
+{
+    const Descriptor directory = open_parent(place);
+    struct stat around {};
+    if (!directory || fstat(directory.get(), &around) != 0) return {};
+    const bool group = (around.st_mode & S_IWGRP) != 0;
+    const bool others = (around.st_mode & S_IWOTH) != 0;
+    const unsigned mode = 0600U | (group ? 0060U : 0U) | (others ? 0006U : 0U);
+    Descriptor fd = open_file(place, O_RDWR | (make ? O_CREAT : 0), mode);
+    struct stat status {};
+    if (!fd || fstat(fd.get(), &status) != 0) return {};
+    const bool ours = status.st_uid == geteuid() || geteuid() == 0;
+    if (ours && (status.st_mode & 0777) != mode) (void)!fchmod(fd.get(), mode); // where that fails it stays as it was
+    return fd;
 }
 
 int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
@@ -124,26 +261,71 @@ bool unlinked(int fd, const std::string& where)
     return status_of(fd, where).st_nlink == 0;
 }
 
-bool lies_at(int fd, const std::string& path)
+bool same_file(int one, int other, const std::string& where)
 {
-    const struct stat open = status_of(fd, path);
-    struct stat there {};
-    return stat(path.c_str(), &there) == 0 && there.st_dev == open.st_dev && there.st_ino == open.st_ino;
+    const struct stat first = status_of(one, where);
+    const struct stat second = status_of(other, where);
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-bool exists(const std::string& path)
+bool lies_at(int fd, const Place& place)
+{
+    const Descriptor there = open_file(place, O_PATH);
+    return there && same_file(fd, there.get(), place);
+}
+
+bool exists(const Place& place)
 {
     struct stat status {};
-    return lstat(path.c_str(), &status) == 0;
+    return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-std::vector<std::string> names_in(const std::string& directory)
+bool can_write(const Place& place)
 {
-    DIR* stream = opendir(directory.c_str());
+    return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+int make_directory(const Place& place)
+{
+    const Descriptor parent = open_parent(place);
+    return parent ? result_of(mkdirat(parent.get(), place.name().c_str(), 0777)) : errno;
+}
+
+int rename_file(const Place& from, const Place& to)
+{
+    const Descriptor parent = open_parent(from);
+    return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str())) : errno;
+}
+
+int remove(const Place& place)
+{
+    const Descriptor parent = open_parent(place);
+    if (!parent) return errno;
+    const std::string name = place.name();
+    const int error = result_of(unlinkat(parent.get(), name.c_str(), 0));
+    if (error != EISDIR && error != EPERM) return error; // EPERM: what some file systems say of a directory
+    return result_of(unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR));
+}
+
+int remove_tree(const Place& place)
+{
+    const int error = remove(place);
+    if (error != ENOTEMPTY && error != EEXIST) return error == ENOENT ? 0 : error;
+    for (const std::string& name : names_in(place)) {
+        if (const int below = remove_tree(place / name); below != 0) return below;
+    }
+    return remove(place);
+}
+
+std::vector<std::string> names_in(const Place& directory)
+{
+    Descriptor fd = open_file(directory, O_RDONLY | O_DIRECTORY);
+    DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
         const int error = errno;
         throw error_of(error, directory, "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
     }
+    fd.release(); // the stream's now
     std::vector<std::string> names;
     errno = 0;
     while (const dirent* entry = readdir(stream)) {
@@ -158,11 +340,24 @@ std::vector<std::string> names_in(const std::string& directory)
     return names;
 }
 
-void sync_directory(const std::string& directory)
+namespace {
+
+void sync_names(const Descriptor& fd, const std::string& directory)
 {
-    const Descriptor fd = open_file(directory, O_RDONLY | O_DIRECTORY);
     if (!fd) fail_errno(directory, "cannot open the directory");
     if (fsync(fd.get()) != 0 && errno != EINVAL) fail_errno(directory, "cannot sync the directory");
+}
+
+} // namespace
+
+void sync_directory(const Place& directory)
+{
+    sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
+}
+
+void sync_directory(const std::string& directory)
+{
+    sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
 } // namespace stepstore::store::lmdb

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,15 +25,63 @@ public:
     }
     ~Descriptor();
     int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); } // the caller's from now on
     explicit operator bool() const { return fd_ >= 0; }
 
 private:
     int fd_ = -1;
 };
 
+// A file or directory of a pool: a name below a directory that is held open. So it stays this pool's whatever becomes of
+// the path, and no symbolic link below the directory is ever followed: who may write in a pool could lead others by one
+// to files of theirs. As a text it is the path, for messages.
+class Place {
+public:
+    Place() = default;
+    // The directory of this path, in which links are followed. Empty, and errno, when it cannot be opened.
+    static Place directory(const std::string& path);
+    Place operator/(const std::string& name) const;
+    explicit operator bool() const { return root_ != nullptr; }
+    operator const std::string&() const { return path_; }
+    int root() const { return root_->get(); } // opened with O_PATH
+    std::string below() const; // relative to the root; "." for the root itself
+    std::string name() const;
+    Place parent() const; // not of the root
+
+private:
+    std::shared_ptr<const Descriptor> root_;
+    std::size_t root_length_ = 0;
+    std::string path_;
+};
+inline std::string operator+(const std::string& text, const Place& place)
+{
+    return text + static_cast<const std::string&>(place);
+}
+inline std::string operator+(const Place& place, const std::string& text)
+{
+    return static_cast<const std::string&>(place) + text;
+}
+
 // open(2) with O_CLOEXEC, again after EINTR. An empty Descriptor and errno on
-// failure.
+// failure. In a pool ELOOP where a link is in the way, EINVAL where something else than a file or directory is.
 Descriptor open_file(const std::string& path, int flags, unsigned mode = 0666);
+Descriptor open_file(const Place& place, int flags, unsigned mode = 0666);
+
+// For libraries that open by path: a path that leads to this directory as long as the object lives.
+class DirectoryPath {
+public:
+    explicit DirectoryPath(const Place& directory); // throws
+    const char* get() const { return path_.c_str(); }
+
+private:
+    Descriptor fd_;
+    std::string path_;
+};
+
+// A file that is there only to be locked. Who may read a file may lock it, so it may be read by those only who may write
+// its directory, and so could do worse; the owner and root mend its mode. Opened for reading and writing, and (make)
+// made where it is missing. An empty Descriptor and errno on failure.
+Descriptor open_lock_file(const Place& place, bool make = true);
 
 // All of it at this offset, in calls of at most 1 GiB and IOV_MAX pieces, again
 // after EINTR and after a short write. 0 or the errno (ENOSPC where a write
@@ -52,15 +101,24 @@ bool try_lock(int fd, Lock kind, const std::string& where);
 std::uint64_t size_of(int fd, const std::string& where); // bytes
 std::uint64_t allocated_of(int fd,
                            const std::string& where); // bytes that take space
-bool lies_at(int fd, const std::string& path); // the open file is the one of that name
+bool lies_at(int fd, const Place& place); // the open file is the one of that name
+bool same_file(int one, int other, const std::string& where);
 bool unlinked(int fd,
               const std::string& where); // no name leads to the file any more
-bool exists(const std::string& path);
+bool exists(const Place& place); // also as a link that leads nowhere
+bool can_write(const Place& place); // by its permissions; errno when not
+
+// 0 or the errno. remove: a file or a link, or an empty directory.
+int make_directory(const Place& place);
+int rename_file(const Place& from, const Place& to); // in one directory
+int remove(const Place& place);
+int remove_tree(const Place& place); // with all that is below it; links are removed and not followed
 
 // The names in a directory, without . and .., sorted. Throws when it cannot be
 // read.
-std::vector<std::string> names_in(const std::string& directory);
+std::vector<std::string> names_in(const Place& directory);
 // fsync of a directory: the names in it survive a power failure.
+void sync_directory(const Place& directory);
 void sync_directory(const std::string& directory);
 
 } // namespace stepstore::store::lmdb

@@ -6,10 +6,12 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <fcntl.h>
+#include <span>
 #include <unistd.h>
 
 namespace stepstore::store::lmdb {
@@ -72,35 +74,38 @@ bool is_target_name(const std::string& name)
            name.find_first_not_of("0123456789", 7) == std::string::npos;
 }
 
-void write_format(const std::string& pool, const Format& format)
-{
-    std::string text(first_line);
-    text += "version " + std::to_string(format_version) + "\n";
-    text += "targets " + std::to_string(format.targets) + "\n";
-    text += std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
-    text += std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
+namespace {
 
-    const std::string path = pool + "/" + format_name;
-    const std::string half = path + ".new";
-    {
-        const Descriptor fd = open_file(half, O_WRONLY | O_CREAT | O_TRUNC);
-        if (!fd) fail_errno(half, "cannot make the file");
-        if (const int error = write_all(fd.get(), {as_bytes(text)}, 0); error != 0)
-            fail(error, half, "cannot write the file");
-        if (fsync(fd.get()) != 0) fail_errno(half, "cannot sync the file");
-    }
-    if (rename(half.c_str(), path.c_str()) != 0) fail_errno(path, "cannot put the file in place");
+void rename_format(const Place& pool, const char* from, const char* to, const char* tried)
+{
+    if (const int error = rename_file(pool / from, pool / to); error != 0)
+        fail(error, "pool " + pool, tried + owner_of(pool));
     sync_directory(pool);
 }
 
-Format read_format(const std::string& pool)
+std::vector<std::string> values_of(std::string_view text, std::string_view word)
 {
-    const std::string path = pool + "/" + format_name;
-    const Descriptor fd = open_file(path, O_RDONLY);
-    if (!fd && (errno == ENOENT || errno == ENOTDIR))
-        throw Error(-DER_NONEXIST, "there is no pool in " + pool + ": create it first, or look at the path again");
-    if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
-    std::string buffer(4096, '\0');
+    std::vector<std::string> values;
+    while (const auto value = value_of(text, word)) {
+        values.emplace_back(*value);
+        text.remove_prefix(static_cast<std::size_t>(value->data() + value->size() - text.data()));
+    }
+    return values;
+}
+
+[[noreturn]] void other_version(const std::string& pool, unsigned version)
+{
+    throw Error(-DER_DF_INCOMPT,
+                "pool " + pool + " has format version " + std::to_string(version) + ", this library reads version " +
+                    std::to_string(format_version) +
+                    (version > format_version ? ": use a newer Stepstore"
+                                              : ": copy its content with the Stepstore that made it"));
+}
+
+Format parse_format(const Place& pool, const Descriptor& fd, const std::string& path)
+{
+    constexpr std::uint64_t longest = 1 << 20; // bytes: hundreds of directories
+    std::string buffer(std::min(size_of(fd.get(), path), longest), '\0');
     const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(buffer)), 0);
     if (length < 0) fail_errno(path, "cannot read the file");
     const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
@@ -113,22 +118,70 @@ Format read_format(const std::string& pool)
         damaged_format(path, "its checksum does not match");
     const auto version = number_of(body, "version");
     if (!version || *version == 0) damaged_format(path, "it states no version");
-    if (*version > format_version) {
-        throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
-                                         ", this library reads version " + std::to_string(format_version) +
-                                         ": use a newer Stepstore");
-    }
-    if (*version < format_version) {
-        throw Error(-DER_DF_INCOMPT, "pool " + pool + " has format version " + std::to_string(*version) +
-                                         ", this library reads version " + std::to_string(format_version) +
-                                         ": copy its content with the Stepstore that made it");
-    }
+    if (*version != format_version) other_version(pool, *version);
+    Format format;
     const auto targets = number_of(body, "targets");
     if (!targets || *targets == 0 || *targets > max_targets) damaged_format(path, "it states no number of targets");
+    format.targets = *targets;
     const auto durability = value_of(body, "durability");
-    if (durability == "process") return {*targets, Durability::process};
-    if (durability == "power") return {*targets, Durability::power};
-    damaged_format(path, "it states no durability");
+    if (durability != "process" && durability != "power") damaged_format(path, "it states no durability");
+    format.durability = durability == "power" ? Durability::power : Durability::process;
+    format.directories = values_of(body, "targets-in");
+    return format;
+}
+
+} // namespace
+
+void write_unfinished(const Place& pool, const Format& format)
+{
+    std::string text(first_line);
+    text += "version " + std::to_string(format_version) + "\n";
+    text += "targets " + std::to_string(format.targets) + "\n";
+    text += std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
+    for (const std::string& directory : format.directories)
+        text += "targets-in " + directory + "\n";
+    text += std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
+    const Place path = pool / unfinished_name;
+    const Descriptor fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (!fd) fail_errno(path, "cannot make the file");
+    if (const int error = write_all(fd.get(), {as_bytes(text)}, 0); error != 0)
+        fail(error, path, "cannot write the file");
+    if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
+}
+
+void publish(const Place& pool)
+{
+    rename_format(pool, unfinished_name, format_name, "cannot put its format file in place");
+}
+
+void unpublish(const Place& pool)
+{
+    rename_format(pool, format_name, unfinished_name, "cannot begin to destroy it");
+}
+
+Format read_format(const Place& pool)
+{
+    const Place path = pool / format_name;
+    const Descriptor fd = open_file(path, O_RDONLY);
+    if (!fd && errno == ENOENT) {
+        if (!exists(pool / unfinished_name) && exists(pool / meta_name / "data.mdb"))
+            throw Error(-DER_DF_INVAL, path + " is missing: the pool is damaged; put the file back from a copy");
+        throw Error(-DER_NONEXIST, "there is no pool in " + pool + ": create it first, or look at the path again");
+    }
+    if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
+    return parse_format(pool, fd, path);
+}
+
+std::optional<Format> read_unfinished(const Place& pool)
+{
+    const Place path = pool / unfinished_name;
+    const Descriptor fd = open_file(path, O_RDONLY);
+    if (!fd) return std::nullopt;
+    try {
+        return parse_format(pool, fd, path);
+    } catch (const Error&) { // its maker died before it had made anything
+        return std::nullopt;
+    }
 }
 
 } // namespace stepstore::store::lmdb

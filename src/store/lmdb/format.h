@@ -1,31 +1,38 @@
 // The pool's file `stepstore.pool` and the names in its directory.
 //
-//   stepstore.pool      this format file; there is a pool where there is this
-//   file. Text, one word and value a line:
+//   stepstore.pool      this format file; there is a pool where there is this file. Text, one word and value a line:
 //                           stepstore pool
-//                           version 2
+//                           version 3
 //                           targets 8
 //                           durability process
-//                           checksum 0123456789abcdef        (XXH3-64 of all
-//                           lines before, hexadecimal)
-//                       The first line and the checksum line are the same in
-//                       every version to come.
-//   lock                held shared by every process that has the pool open,
-//   exclusive while it is made or destroyed shared              the epoch clock
-//   and the counters (shared_state.h) meta/, target-000/  a target each:
-//   data.mdb and lock.mdb (LMDB), extents/ (extents.h)
+//                           targets-in /disk2/pool-0123456789abcdef    (any number: the directories in which the
+//                                                                      targets lie in turn; none: in the pool's)
+//                           checksum 0123456789abcdef        (XXH3-64 of all lines before, hexadecimal)
+//                       The first line and the checksum line are the same in every version to come.
+//   stepstore.pool.unfinished
+//                       its name while the pool is made or destroyed: there is no pool, and what is there is removed
+//                       by the next one who makes or destroys one here
+//   lock                held shared by every process that has the pool open, exclusive while it is made or destroyed
+//   machine             on file systems that several machines share: which one writes (machine.h)
+//   shared              the epoch clock and the counters (shared_state.h)
+//   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), extents/ (extents.h)
+//
+// In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose they are.
 #pragma once
 
 #include "store/backend.h"
+#include "store/lmdb/files.h"
 
 #include <optional>
 #include <string>
 
 namespace stepstore::store::lmdb {
 
-inline constexpr unsigned format_version = 2; // 2: the counters of a target are several
+inline constexpr unsigned format_version = 3; // 3: the records of meta begin without targets and durability
 inline constexpr unsigned max_targets = 1000;
 inline constexpr const char* format_name = "stepstore.pool";
+inline constexpr const char* unfinished_name = "stepstore.pool.unfinished";
+inline constexpr const char* owner_name = "stepstore.targets";
 inline constexpr const char* lock_name = "lock";
 inline constexpr const char* shared_name = "shared";
 inline constexpr const char* meta_name = "meta";
@@ -38,12 +45,18 @@ bool is_target_name(const std::string& name);
 struct Format {
     unsigned targets = 0;
     Durability durability = Durability::process;
+    std::vector<std::string> directories; // of the targets, in turn; none: the pool's
 };
 
-// Puts the file in place in one step: it is there whole or not at all.
-void write_format(const std::string& pool, const Format& format);
+// Puts it under the name of a pool that is not there yet, and syncs it.
+void write_unfinished(const Place& pool, const Format& format);
+// Renames it: now there is a pool, or (the other way) none any more.
+void publish(const Place& pool);
+void unpublish(const Place& pool);
 // DER_NONEXIST: no pool there. DER_DF_INCOMPT: made by another version.
 // DER_DF_INVAL: damaged.
-Format read_format(const std::string& pool);
+Format read_format(const Place& pool);
+// Of a pool that is made or destroyed; nothing when it cannot be read.
+std::optional<Format> read_unfinished(const Place& pool);
 
 } // namespace stepstore::store::lmdb

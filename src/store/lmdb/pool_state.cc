@@ -40,27 +40,22 @@ OpenPools& open_pools()
     return *all;
 }
 
-std::optional<Identity> identity_of(const std::string& path)
+Identity identity_of(const Place& pool)
 {
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0) return std::nullopt;
+    if (fstat(pool.root(), &status) != 0) fail_errno("pool " + pool, "cannot look at the directory");
     return Identity{status.st_dev, status.st_ino};
 }
 
-bool can_write(const std::string& path)
-{
-    return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
-}
-
-Permissions permissions_of(const std::string& path)
+Permissions permissions_of(const Place& pool)
 {
     Permissions found;
-    const std::string meta = path + "/" + meta_name;
-    found.lock = can_write(meta + "/lock.mdb") || (errno == ENOENT && can_write(meta));
-    found.data = can_write(meta) && can_write(meta + "/data.mdb") && can_write(meta + "/" + extents_name);
+    const Place meta = pool / meta_name;
+    found.lock = can_write(meta / "lock.mdb") || (errno == ENOENT && can_write(meta));
+    found.data = can_write(meta) && can_write(meta / "data.mdb") && can_write(meta / extents_name);
     if (!found.data) found.error = errno;
     if (found.error == ENOENT) { // damage, which opening says better
-        found.data = can_write(path);
+        found.data = can_write(pool);
         found.error = found.data ? 0 : errno;
     }
     found.data = found.data && found.lock;
@@ -73,28 +68,50 @@ Permissions permissions_of(const std::string& path)
          "cannot open it for writing (open it read-only, or ask its owner" + owner_of(path) + ")");
 }
 
-Descriptor take_lock(const std::string& path)
+// None where this process may not write the lock file: then it is only a reader, whom who destroys the pool does not
+// wait for.
+Descriptor take_lock(const Place& pool)
 {
-    const std::string name = path + "/" + lock_name;
+    const Place name = pool / lock_name;
     const auto deadline = std::chrono::steady_clock::now() + lock_patience;
     for (;;) {
-        Descriptor fd = open_file(name, O_RDWR | O_CREAT);
-        if (!fd) fd = open_file(name, O_RDONLY);
-        if (!fd && errno == ENOENT)
-            return fd; // a copy without it that cannot be written: nobody will
-                       // destroy it
-        if (!fd) fail_errno("pool " + path, "cannot open its lock file" + owner_of(name));
-        if (try_lock(fd.get(), Lock::shared, name)) {
+        Descriptor fd = open_lock_file(name, false);
+        if (!fd && errno == ENOENT && exists(pool / format_name)) fd = open_lock_file(name); // a copy without it
+        if (!fd && (errno == EACCES || errno == EPERM || errno == EROFS)) return fd;
+        if (!fd && errno != ENOENT) fail_errno("pool " + pool, "cannot open its lock file" + owner_of(name));
+        if (fd && try_lock(fd.get(), Lock::shared, name)) {
             if (!unlinked(fd.get(), name)) return fd;
         } else {
             if (std::chrono::steady_clock::now() > deadline)
-                throw Error(-DER_BUSY, "pool " + path +
+                throw Error(-DER_BUSY, "pool " + pool +
                                            " is just being made or destroyed by "
                                            "another process: try again");
             std::this_thread::sleep_for(2ms);
         }
-        if (!exists(path + "/" + format_name)) read_format(path); // says that it is gone
+        if (!exists(pool / format_name)) read_format(pool); // says that it is gone
     }
+}
+
+Place open_root(const std::string& path)
+{
+    Place pool = Place::directory(path);
+    if (!pool && (errno == ENOENT || errno == ENOTDIR))
+        throw Error(-DER_NONEXIST, "there is no pool in " + path + ": create it first, or look at the path again");
+    if (!pool) fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
+    return pool;
+}
+
+std::vector<Place> open_directories(const Place& pool, const Format& format)
+{
+    std::vector<Place> all;
+    for (const std::string& path : format.directories) {
+        all.push_back(Place::directory(path));
+        if (all.back()) continue;
+        const Error why = error_of(errno, "pool " + pool, "cannot open " + path + ", in which it has targets");
+        throw Error(-DER_DF_INVAL, std::string(why.what()) + ": mount that disk, or put the directory back");
+    }
+    if (all.empty()) all.push_back(pool);
+    return all;
 }
 
 } // namespace
@@ -105,25 +122,30 @@ std::shared_ptr<PoolState> PoolState::open(const std::string& path, Access acces
 {
     std::lock_guard lock(process_guard());
     auto& all = open_pools();
-    const auto identity = identity_of(path);
-    if (identity) {
-        if (const auto found = all.pools.find(*identity); found != all.pools.end()) {
-            if (auto state = found->second.lock()) {
-                if (access == Access::read_write && !state->writable()) refuse_writing(path, state->permissions_.error);
-                return state;
-            }
-            all.pools.erase(found);
+    const Place pool = open_root(path);
+    const Identity identity = identity_of(pool);
+    if (const auto found = all.pools.find(identity); found != all.pools.end()) {
+        if (auto state = found->second.lock()) {
+            if (access == Access::read_write && !state->writable()) refuse_writing(path, state->permissions_.error);
+            return state;
         }
+        all.pools.erase(found);
     }
-    if (!exists(path + "/" + format_name)) read_format(path); // says that there is no pool
-    const Permissions permissions = permissions_of(path);
+    if (!exists(pool / format_name)) read_format(pool); // says that there is no pool
+    const Permissions permissions = permissions_of(pool);
     if (access == Access::read_write && !permissions.data) refuse_writing(path, permissions.error);
-    Descriptor pool_lock = take_lock(path);
-    const Format format = read_format(path); // now that nobody can destroy it and make another one
-    auto state = std::make_shared<PoolState>(path, format, permissions, std::move(pool_lock));
+    Descriptor pool_lock = take_lock(pool);
+    const Format format = read_format(pool); // now that nobody can destroy it and make another one
+    auto state = std::make_shared<PoolState>(pool, format, permissions, std::move(pool_lock));
     state->environment(format.targets); // without the pool's metadata nothing can be found
-    all.pools[*identity_of(path)] = state;
+    all.pools[identity] = state;
     return state;
+}
+
+void PoolState::adopt(const std::shared_ptr<PoolState>& made)
+{
+    std::lock_guard lock(process_guard());
+    open_pools().pools[identity_of(made->place_)] = made;
 }
 
 void PoolState::close(std::shared_ptr<PoolState> state)
@@ -139,24 +161,23 @@ void PoolState::close(std::shared_ptr<PoolState> state)
 
 std::shared_ptr<PoolState> PoolState::reopen(std::shared_ptr<PoolState> of_parent, Access access)
 {
-    const std::string path = of_parent->path_;
+    const std::string path = of_parent->place_;
     close(std::move(of_parent));
     return open(path, access);
 }
 
-bool PoolState::forget(const std::string& path, bool& alone)
+bool PoolState::forget(const Place& pool, bool& alone)
 {
     std::lock_guard lock(process_guard());
     auto& all = open_pools();
-    const auto identity = identity_of(path);
-    const auto found = identity ? all.pools.find(*identity) : all.pools.end();
+    const auto found = all.pools.find(identity_of(pool));
     if (found == all.pools.end()) return false;
     const auto state = found->second.lock();
     if (!state) {
         all.pools.erase(found);
         return false;
     }
-    alone = !state->lock_ || try_lock(state->lock_.get(), Lock::exclusive, path);
+    alone = !state->lock_ || try_lock(state->lock_.get(), Lock::exclusive, pool);
     if (alone) all.pools.erase(found);
     return true;
 }
@@ -164,14 +185,15 @@ bool PoolState::forget(const std::string& path, bool& alone)
 // ---- the state
 
 PoolState::Part::Part(PoolState& pool, unsigned index)
-    : extents(pool.directory_of(index) + "/" + extents_name, pool.name_of(index), pool.format_.durability,
+    : extents(pool.directory_of(index) / extents_name, pool.name_of(index), pool.format_.durability,
               !pool.writable(), [&shared = pool.shared_] { return shared.next_epoch(); })
 {
 }
 
-PoolState::PoolState(const std::string& path, const Format& format, Permissions permissions, Descriptor lock)
-    : path_(path), format_(format), permissions_(permissions), generation_(process_generation()),
-      lock_(std::move(lock)), shared_(path + "/" + shared_name, format.targets, format.durability == Durability::power)
+PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
+    : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
+      permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)),
+      shared_(place_ / shared_name, format.targets, format.durability == Durability::power)
 {
     for (unsigned index = 0; index <= format.targets; ++index)
         parts_.push_back(std::make_unique<Part>(*this, index));
@@ -185,12 +207,13 @@ PoolState::~PoolState()
 
 std::string PoolState::name_of(unsigned index) const
 {
-    return "pool " + path_ + (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
+    return "pool " + place_ + (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
 }
 
-std::string PoolState::directory_of(unsigned index) const
+Place PoolState::directory_of(unsigned index) const
 {
-    return path_ + "/" + (index == format_.targets ? meta_name : target_name(index));
+    if (index == format_.targets) return place_ / meta_name;
+    return directories_[index % directories_.size()] / target_name(index);
 }
 
 Environment& PoolState::environment(unsigned index, bool for_writing)

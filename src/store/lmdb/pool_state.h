@@ -23,8 +23,10 @@ class PoolState {
 public:
     // The one of this process and path, opened when there is none yet.
     // DER_NONEXIST, DER_DF_INVAL, DER_DF_INCOMPT, DER_NO_PERM, DER_BUSY (being
-    // made or destroyed for longer than five seconds).
+    // made or destroyed for longer than five seconds, or written by another machine).
     static std::shared_ptr<PoolState> open(const std::string& path, Access access);
+    // That of a pool which this process has just made and published.
+    static void adopt(const std::shared_ptr<PoolState>& made);
     // Gives up a share; the last one closes. One of a parent process is left
     // alone.
     static void close(std::shared_ptr<PoolState> state);
@@ -32,12 +34,16 @@ public:
     static std::shared_ptr<PoolState> reopen(std::shared_ptr<PoolState> of_parent, Access access);
     // Makes the one of this process, if any, stop being found; `alone` says
     // whether no other process has it open.
-    static bool forget(const std::string& path, bool& alone);
+    static bool forget(const Place& pool, bool& alone);
 
-    PoolState(const std::string& path, const Format& format, Permissions permissions, Descriptor lock);
+    // Its lock is exclusive while it is made: then others may open it.
+    void share_lock() { try_lock(lock_.get(), Lock::shared, place_); }
+
+    PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock);
     ~PoolState();
 
-    const std::string& path() const { return path_; }
+    const Place& place() const { return place_; }
+    const std::string& path() const { return place_; }
     const Format& format() const { return format_; }
     bool writable() const { return permissions_.data; }
     SharedState& shared() { return shared_; }
@@ -47,7 +53,7 @@ public:
     Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
-    std::string directory_of(unsigned index) const;
+    Place directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
 
 private:
@@ -58,11 +64,12 @@ private:
         ExtentStore extents;
         ~Part() { delete environment.load(); }
     };
-    const std::string path_;
+    const Place place_;
     const Format format_;
+    const std::vector<Place> directories_; // of the targets, in turn
     const Permissions permissions_;
     const std::uint64_t generation_;
-    Descriptor lock_; // shared lock on the pool's lock file
+    Descriptor lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
     SharedState shared_;
     std::vector<std::unique_ptr<Part>> parts_; // the pool's metadata last
 };

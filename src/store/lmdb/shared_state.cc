@@ -17,7 +17,7 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-constexpr char magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '2'};
+constexpr char shared_magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '2'};
 constexpr unsigned stripes = 16;               // of the counters of a target
 constexpr Epoch ceiling_step = 10'000'000'000; // ns
 
@@ -34,7 +34,7 @@ Epoch real_time()
 // Differs from boot to boot; 0 where the system does not tell.
 std::uint64_t boot_id()
 {
-    const Descriptor fd = open_file("/proc/sys/kernel/random/boot_id", O_RDONLY);
+    const Descriptor fd = open_file(std::string("/proc/sys/kernel/random/boot_id"), O_RDONLY);
     std::byte text[64];
     if (!fd) return 0;
     const std::int64_t length = read_all(fd.get(), text, 0);
@@ -66,21 +66,21 @@ std::size_t SharedState::length_for(unsigned targets)
     return sizeof(Header) + (targets + 1) * stripes * sizeof(CounterLine);
 }
 
-void SharedState::create(const std::string& path, unsigned targets)
+void SharedState::create(const Place& path, unsigned targets)
 {
     const std::size_t length = length_for(targets);
     std::vector<std::byte> bytes(length);
     Header first{};
-    std::memcpy(first.magic, magic, sizeof magic);
+    std::memcpy(first.magic, shared_magic, sizeof shared_magic);
     first.targets = targets;
     std::memcpy(bytes.data(), static_cast<const void*>(&first), sizeof first);
-    const Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_TRUNC);
+    const Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
     if (!fd) fail_errno(path, "cannot make the file");
     if (const int error = write_all(fd.get(), {bytes}, 0); error != 0) fail(error, path, "cannot write the file");
     if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
 }
 
-SharedState::SharedState(const std::string& path, unsigned targets, bool durable)
+SharedState::SharedState(const Place& path, unsigned targets, bool durable)
     : path_(path), targets_(targets), durable_(durable), length_(length_for(targets))
 {
     Descriptor fd = open_file(path, O_RDWR);
@@ -96,7 +96,7 @@ SharedState::SharedState(const std::string& path, unsigned targets, bool durable
     if (map == MAP_FAILED) fail_errno(path, "cannot map the file");
     header_ = static_cast<Header*>(map);
     lines_ = reinterpret_cast<CounterLine*>(static_cast<std::byte*>(map) + sizeof(Header));
-    if (std::memcmp(header_->magic, magic, sizeof magic) != 0 || header_->targets.load() != targets) {
+    if (std::memcmp(header_->magic, shared_magic, sizeof shared_magic) != 0 || header_->targets.load() != targets) {
         munmap(map, length_);
         throw Error(-DER_DF_INVAL, path + " is damaged: it does not begin as the clock of a pool of " +
                                        std::to_string(targets) + " targets");

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "store/backend.h"
+#include "store/lmdb/files.h"
 
 #include <atomic>
 #include <string>
@@ -20,10 +21,10 @@ namespace stepstore::store::lmdb {
 class SharedState {
 public:
     // Writes a new file. `durable`: synced, and the ceiling is kept.
-    static void create(const std::string& path, unsigned targets);
+    static void create(const Place& path, unsigned targets);
     // Maps the file; only for looking where it cannot be written (writable() is
     // false then).
-    SharedState(const std::string& path, unsigned targets, bool durable);
+    SharedState(const Place& path, unsigned targets, bool durable);
     ~SharedState();
     SharedState(const SharedState&) = delete;
     SharedState& operator=(const SharedState&) = delete;

@@ -205,6 +205,7 @@ private:
 
 struct PoolState {
     std::string path;
+    Durability durability = Durability::process;
     std::deque<MemoryTarget> targets; // meta last
     std::atomic<Epoch> clock{0};
 };
@@ -278,6 +279,7 @@ public:
     const std::string& path() const override { return pool_->path; }
     bool read_only() const override { return access_ == Access::read_only; }
     unsigned targets() const override { return static_cast<unsigned>(handles_.size() - 1); }
+    Durability durability() const override { return pool_->durability; }
     Target& target(unsigned index) override { return handles_.at(index); }
     Target& meta() override { return handles_.back(); }
 
@@ -309,17 +311,22 @@ private:
 std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& options)
 {
     if (options.targets == 0) throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
+    if (!options.target_directories.empty())
+        throw Error(-DER_NOTSUPPORTED, "memory pool " + path + ": its targets lie in no directory");
     auto pool = std::make_shared<PoolState>();
     pool->path = path;
+    pool->durability = options.durability;
     for (unsigned index = 0; index < options.targets; ++index)
         pool->targets.emplace_back("memory pool " + path + ", target " + std::to_string(index));
     pool->targets.emplace_back("memory pool " + path + ", pool metadata");
+    auto backend = std::make_unique<MemoryBackend>(pool, Access::read_write);
+    if (options.fill) options.fill(*backend);
     auto& all = registry();
     std::lock_guard lock(all.guard);
     if (!all.pools.emplace(path, pool).second) {
         throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or take another path");
     }
-    return std::make_unique<MemoryBackend>(std::move(pool), Access::read_write);
+    return backend;
 }
 
 std::unique_ptr<Backend> open(const std::string& path, Access access)

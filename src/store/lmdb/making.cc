@@ -1,0 +1,345 @@
+#include "store/lmdb/making.h"
+
+#include "store/lmdb/errors.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto making_patience = 20s;    // that one maker waits for another
+constexpr auto destroying_patience = 1s; // for a process that is just about to end, or was just forked
+
+std::string parent_of(const std::string& path)
+{
+    return std::filesystem::path(path).parent_path();
+}
+
+std::string content_of(const Place& place)
+{
+    std::string text(4096, '\0');
+    const Descriptor fd = open_file(place, O_RDONLY);
+    const std::int64_t length = fd ? read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0) : 0;
+    text.resize(static_cast<std::size_t>(std::max<std::int64_t>(length, 0)));
+    return text;
+}
+
+void write_text(const Place& place, const std::string& text, const std::string& where)
+{
+    const Descriptor fd = open_file(place, O_WRONLY | O_CREAT | O_EXCL);
+    if (!fd) fail_errno(where, "cannot make " + place + owner_of(place.parent()));
+    if (const int error = write_all(fd.get(), {as_bytes(text)}, 0); error != 0)
+        fail(error, where, "cannot write " + place);
+}
+
+bool pools_own_name(const std::string& name)
+{
+    return name == format_name || name == unfinished_name || name == lock_name || name == shared_name ||
+           name == meta_name || name == files_name || is_target_name(name);
+}
+
+Found look_at(const Place& pool)
+{
+    if (exists(pool / format_name)) return Found::pool;
+    if (exists(pool / unfinished_name)) return Found::leavings;
+    if (exists(pool / meta_name / "data.mdb") && exists(pool / target_name(0))) return Found::pool;
+    return content_of(pool / lock_name) == lock_text ? Found::leavings : Found::nothing;
+}
+
+// ---- targets in other directories
+
+std::string owner_text(const Place& pool, const std::string& directory)
+{
+    char resolved[PATH_MAX];
+    const std::string path = realpath(static_cast<const std::string&>(pool).c_str(), resolved) != nullptr
+                                 ? std::string(resolved)
+                                 : static_cast<const std::string&>(pool);
+    return "stepstore targets\nin " + directory + "\nof " + path + "\n";
+}
+
+// A new name in each of these, which no other pool has.
+std::vector<std::string> directories_for_targets(const std::string& pool, const std::vector<std::string>& wanted)
+{
+    std::random_device device;
+    char number[17];
+    std::snprintf(number, sizeof number, "%08x%08x", device(), device());
+    std::vector<std::string> all;
+    for (const std::string& path : wanted) {
+        char resolved[PATH_MAX];
+        if (realpath(path.c_str(), resolved) == nullptr)
+            fail_errno("pool " + pool, "cannot put targets into the directory " + path);
+        const std::string directory =
+            std::string(resolved) + "/" + std::filesystem::path(pool).filename().string() + "-" + number;
+        if (directory.find('\n') != std::string::npos)
+            throw Error(-DER_INVAL, "pool " + pool + ": the path of a directory for targets has a line break");
+        all.push_back(directory);
+    }
+    return all;
+}
+
+// Throws where the directory says that it is not this pool's: a header may name anything. Nothing when it is not there.
+Place own_directory(const Place& pool, const std::string& path)
+{
+    Place directory = Place::directory(path);
+    if (!directory && errno == ENOENT) return directory;
+    if (!directory) fail_errno("pool " + pool, "cannot open " + path + ", in which it has targets");
+    const std::string owner = content_of(directory / owner_name);
+    if (owner == owner_text(pool, path)) return directory;
+    if (owner.empty() && std::ranges::all_of(names_in(directory), [](const auto& name) { return name == owner_name; }))
+        return directory; // its maker died before it had said so
+    throw Error(-DER_NO_PERM, "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
+                                  directory + "/" + owner_name +
+                                  " does not say so: nothing was removed; if the pool was moved, correct its path there");
+}
+
+// ---- removing
+
+void remove_or_fail(const Place& pool, const Place& place, int error)
+{
+    if (error == 0 || error == ENOENT || error == ENOTEMPTY || error == EEXIST) return;
+    fail(error, "pool " + pool, "cannot remove " + place + owner_of(place.parent()));
+}
+
+void remove_one(const Place& pool, const Place& place)
+{
+    remove_or_fail(pool, place, remove(place));
+}
+
+void remove_target(const Place& pool, const Place& target)
+{
+    const Descriptor directory = open_file(target, O_RDONLY | O_DIRECTORY);
+    if (!directory) return remove_one(pool, target); // a link to somewhere, or nothing
+    remove_one(pool, target / "data.mdb");
+    remove_one(pool, target / "lock.mdb");
+    const Place extents = target / extents_name;
+    if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
+        for (const std::string& file : names_in(extents)) {
+            if (file.size() == 20 && file.ends_with(".ext")) remove_one(pool, extents / file);
+        }
+    }
+    remove_one(pool, extents);
+    remove_one(pool, target);
+}
+
+// Removes the pool's files, whatever is there of them, and leaves all others: those that its format file names, or when
+// that cannot be read those of a pool's names. The format file has its unfinished name, and goes last.
+void remove_content(const Place& pool)
+{
+    const std::optional<Format> format = read_unfinished(pool);
+    std::vector<Place> directories;
+    if (format) {
+        for (const std::string& path : format->directories)
+            if (Place directory = own_directory(pool, path)) directories.push_back(directory);
+        directories.push_back(pool);
+        for (const Place& directory : directories) {
+            for (unsigned index = 0; index < format->targets; ++index)
+                remove_target(pool, directory / target_name(index));
+        }
+        directories.pop_back();
+    } else {
+        for (const std::string& name : names_in(pool))
+            if (is_target_name(name)) remove_target(pool, pool / name);
+    }
+    for (const Place& directory : directories) {
+        remove_one(pool, directory / owner_name);
+        rmdir(static_cast<const std::string&>(directory).c_str()); // stays where there is something else in it
+    }
+    remove_target(pool, pool / meta_name);
+    remove_one(pool, pool / shared_name);
+    remove_or_fail(pool, pool / files_name, remove_tree(pool / files_name));
+    remove_one(pool, pool / unfinished_name);
+}
+
+// Throws where a pool must not be made. Touches nothing.
+void require_free(const Place& pool)
+{
+    const Found found = look_at(pool);
+    if (found == Found::pool)
+        throw Error(-DER_EXIST, "pool " + pool + " exists already: open it, or take another path");
+    const auto names = names_in(pool);
+    const auto foreign = std::ranges::find_if_not(names, pools_own_name);
+    const bool lock_alone = names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
+    if (names.empty() || lock_alone || (foreign == names.end() && found == Found::leavings)) return;
+    throw Error(-DER_EXIST, "the directory " + pool + " is not empty and no pool (it holds \"" +
+                                (foreign != names.end() ? *foreign : names.front()) +
+                                "\"): take another path; nothing in it was touched");
+}
+
+} // namespace
+
+// ---- making
+
+Making::Making(const std::string& path, const BackendOptions& options) : path_(path), options_(options)
+{
+    try {
+        lock();
+        build();
+    } catch (...) {
+        take_back();
+        throw;
+    }
+}
+
+Making::~Making()
+{
+    take_back();
+}
+
+void Making::make_directories()
+{
+    std::string part;
+    for (const auto& name : std::filesystem::path(path_)) {
+        part = part.empty() ? name.string() : (std::filesystem::path(part) / name).string();
+        struct stat status {};
+        if (lstat(part.c_str(), &status) == 0) continue;
+        if (mkdir(part.c_str(), 0777) == 0)
+            made_.push_back(part);
+        else if (errno != EEXIST)
+            fail(errno, "pool " + path_, "cannot make the directory " + part + owner_of(parent_of(part)));
+    }
+}
+
+// Step 1: the exclusive lock of a directory in which there is no pool.
+void Making::lock()
+{
+    const auto deadline = std::chrono::steady_clock::now() + making_patience;
+    for (;; std::this_thread::sleep_for(2ms)) {
+        if (std::chrono::steady_clock::now() > deadline)
+            throw Error(-DER_BUSY, "pool " + path_ + " is being made by another process that does not come to an end");
+        make_directories();
+        pool_ = Place::directory(path_);
+        if (!pool_ && errno == ENOENT) continue; // it was just destroyed
+        if (!pool_) fail_errno("pool " + path_, "cannot make a pool there");
+        require_free(pool_);
+        lock_ = open_lock_file(pool_ / lock_name);
+        if (!lock_ && errno == ENOENT) continue;
+        if (!lock_) fail_errno("pool " + path_, "cannot make its lock file" + owner_of(path_));
+        if (!try_lock(lock_.get(), Lock::exclusive, path_) || unlinked(lock_.get(), path_)) continue;
+        require_free(pool_);
+        return;
+    }
+}
+
+void Making::build()
+{
+    ours_ = true;
+    if (const int error = write_all(lock_.get(), {as_bytes(lock_text)}, 0); error != 0)
+        fail(error, "pool " + path_, "cannot write its lock file");
+    remove_content(pool_);
+    const Format format{options_.targets, options_.durability,
+                        directories_for_targets(path_, options_.target_directories)};
+    write_unfinished(pool_, format);
+    const auto make = [&](const Place& directory) {
+        if (const int error = make_directory(directory); error != 0)
+            fail(error, "pool " + path_, "cannot make the directory " + directory + owner_of(directory.parent()));
+    };
+    for (const std::string& path : format.directories) {
+        make(Place::directory(parent_of(path)) / std::filesystem::path(path).filename().string());
+        write_text(Place::directory(path) / owner_name, owner_text(pool_, path), "pool " + path_);
+    }
+    SharedState::create(pool_ / shared_name, format.targets);
+    Permissions all;
+    all.data = all.lock = true;
+    state_ = std::make_shared<PoolState>(pool_, format, all, std::move(lock_));
+    for (unsigned index = 0; index <= format.targets; ++index) {
+        const Place directory = state_->directory_of(index);
+        make(directory);
+        make(directory / extents_name);
+        Environment::create(directory, "pool " + path_);
+    }
+    if (format.durability != Durability::power) return;
+    for (const std::string& path : format.directories) {
+        sync_directory(path);
+        sync_directory(parent_of(path));
+    }
+    sync_directory(parent_of(path_));
+    for (const std::string& path : made_)
+        sync_directory(parent_of(path));
+}
+
+void Making::publish()
+{
+    lmdb::publish(pool_);
+    ours_ = false;
+    made_.clear();
+    state_->share_lock();
+    PoolState::adopt(state_);
+}
+
+void Making::take_back() noexcept
+{
+    try {
+        if (std::exchange(ours_, false) && !exists(pool_ / format_name)) {
+            remove_content(pool_);
+            remove(pool_ / lock_name);
+        }
+    } catch (const Error&) { // the first failure is the one to tell
+    }
+    for (auto made = made_.rbegin(); made != made_.rend(); ++made)
+        rmdir(made->c_str()); // stays where there is something in it
+    made_.clear();
+    PoolState::close(std::move(state_));
+}
+
+// ---- destroying
+
+void destroy(const std::string& path)
+{
+    const Place pool = Place::directory(path);
+    if (!pool && errno != ENOENT && errno != ENOTDIR)
+        fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
+    if (!pool || look_at(pool) == Found::nothing)
+        throw Error(-DER_NONEXIST, "there is no pool in " + path + " to destroy");
+    if (!can_write(pool)) fail_errno("pool " + path, "cannot destroy it" + owner_of(path));
+    const Place name = pool / lock_name;
+    Descriptor lock;
+    const auto deadline = std::chrono::steady_clock::now() + destroying_patience;
+    for (;;) {
+        bool alone = false;
+        if (PoolState::forget(pool, alone)) { // open in this process: its own lock became the exclusive one
+            if (alone) break;
+        } else {
+            lock = open_lock_file(name);
+            if (!lock) fail_errno("pool " + path, "cannot open its lock file" + owner_of(path));
+            if (try_lock(lock.get(), Lock::exclusive, name)) break;
+        }
+        if (std::chrono::steady_clock::now() > deadline)
+            throw Error(-DER_BUSY, "pool " + path + " is open in another process: end that first");
+        std::this_thread::sleep_for(5ms);
+    }
+    if ((lock && unlinked(lock.get(), name)) || look_at(pool) == Found::nothing)
+        throw Error(-DER_NONEXIST, "pool " + path + " was just destroyed by another process");
+    if (exists(pool / format_name))
+        unpublish(pool);
+    else if (!exists(pool / unfinished_name)) // a damaged one
+        write_text(pool / unfinished_name, "", "pool " + path);
+    remove_content(pool);
+    remove(name);
+    rmdir(path.c_str()); // stays where there is something else in it
+}
+
+Found look(const std::string& path) noexcept
+{
+    try {
+        const Place pool = Place::directory(path);
+        return pool ? look_at(pool) : Found::nothing;
+    } catch (...) {
+        return Found::nothing;
+    }
+}
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,55 @@
+// Making and destroying a pool's directory.
+//
+// Making, so that of any number of callers exactly one succeeds and a dead one is in nobody's way:
+// 1. Make the directory and in it the lock file; take its exclusive lock. Others wait here, or find the format file.
+// 2. With the lock held: is there a format file? Then somebody was faster: DER_EXIST. What a maker or destroyer left
+//    who died is removed: what their format file, under its unfinished name, says that they made.
+// 3. Write the format file under its unfinished name. From here on what lies in the directory is this maker's leavings.
+// 4. Make the indices and the clock, and let the store write what a pool begins with.
+// 5. Give the format file its name. From here on there is a pool, whole.
+// 6. Turn the lock into a shared one: the pool is open.
+// Who opens takes the shared lock and looks at the format file again under it.
+// Who destroys takes the exclusive lock, gives the format file its unfinished name, and removes all else, that file and
+// then the lock file last; who meanwhile got hold of the lock file sees that it has no name any more and begins again.
+#pragma once
+
+#include "store/lmdb/pool_state.h"
+
+namespace stepstore::store::lmdb {
+
+// A pool that is not there yet for anybody else. What was made of it goes when it is not published.
+class Making {
+public:
+    Making(const std::string& path, const BackendOptions& options); // steps 1 to 4; DER_EXIST
+    ~Making();
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+
+    const std::shared_ptr<PoolState>& state() const { return state_; }
+    void publish(); // steps 5 and 6
+
+private:
+    void lock();
+    void make_directories();
+    void build();
+    void take_back() noexcept;
+
+    const std::string path_;
+    const BackendOptions& options_;
+    std::vector<std::string> made_; // directories, outer ones first
+    Place pool_;
+    Descriptor lock_;
+    std::shared_ptr<PoolState> state_;
+    bool ours_ = false; // what lies there is this maker's
+};
+
+void destroy(const std::string& path);
+
+enum class Found : std::uint8_t {
+    nothing,
+    leavings, // of a maker or destroyer, dead or at work
+    pool      // whole or damaged
+};
+Found look(const std::string& path) noexcept;
+
+} // namespace stepstore::store::lmdb
