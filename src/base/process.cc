@@ -1,5 +1,6 @@
 #include "base/process.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -10,17 +11,25 @@ namespace stepstore {
 
 namespace {
 
+constexpr const char* test_machine = "STEPSTORE_TEST_MACHINE";
+
 std::string host_name()
 {
     char name[256] = {};
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "an unknown host";
 }
 
+std::string word_in(const char* file)
+{
+    std::string word;
+    std::ifstream(file) >> word;
+    return word;
+}
+
 // Differs after a restart of the machine, and between containers.
 std::string machine_identity()
 {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    const std::string boot = word_in("/proc/sys/kernel/random/boot_id");
     std::error_code error;
     const std::string space = std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
     return (boot.empty() ? host_name() : boot) + "/" + space;
@@ -64,6 +73,26 @@ ProcessIdentity this_process()
     mine.machine = machine_identity();
     mine.process = static_cast<std::uint64_t>(::getpid());
     if (const auto state = state_of(mine.process)) mine.started = state->started;
+    return mine;
+}
+
+bool pretends_machine()
+{
+    return std::getenv(test_machine) != nullptr;
+}
+
+Machine this_machine()
+{
+    if (pretends_machine()) {
+        const std::string boot = std::getenv(test_machine);
+        const std::string name = boot.substr(0, boot.find('/'));
+        return {name, name, boot};
+    }
+    Machine mine;
+    mine.host = host_name();
+    mine.id = word_in("/etc/machine-id");
+    mine.boot = word_in("/proc/sys/kernel/random/boot_id");
+    if (mine.boot.empty()) mine.boot = mine.id + "/" + mine.host;
     return mine;
 }
 

@@ -26,4 +26,22 @@ enum class Life : std::uint8_t {
 };
 Life life_of(const ProcessIdentity& process);
 
+// The running system. Containers of one machine share it, whatever their names and process numbers.
+struct Machine {
+    std::string host;    // for messages
+    std::string id;      // of its installation; empty: unknown
+    std::string boot;    // differs after a restart
+
+    bool same_as(const Machine& other) const { return boot == other.boot; }
+    // It runs again since then: what the other was is dead.
+    bool was_restarted_since(const Machine& other) const
+    {
+        return !same_as(other) && !id.empty() && id == other.id && host == other.host;
+    }
+};
+Machine this_machine();
+// For tests: STEPSTORE_TEST_MACHINE=NAME or NAME/BOOT makes this process believe that it runs on another machine, and that
+// its pools lie on a file system that both share.
+bool pretends_machine();
+
 } // namespace stepstore

@@ -1,7 +1,10 @@
 #include "steps/collective.h"
 
+#include "base/checksum.h"
+#include "base/process.h"
 #include "base/wire.h"
 
+#include <algorithm>
 #include <new>
 
 namespace stepstore::steps {
@@ -79,6 +82,30 @@ void all_together(Communicator& communicator, FunctionRef<void()> work)
     WireReader from(message, "another rank's error");
     const auto code = static_cast<int>(from.fixed<std::uint32_t>());
     throw Error(code, "rank " + std::to_string(first) + ": " + std::string(from.text()));
+}
+
+void require_one_machine(Communicator& communicator, const std::string& where)
+{
+    if (communicator.size() == 1) return;
+    const Machine mine = this_machine();
+    const std::vector<std::uint64_t> all = communicator.allgather(checksum(as_bytes(mine.boot)));
+    const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != all.front(); });
+    if (other == all.end()) return;
+    const auto rank = static_cast<int>(other - all.begin());
+    const auto host_of = [&](int of) {
+        std::vector<std::byte> name;
+        if (communicator.rank() == of) {
+            const Bytes host = as_bytes(mine.host);
+            name.assign(host.begin(), host.end());
+        }
+        communicator.broadcast(name, of);
+        return std::string(as_text(name));
+    };
+    const std::string first = host_of(0);
+    throw Error(-DER_BUSY, where + " cannot be written: rank 0 runs on " + first + " and rank " + std::to_string(rank) +
+                               " on " + host_of(rank) +
+                               ", and a local pool belongs to one machine at a time. Run all ranks on one machine, or write "
+                               "to a DAOS system (daos://POOL/CONTAINER). Nothing was written");
 }
 
 } // namespace stepstore::steps

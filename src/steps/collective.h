@@ -5,6 +5,7 @@
 #include "comm/communicator.h"
 
 #include <exception>
+#include <string>
 
 namespace stepstore::steps {
 
@@ -14,6 +15,10 @@ std::vector<std::byte> on_root(Communicator& communicator, FunctionRef<std::vect
 // Every rank runs its own `work`. When any rank's throws, all throw: a rank its own error, the others the error of the
 // lowest rank that failed.
 void all_together(Communicator& communicator, FunctionRef<void()> work);
+
+// Throws on every rank when they run on several machines: a local pool is one machine's. Before anything is made or opened.
+// -DER_BUSY; where: the pool, for the message.
+void require_one_machine(Communicator& communicator, const std::string& where);
 
 // Code and text of an exception, for handing it to other ranks.
 struct Failure {

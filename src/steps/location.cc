@@ -100,9 +100,14 @@ std::string Location::text() const
     return pool + "/" + container + "/" + stream;
 }
 
+bool is_on_daos(const std::string& text)
+{
+    return text.starts_with(daos_scheme);
+}
+
 Location resolve_location(const std::string& text)
 {
-    if (text.starts_with(daos_scheme)) return resolve_daos(text);
+    if (is_on_daos(text)) return resolve_daos(text);
     const bool may_be_label = text.starts_with(local_scheme);
     std::string path = may_be_label ? text.substr(local_scheme.size()) : text;
     if (path.empty()) invalid(text, "is empty");

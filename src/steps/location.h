@@ -34,5 +34,6 @@ struct Location {
 // Splits `text`; looks at the file system, makes nothing. -DER_INVAL: empty, an empty part, ".." below the pool, or a
 // container's or stream's name longer than 127 or 1,024 bytes.
 Location resolve_location(const std::string& text);
+bool is_on_daos(const std::string& text); // so on no machine of ours
 
 } // namespace stepstore::steps

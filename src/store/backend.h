@@ -159,6 +159,10 @@ public:
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
+    // This process is going to write: called by every opener for writing before its first update. DER_BUSY: another
+    // machine has the pool, where only one may.
+    virtual void claim() {}
+
     // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time
     // clock where that is greater than the last one given.
     virtual Epoch next_epoch() = 0;

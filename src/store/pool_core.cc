@@ -139,6 +139,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
     if (access == Access::read_write && core->backend().read_only()) {
         fail(DER_NO_PERM, "pool " + path + " may not be written by this user");
     }
+    if (access == Access::read_write) core->backend().claim();
     if (access == Access::read_write && !core->tidied_) {
         finish_destructions(*core);
         core->tidied_ = true;
@@ -162,7 +163,10 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
         fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
     }
     PoolHeader header;
-    const auto fill = [&](Backend& made) { header = format_pool(made, options.label); };
+    const auto fill = [&](Backend& made) {
+        made.claim();
+        header = format_pool(made, options.label);
+    };
     auto backend = factory.create(path, {targets, options.durability, options.target_directories, fill});
     auto core = std::make_shared<PoolCore>(path, factory, std::move(backend), std::move(header));
     registry.pools[path] = core;

@@ -23,7 +23,7 @@ Uuid random_uuid()
     return uuid;
 }
 
-Bytes as_bytes(const Uuid& uuid)
+Bytes bytes_of(const Uuid& uuid)
 {
     return std::as_bytes(std::span(uuid));
 }
@@ -31,15 +31,15 @@ Bytes as_bytes(const Uuid& uuid)
 void put_pool_header(WriteTransaction& meta, const PoolHeader& header)
 {
     BodyWriter body;
-    body.bytes(stepstore::as_bytes(magic)).number(header.version).bytes(as_bytes(header.uuid));
-    body.number(header.created).bytes(stepstore::as_bytes(header.label));
+    body.bytes(as_bytes(magic)).number(header.version).bytes(bytes_of(header.uuid));
+    body.number(header.created).bytes(as_bytes(header.label));
     put_sealed(meta, meta_key(MetaSpace::header).view(), body.view());
 }
 
 void put_target_header(WriteTransaction& target, const PoolHeader& header, std::uint64_t index)
 {
     BodyWriter body;
-    body.bytes(stepstore::as_bytes(magic)).number(header.version).bytes(as_bytes(header.uuid)).number(index);
+    body.bytes(as_bytes(magic)).number(header.version).bytes(bytes_of(header.uuid)).number(index);
     put_sealed(target, KeyBuffer(Space::header).view(), body.view());
 }
 
@@ -119,7 +119,7 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
     require_version(reader, where, version);
     const Bytes uuid = reader.bytes();
     const auto place = reader.number();
-    if (!reader.complete() || !equal(uuid, as_bytes(pool)) || place != index) {
+    if (!reader.complete() || !equal(uuid, bytes_of(pool)) || place != index) {
         fail(DER_DF_INVAL, where + " holds target " + std::to_string(place) +
                                " of another place or pool: "
                                "the pool's files were mixed up; put them back where they belong");

@@ -62,6 +62,7 @@ public:
     Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return targets_.at(index); }
     Target& meta() override { return targets_.back(); }
+    void claim() override { writable_state("be written").machine().claim(); }
     Epoch next_epoch() override { return writable_state("give epochs").shared().next_epoch(); }
     Space space() override
     {
@@ -89,7 +90,9 @@ private:
     {
         std::lock_guard lock(reopening_);
         if (generation_.load() != process_generation()) {
+            const bool claimed = state_->machine().claimed();
             state_ = PoolState::reopen(std::move(state_), access_);
+            if (claimed) state_->machine().claim(); // this process gives its own signs
             generation_.store(process_generation(), std::memory_order_release);
         }
         return *state_;
@@ -111,7 +114,11 @@ void LmdbTarget::read(FunctionRef<void(ReadTransaction&)> body)
 
 void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
-    pool_.writable_state("be written").environment(index_, true).write(body);
+    PoolState& state = pool_.writable_state("be written");
+    Environment& index = state.environment(index_, true);
+    state.require_there(index_); // with its index open
+    index.write(body);
+    state.require_there(index_);
 }
 
 ExtentRef LmdbTarget::append(const std::vector<Bytes>& pieces)
@@ -211,7 +218,9 @@ std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& o
 
 std::unique_ptr<Backend> open(const std::string& path, Access access)
 {
-    return std::make_unique<LmdbBackend>(path, PoolState::open(absolute(path), access), access);
+    const std::string full = absolute(path);
+    if (const Place pool = Place::directory(full)) MachineClaim(pool).require_no_other();
+    return std::make_unique<LmdbBackend>(path, PoolState::open(full, access), access);
 }
 
 } // namespace

@@ -297,6 +297,12 @@ int rename_file(const Place& from, const Place& to)
     return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str())) : errno;
 }
 
+int link_file(const Place& from, const Place& to)
+{
+    const Descriptor parent = open_parent(from);
+    return parent ? result_of(linkat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str(), 0)) : errno;
+}
+
 int remove(const Place& place)
 {
     const Descriptor parent = open_parent(place);

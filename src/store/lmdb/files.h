@@ -111,6 +111,7 @@ bool can_write(const Place& place); // by its permissions; errno when not
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const Place& place);
 int rename_file(const Place& from, const Place& to); // in one directory
+int link_file(const Place& from, const Place& to);   // in one directory; EEXIST
 int remove(const Place& place);
 int remove_tree(const Place& place); // with all that is below it; links are removed and not followed
 

@@ -49,7 +49,7 @@ void write_text(const Place& place, const std::string& text, const std::string& 
 bool pools_own_name(const std::string& name)
 {
     return name == format_name || name == unfinished_name || name == lock_name || name == shared_name ||
-           name == meta_name || name == files_name || is_target_name(name);
+           name == meta_name || name == files_name || is_target_name(name) || MachineClaim::is_name(name);
 }
 
 Found look_at(const Place& pool)
@@ -160,6 +160,8 @@ void remove_content(const Place& pool)
     }
     remove_target(pool, pool / meta_name);
     remove_one(pool, pool / shared_name);
+    for (const std::string& name : names_in(pool))
+        if (MachineClaim::is_name(name)) remove_one(pool, pool / name);
     remove_or_fail(pool, pool / files_name, remove_tree(pool / files_name));
     remove_one(pool, pool / unfinished_name);
 }
@@ -236,6 +238,7 @@ void Making::lock()
 
 void Making::build()
 {
+    MachineClaim(pool_).require_no_other();
     ours_ = true;
     if (const int error = write_all(lock_.get(), {as_bytes(lock_text)}, 0); error != 0)
         fail(error, "pool " + path_, "cannot write its lock file");
@@ -305,6 +308,7 @@ void destroy(const std::string& path)
     if (!pool || look_at(pool) == Found::nothing)
         throw Error(-DER_NONEXIST, "there is no pool in " + path + " to destroy");
     if (!can_write(pool)) fail_errno("pool " + path, "cannot destroy it" + owner_of(path));
+    MachineClaim(pool).require_no_other();
     const Place name = pool / lock_name;
     Descriptor lock;
     const auto deadline = std::chrono::steady_clock::now() + destroying_patience;

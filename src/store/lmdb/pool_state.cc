@@ -193,7 +193,7 @@ PoolState::Part::Part(PoolState& pool, unsigned index)
 PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
       permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)),
-      shared_(place_ / shared_name, format.targets, format.durability == Durability::power)
+      machine_(place_), shared_(place_ / shared_name, format.targets, format.durability == Durability::power)
 {
     for (unsigned index = 0; index <= format.targets; ++index)
         parts_.push_back(std::make_unique<Part>(*this, index));
@@ -202,7 +202,22 @@ PoolState::PoolState(Place pool, const Format& format, Permissions permissions, 
 
 PoolState::~PoolState()
 {
-    if (lock_) forget_in_children(lock_.get());
+    if (!lock_) return;
+    forget_in_children(lock_.get());
+    parts_.clear(); // they give back space
+    try {
+        if (machine_.needed() && writable() && try_lock(lock_.get(), Lock::exclusive, place_)) machine_.give_back();
+    } catch (const Error&) { // the file system has no locks: others wait until this machine counts as dead
+    }
+}
+
+void PoolState::look_at(unsigned index)
+{
+    const Environment* environment = parts_[index]->environment.load();
+    if (environment != nullptr && environment->removed()) {
+        throw Error(-DER_STALE, name_of(index) + " was removed while it was open: what is written there is lost; close the pool");
+    }
+    machine_.require_held();
 }
 
 std::string PoolState::name_of(unsigned index) const

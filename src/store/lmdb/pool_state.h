@@ -5,8 +5,10 @@
 #include "store/lmdb/environment.h"
 #include "store/lmdb/extents.h"
 #include "store/lmdb/format.h"
+#include "store/lmdb/machine.h"
 #include "store/lmdb/shared_state.h"
 
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -52,6 +54,19 @@ public:
     Environment& environment(unsigned index, bool for_writing = false);
     Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
+    MachineClaim& machine() { return machine_; }
+    // Before an update of this target, and before it is acknowledged. Looks, every few milliseconds, whether its index still has a name
+    // and this machine the pool. DER_STALE.
+    void require_there(unsigned index)
+    {
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        Part& part = *parts_[index];
+        if (part.looked.load(std::memory_order_relaxed) == now.tv_nsec) [[likely]]
+            return;
+        part.looked.store(now.tv_nsec, std::memory_order_relaxed);
+        look_at(index);
+    }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     Place directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
@@ -61,15 +76,19 @@ private:
         explicit Part(PoolState& pool, unsigned index);
         std::mutex opening;
         std::atomic<Environment*> environment{nullptr}; // owned
+        std::atomic<long> looked{-1};                   // when the index was last seen: nanoseconds of a second
         ExtentStore extents;
         ~Part() { delete environment.load(); }
     };
+    void look_at(unsigned index);
+
     const Place place_;
     const Format format_;
     const std::vector<Place> directories_; // of the targets, in turn
     const Permissions permissions_;
     const std::uint64_t generation_;
     Descriptor lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
+    MachineClaim machine_;
     SharedState shared_;
     std::vector<std::unique_ptr<Part>> parts_; // the pool's metadata last
 };
