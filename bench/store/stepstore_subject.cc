@@ -87,7 +87,7 @@ private:
 void make_stepstore(const Case& one, const std::string& directory)
 {
     const std::string path = directory + "/pool";
-    const stepstore_pool_options options{nullptr, nullptr, 8, one.power ? 1U : 0U};
+    const stepstore_pool_options options{nullptr, nullptr, 8, one.power ? 1U : 0U, nullptr, 0};
     require(daos_init(), "daos_init");
     require(stepstore_pool_create(path.c_str(), &options), "stepstore_pool_create");
     daos_handle_t pool{};

@@ -75,11 +75,13 @@ void bind_pool(nb::module_& module)
             nb::arg("location"), nb::arg("read_only") = false)
         .def_static(
             "create",
-            [](const std::string& location, const std::string& label, unsigned targets, const std::string& durability) {
-                const PoolOptions options{label, targets, durability_of(durability)};
+            [](const std::string& location, const std::string& label, unsigned targets, const std::string& durability,
+               const std::vector<std::string>& target_dirs) {
+                const PoolOptions options{label, targets, durability_of(durability), target_dirs};
                 unlocked([&] { Pool::create(location, options); });
             },
-            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0, nb::arg("durability") = "process")
+            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0, nb::arg("durability") = "process",
+            nb::arg("target_dirs") = std::vector<std::string>())
         .def_static(
             "destroy",
             [](const std::string& location, bool force) { unlocked([&] { Pool::destroy(location, force); }); },

@@ -29,6 +29,8 @@ struct stepstore_pool_options {
     const char* backend; /* NULL: "lmdb" */
     uint32_t targets;    /* 0: one per processor of this machine, 4 to 16; at most 256 */
     uint32_t power;      /* 0: durability=process; 1: durability=power */
+    const char* const* target_dirs; /* existing directories, on other disks say, into which the targets go in turn */
+    uint32_t target_dirs_nr;        /* 0: all targets lie in the pool's directory */
 };
 
 /* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or

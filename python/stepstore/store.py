@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,14 +53,20 @@ class Pool(_Handle):
 
     @staticmethod
     def create(
-        location: str | os.PathLike[str], *, label: str = "", targets: int = 0, durability: str = "process"
+        location: str | os.PathLike[str],
+        *,
+        label: str = "",
+        targets: int = 0,
+        durability: str = "process",
+        target_dirs: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         """Makes a pool.
 
         targets: at most 256; 0: one per processor of this machine, 4 to 16.
         durability: "process" survives the death of any process, "power" a power failure too.
+        target_dirs: existing directories, on other disks say, into which the targets go in turn.
         """
-        _core.Pool.create(os.fspath(location), label, targets, durability)
+        _core.Pool.create(os.fspath(location), label, targets, durability, [os.fspath(path) for path in target_dirs])
 
     @staticmethod
     def destroy(location: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -83,6 +83,11 @@ void Pool::create(const std::string& location, const PoolOptions& options)
     wanted.label = options.label.empty() ? nullptr : options.label.c_str();
     wanted.targets = options.targets;
     wanted.power = options.durability == Durability::power ? 1 : 0;
+    std::vector<const char*> directories;
+    for (const std::string& directory : options.target_directories)
+        directories.push_back(directory.c_str());
+    wanted.target_dirs = directories.data();
+    wanted.target_dirs_nr = static_cast<std::uint32_t>(directories.size());
     check(library, library.pool_create(location.c_str(), &wanted), [&] { return "create pool " + location; });
 }
 

@@ -125,6 +125,11 @@ int stepstore_pool_create(const char* pool, const struct stepstore_pool_options*
             wanted.targets = options->targets;
             if (options->power > 1) invalid("power is 0 (durability=process) or 1 (durability=power)");
             if (options->power) wanted.durability = store::Durability::power;
+            for (std::uint32_t i = 0; i < options->target_dirs_nr; ++i) {
+                require(options->target_dirs, "target_dirs");
+                require(options->target_dirs[i], "a directory of target_dirs");
+                wanted.target_directories.emplace_back(options->target_dirs[i]);
+            }
         }
         store::Pool::create(pool_path(pool), wanted);
         return 0;

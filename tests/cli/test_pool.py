@@ -1,7 +1,11 @@
 """stepstore pool and cont."""
 
+import resource
+
+import pytest
 import stepstore
 from conftest import flip
+from test_errors import rewrite_format
 
 
 def test_create_makes_the_directory_and_describes_it(cli):
@@ -139,3 +143,71 @@ def test_cont_query_tells_what_is_in_it(cli, pool):
 def test_a_container_of_a_pool_that_is_not_there(cli):
     cli.fails("cont", "create", "./nothing/box", code=3, says="nothing")
     assert not (cli.directory / "nothing").exists()
+
+
+def test_targets_in_other_directories(cli):
+    disks = [cli.directory / name for name in ("disk0", "disk1")]
+    for disk in disks:
+        disk.mkdir()
+    options = [word for disk in disks for word in ("--target-dir", disk)]
+    made = cli("pool", "create", "./p", "--targets", 3, *options, "--json").json
+    assert len(made["targets"]) == 3
+    assert not list((cli.directory / "p").glob("target-*"))
+    assert sorted(path.name for disk in disks for path in disk.glob("p-*/target-*")) == ["target-000", "target-001", "target-002"]
+    cli("cont", "create", "./p/box")
+    with stepstore.Pool.connect(cli.directory / "p") as pool, pool.open_container("box") as box:
+        for n in range(50):
+            box.key_value(1)[f"key{n}"] = b"x" * 100_000
+    assert cli("pool", "check", "./p", "--json").json["summary"]["damaged"] is False
+    cli("pool", "destroy", "./p", "--yes")
+    assert not (cli.directory / "p").exists()
+    assert not any(path for disk in disks for path in disk.iterdir())
+
+
+def test_a_pool_that_names_directories_of_another_destroys_nothing_there(cli):
+    disk = cli.directory / "disk"
+    disk.mkdir()
+    cli("pool", "create", "./theirs", "--targets", 2, "--target-dir", disk)
+    cli("cont", "create", "./theirs/box")
+    cli("pool", "create", "./mine", "--targets", 2)
+    (cli.directory / "mine" / "stepstore.pool").write_bytes((cli.directory / "theirs" / "stepstore.pool").read_bytes())
+    cli.fails("pool", "destroy", "./mine", "--yes", code=1, says=("DER_NO_PERM", "disk"))
+    assert cli("cont", "list", "./theirs", "--json").json[0]["label"] == "box"
+
+
+def test_labels_that_lead_elsewhere_are_refused(cli, pool):
+    for label in ("../../x", "..", ".", "a/b"):
+        cli.fails("pool", "create", "./other", "--label", label, code=1, says="DER_INVAL")
+        assert not (cli.directory / "other").exists()
+    for name in (".", ".."):
+        with stepstore.Pool.connect(pool) as connected, pytest.raises(stepstore.Error):
+            connected.create_container(name)
+
+
+def test_a_check_that_may_open_few_files_says_so_and_finds_no_damage(cli):
+    cli("pool", "create", "./p", "--targets", 64)
+    with stepstore.Pool.connect(cli.directory / "p") as pool, pool.create_container("box") as box:
+        for n in range(200):
+            box.key_value(1)[f"key{n}"] = b"x" * 1000
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, usual[1]))  # which the command inherits
+    try:
+        error = cli.fails("pool", "check", "./p", code=1, says=("ulimit -n", "target"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    assert "damage" not in error
+    assert cli("pool", "check", "./p", "--json").json["summary"]["damaged"] is False
+
+
+def test_a_newer_format_is_no_damage(cli, pool):
+    rewrite_format(pool, lambda text: text.replace("version 3\n", "version 99\n"))
+    error = cli.fails("pool", "check", "./p", code=1, says=("DER_DF_INCOMPT", "99", "newer"))
+    assert "damage" not in str(error)
+
+
+def test_what_a_killed_destroy_left_is_no_pool_and_goes(cli, pool):
+    (pool / "stepstore.pool").rename(pool / "stepstore.pool.unfinished")
+    cli.fails("cont", "list", "./p", code=1, says="DER_NONEXIST")
+    assert "removed" in cli("pool", "destroy", "./p", "--yes").out
+    assert not pool.exists()
+    cli.fails("pool", "destroy", "./p", "--yes", code=1, says=("DER_NONEXIST", "./p"))

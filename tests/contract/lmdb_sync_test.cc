@@ -85,6 +85,17 @@ bool any_names(const std::set<std::string>& files)
     return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
 }
 
+TEST_F(LmdbSync, ANewPoolOfDurabilityPowerHasItsNameOnTheMedium)
+{
+    const std::string pool = directory_ / "new/pools/pool";
+    const auto files = synced_by([&] { backend_named("lmdb").create(pool, {2, Durability::power}); });
+    const std::string around = directory_.path().filename();
+    for (const std::string& directory : {around, std::string("new"), std::string("pools"), std::string("pool")}) {
+        EXPECT_TRUE(std::ranges::any_of(files, [&](const auto& file) { return file.ends_with("/" + directory); }))
+            << directory;
+    }
+}
+
 TEST_F(LmdbSync, OfATargetTakesWhatWasWrittenSinceTheLast)
 {
     make(Durability::process);

@@ -272,6 +272,38 @@ TEST_P(Damage, APoolWithADamagedHeaderIsCheckedAllTheSame)
     EXPECT_EQ(container->kv_read(kv_object(1), as_bytes("key")), to_bytes("value"));
 }
 
+TEST_P(Damage, ALostHeaderIsDamageAndNotMadeAnew)
+{
+    close();
+    const KeyBuffer key = meta_key(MetaSpace::header);
+    std::vector<std::byte> kept;
+    {
+        auto backend = below();
+        backend->meta().write([&](WriteTransaction& meta) {
+            Bytes value;
+            ASSERT_TRUE(meta.get(key.view(), value));
+            kept.assign(value.begin(), value.end());
+            meta.erase(key.view());
+        });
+    }
+    for (const Access access : {Access::read_only, Access::read_write}) {
+        std::string message;
+        EXPECT_EQ(error_of([&] { Pool::open(path, access); }, &message), DER_DF_INVAL);
+        EXPECT_NE(message.find("no header"), std::string::npos) << message;
+    }
+    EXPECT_TRUE(Pool::check(path, {true, true}).damaged());
+    {
+        auto backend = below();
+        backend->meta().write([&](WriteTransaction& meta) {
+            Bytes value;
+            EXPECT_FALSE(meta.get(key.view(), value)) << "somebody made another one";
+            meta.put(key.view(), kept);
+        });
+    }
+    reopen();
+    EXPECT_EQ(pool->containers().size(), 1U);
+}
+
 TEST_P(Damage, TargetsThatWereMixedUpAreRefused)
 {
     close();

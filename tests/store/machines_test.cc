@@ -123,6 +123,40 @@ TEST_F(Machines, ReadWhatNobodyWritesFromAnywhere)
     EXPECT_EQ(first.end(), 0);
 }
 
+// What a reader maps and writes, the machine that writes later would find overwritten.
+TEST_F(Machines, ThatOnlyReadLeaveNoTrace)
+{
+    const auto changed = [&] {
+        fs::file_time_type newest{};
+        for (const auto& entry : fs::recursive_directory_iterator(path))
+            if (entry.is_regular_file()) newest = std::max(newest, entry.last_write_time());
+        return newest;
+    };
+    const auto before = changed();
+    const auto counters = [&] {
+        std::uint64_t fetches = 0;
+        for (const TargetInfo& target : Pool::open(path, Access::read_only)->query().targets)
+            fetches += target.counters.fetches;
+        return fetches;
+    };
+    const auto counted = counters();
+    EXPECT_EQ(run_in_child([&] {
+                  be_on("beta");
+                  return get() == "(none)" ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(changed(), before);
+    EXPECT_EQ(counters(), counted);
+    EXPECT_EQ(run_in_child([&] { // one who reads first and writes then
+                  be_on("beta");
+                  const auto reader = Pool::open(path, Access::read_only)->open_container("test");
+                  put(*Pool::open(path, Access::read_write), "of one who had read");
+                  const auto value = reader->kv_read(kv_object(1), as_bytes("key"));
+                  return value && as_text(*value) == "of one who had read" ? 0 : 1;
+              }),
+              0);
+}
+
 TEST_F(Machines, TakeOverFromOneThatDied)
 {
     const Holder first = hold("alpha", "1.5", Access::read_write);

@@ -47,13 +47,17 @@ def create(
         str, typer.Option(metavar="process|power", help="What an acknowledged update survives: the death of a process, or a power failure.")
     ] = "process",
     label: Annotated[str, typer.Option(help="Default: the last part of the path.")] = "",
+    target_dir: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIRECTORY", help="Where targets go, in turn, instead of into POOL: once for each of several disks."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a pool. Its directory is made when missing."""
     if durability not in ("process", "power"):
         raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
     check_text(pool)
-    Pool.create(pool, label=label, targets=targets or 0, durability=durability)
+    Pool.create(pool, label=label, targets=targets or 0, durability=durability, target_dirs=target_dir or ())
     made = describe(pool)
     emit(as_json, made, lambda: f"made pool {made['label']} in {made['path']}")
 
@@ -199,7 +203,15 @@ def destroy(
 ) -> None:
     """Remove a pool and all in it."""
     pool = existing_pool(pool)
-    path = _path_of(pool)  # a missing pool is said before the question
+    try:
+        path = _path_of(pool)  # a missing pool is said before the question
+    except Error as error:
+        if error.code != DER_NONEXIST:
+            raise
+        with naming(pool):
+            Pool.destroy(pool)  # what a killed maker or destroyer left is no pool any more
+        show(f"removed what was left of the pool {pool}")
+        return
     confirm(f"Remove the pool in {path} with all its containers?", yes)
     Pool.destroy(pool, force=yes)
     show(f"removed pool {path}")

@@ -62,7 +62,7 @@ public:
     Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return targets_.at(index); }
     Target& meta() override { return targets_.back(); }
-    void claim() override { writable_state("be written").machine().claim(); }
+    void claim() override { writable_state("be written"); }
     Epoch next_epoch() override { return writable_state("give epochs").shared().next_epoch(); }
     Space space() override
     {
@@ -80,8 +80,12 @@ public:
     }
     PoolState& writable_state(const char* what)
     {
-        if (access_ == Access::read_write) [[likely]]
-            return state();
+        if (access_ == Access::read_write) [[likely]] {
+            PoolState& pool = state();
+            if (pool.only_looks()) [[unlikely]]
+                pool.claim();
+            return pool;
+        }
         throw Error(-DER_NO_PERM, "pool " + path_ + " was opened read-only: it cannot " + what);
     }
 
@@ -90,9 +94,7 @@ private:
     {
         std::lock_guard lock(reopening_);
         if (generation_.load() != process_generation()) {
-            const bool claimed = state_->machine().claimed();
             state_ = PoolState::reopen(std::move(state_), access_);
-            if (claimed) state_->machine().claim(); // this process gives its own signs
             generation_.store(process_generation(), std::memory_order_release);
         }
         return *state_;
@@ -183,7 +185,8 @@ std::vector<std::string> LmdbTarget::check()
 
 void LmdbTarget::count(const Counters& added)
 {
-    pool_.state().shared().count(index_, added);
+    PoolState& state = pool_.state();
+    if (!state.only_looks()) state.shared().count(index_, added);
 }
 
 Counters LmdbTarget::counters()

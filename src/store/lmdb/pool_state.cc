@@ -211,6 +211,15 @@ PoolState::~PoolState()
     }
 }
 
+void PoolState::claim()
+{
+    machine_.claim();
+    for (const auto& part : parts_) {
+        const std::lock_guard lock(part->opening);
+        if (std::exchange(part->only_looked, false)) part->before_claim.reset(part->environment.exchange(nullptr));
+    }
+}
+
 void PoolState::look_at(unsigned index)
 {
     const Environment* environment = parts_[index]->environment.load();
@@ -240,8 +249,10 @@ Environment& PoolState::environment(unsigned index, bool for_writing)
     std::lock_guard lock(part.opening);
     there = part.environment.load();
     if (there == nullptr) {
-        there = new Environment(directory_of(index), name_of(index), format_.durability, !permissions_.data,
-                                !permissions_.lock, for_writing);
+        part.only_looked = only_looks();
+        there = new Environment(directory_of(index), name_of(index), format_.durability,
+                                !permissions_.data || part.only_looked, !permissions_.lock || part.only_looked,
+                                for_writing);
         part.environment.store(there, std::memory_order_release);
     }
     return *there;

@@ -55,6 +55,9 @@ public:
     Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
     MachineClaim& machine() { return machine_; }
+    // On a file system that others share this process only reads, without a trace, until this machine has the pool.
+    bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
+    void claim(); // DER_BUSY
     // Before an update of this target, and before it is acknowledged. Looks, every few milliseconds, whether its index still has a name
     // and this machine the pool. DER_STALE.
     void require_there(unsigned index)
@@ -76,8 +79,10 @@ private:
         explicit Part(PoolState& pool, unsigned index);
         std::mutex opening;
         std::atomic<Environment*> environment{nullptr}; // owned
+        bool only_looked = false;                       // so was the environment opened; guarded by opening
         std::atomic<long> looked{-1};                   // when the index was last seen: nanoseconds of a second
         ExtentStore extents;
+        std::unique_ptr<Environment> before_claim; // other threads may be in it
         ~Part() { delete environment.load(); }
     };
     void look_at(unsigned index);
