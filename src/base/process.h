@@ -40,8 +40,8 @@ struct Machine {
     }
 };
 Machine this_machine();
-// For tests: STEPSTORE_TEST_MACHINE=NAME or NAME/BOOT makes this process believe that it runs on another machine, and that
-// its pools lie on a file system that both share.
+// For tests: STEPSTORE_TEST_MACHINE=NAME or NAME/BOOT makes this process believe that it runs on another
+// machine, and that its pools lie on a file system that both share.
 bool pretends_machine();
 
 } // namespace stepstore

@@ -16,8 +16,8 @@ std::vector<std::byte> on_root(Communicator& communicator, FunctionRef<std::vect
 // lowest rank that failed.
 void all_together(Communicator& communicator, FunctionRef<void()> work);
 
-// Throws on every rank when they run on several machines: a local pool is one machine's. Before anything is made or opened.
-// -DER_BUSY; where: the pool, for the message.
+// Throws on every rank when they run on several machines: a local pool is one machine's. Before anything is
+// made or opened. -DER_BUSY; where: the pool, for the message.
 void require_one_machine(Communicator& communicator, const std::string& where);
 
 // Code and text of an exception, for handing it to other ranks.

@@ -159,8 +159,8 @@ public:
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
-    // This process is going to write: called by every opener for writing before its first update. DER_BUSY: another
-    // machine has the pool, where only one may.
+    // This process is going to write: called by every opener for writing before its first update. DER_BUSY:
+    // another machine has the pool, where only one may.
     virtual void claim() {}
 
     // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time
@@ -179,11 +179,11 @@ class Backend;
 struct BackendOptions {
     unsigned targets = 8;
     Durability durability = Durability::process;
-    // Existing directories into which the targets go, in turn; none: where the pool is. DER_NOTSUPPORTED where a back
-    // end has no use for them.
+    // Existing directories into which the targets go, in turn; none: where the pool is. DER_NOTSUPPORTED
+    // where a back end has no use for them.
     std::vector<std::string> target_directories = {};
-    // Writes what the pool begins with. Called once, while the pool is there for nobody else; when it throws, there is
-    // no pool.
+    // Writes what the pool begins with. Called once, while the pool is there for nobody else; when it throws,
+    // there is no pool.
     std::function<void(Backend& made)> fill = {};
 };
 
@@ -199,8 +199,8 @@ struct BackendFactory {
     void (*destroy)(const std::string& path);
     // True where `path` holds something this back end made, whole or damaged. Never throws.
     bool (*present)(const std::string& path);
-    // True where `path` holds what is left of a pool whose maker or destroyer died, or is at work: there is no pool, and
-    // create() and destroy() remove it. Never throws.
+    // True where `path` holds what is left of a pool whose maker or destroyer died, or is at work: there is
+    // no pool, and create() and destroy() remove it. Never throws.
     bool (*leavings)(const std::string& path) = [](const std::string&) { return false; };
 };
 

@@ -13,8 +13,8 @@ namespace stepstore::store {
 
 [[noreturn]] void fail(int der, const std::string& message);
 
-// Whether this failure to read says that something stored is damaged or lost. Not what this process lacks (permission,
-// memory, files that it may open), who is in the way, or that another version made it.
+// Whether this failure to read says that something stored is damaged or lost. Not what this process lacks
+// (permission, memory, files that it may open), who is in the way, or that another version made it.
 bool says_damage(const Error& error);
 
 // How things are named in messages and in the findings of check.

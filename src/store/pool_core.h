@@ -59,8 +59,8 @@ void write_nested(Backend& backend, std::span<const unsigned> targets,
 // be looked at.
 const BackendFactory& backend_of(const std::string& path, const char* advice);
 
-// Of a pool or a container: at most 127 characters of [A-Za-z0-9._:-], no uuid, not "." or "..". DER_INVAL: `what` and
-// why.
+// Of a pool or a container: at most 127 characters of [A-Za-z0-9._:-], no uuid, not "." or "..". DER_INVAL:
+// `what` and why.
 void require_label(const std::string& what, std::string_view label);
 
 // The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.

@@ -172,6 +172,7 @@ def test_a_pool_that_names_directories_of_another_destroys_nothing_there(cli):
     cli("pool", "create", "./mine", "--targets", 2)
     (cli.directory / "mine" / "stepstore.pool").write_bytes((cli.directory / "theirs" / "stepstore.pool").read_bytes())
     cli.fails("pool", "destroy", "./mine", "--yes", code=1, says=("DER_NO_PERM", "disk"))
+    assert (cli.directory / "mine" / "stepstore.pool").exists(), "nothing was begun"
     assert cli("cont", "list", "./theirs", "--json").json[0]["label"] == "box"
 
 
@@ -207,7 +208,7 @@ def test_a_newer_format_is_no_damage(cli, pool):
 
 def test_what_a_killed_destroy_left_is_no_pool_and_goes(cli, pool):
     (pool / "stepstore.pool").rename(pool / "stepstore.pool.unfinished")
-    cli.fails("cont", "list", "./p", code=1, says="DER_NONEXIST")
+    cli.fails("cont", "list", "./p", code=3, says="DER_NONEXIST")
     assert "removed" in cli("pool", "destroy", "./p", "--yes").out
     assert not pool.exists()
-    cli.fails("pool", "destroy", "./p", "--yes", code=1, says=("DER_NONEXIST", "./p"))
+    cli.fails("pool", "destroy", "./p", "--yes", code=3, says=("DER_NONEXIST", "./p"))

@@ -43,7 +43,8 @@ protected:
     }
     static bool become_stranger() { return setgid(stranger) == 0 && setuid(stranger) == 0; }
 
-    // Opens every file of the pool as far as a stranger may, and locks all of it in every way that there is. How many.
+    // Opens every file of the pool as far as a stranger may, and locks all of it in every way that there is.
+    // How many.
     int lock_all() const
     {
         int locked = 0;

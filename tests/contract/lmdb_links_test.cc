@@ -1,5 +1,5 @@
-// Pools of others, who put links, pipes or files of theirs where a pool has its own: nothing outside of the pool is read,
-// written, locked or removed through them. On kernels with openat2 and without.
+// Pools of others, who put links, pipes or files of theirs where a pool has its own: nothing outside of the
+// pool is read, written, locked or removed through them. On kernels with openat2 and without.
 #include "backend_fixture.h"
 #include "support/processes.h"
 

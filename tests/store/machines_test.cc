@@ -1,5 +1,5 @@
-// A pool on a file system that several machines share belongs to one of them at a time. Processes that pretend to run on
-// other machines (base/process.h).
+// A pool on a file system that several machines share belongs to one of them at a time. Processes that
+// pretend to run on other machines (base/process.h).
 #include "support/processes.h"
 #include "support/store_fixture.h"
 

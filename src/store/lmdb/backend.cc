@@ -1,5 +1,5 @@
-// The embedded default: a pool is a directory (format.h), made and destroyed by making.h; a target an LMDB environment
-// (environment.h) with extent files beside it (extents.h).
+// The embedded default: a pool is a directory (format.h), made and destroyed by making.h; a target an LMDB
+// environment (environment.h) with extent files beside it (extents.h).
 #include "store/builtin.h"
 #include "store/failure.h"
 #include "store/lmdb/errors.h"

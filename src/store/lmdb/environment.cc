@@ -34,8 +34,9 @@ void on_assertion(MDB_env* env, const char* text)
                                "); \"stepstore pool check\" says what can be saved");
 }
 
-// LMDB makes its lock file where there is none, and writes over whatever it finds there. So what it will find is looked
-// at first: a file, no link, that is empty or LMDB's. Only before LMDB has it open in this process, whose locks would go.
+// LMDB makes its lock file where there is none, and writes over whatever it finds there. So what it will find
+// is looked at first: a file, no link, that is empty or LMDB's. Only before LMDB has it open in this process,
+// whose locks would go.
 void make_ready_to_lock(const Place& directory, const std::string& where)
 {
     constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;

@@ -398,7 +398,8 @@ void ExtentStore::sync_names()
     };
     timespec now{};
     struct stat status {};
-    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || fstatat(directory_.root(), directory_.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    const Descriptor names = open_file(directory_, O_PATH);
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || !names || fstat(names.get(), &status) != 0)
         fail_errno(directory_, "cannot look at the directory");
     const std::int64_t changed = nanoseconds(status.st_mtim);
     if (changed == names_synced_.load()) return;

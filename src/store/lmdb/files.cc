@@ -81,7 +81,8 @@ int open_below(int root, const std::string& below, int flags, unsigned mode)
     return open_by_parts(root, below, flags, mode);
 }
 
-// The directory in which a place lies, for calls that take a descriptor and a name. Empty and errno on failure.
+// The directory in which a place lies, for calls that take a descriptor and a name. Empty and errno on
+// failure.
 Descriptor open_parent(const Place& place)
 {
     return open_file(place.parent(), O_PATH | O_DIRECTORY);
@@ -146,8 +147,8 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode)
     return Descriptor(fd);
 }
 
-// Without waiting, as it would for the other end of a pipe; only where another program holds a lease on the file is
-// that left to the system.
+// Without waiting, as it would for the other end of a pipe; only where another program holds a lease on the
+// file is that left to the system.
 Descriptor open_file(const Place& place, int flags, unsigned mode)
 {
     int more = O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);

@@ -32,9 +32,9 @@ private:
     int fd_ = -1;
 };
 
-// A file or directory of a pool: a name below a directory that is held open. So it stays this pool's whatever becomes of
-// the path, and no symbolic link below the directory is ever followed: who may write in a pool could lead others by one
-// to files of theirs. As a text it is the path, for messages.
+// A file or directory of a pool: a name below a directory that is held open. So it stays this pool's whatever
+// becomes of the path, and no symbolic link below the directory is ever followed: who may write in a pool
+// could lead others by one to files of theirs. As a text it is the path, for messages.
 class Place {
 public:
     Place() = default;
@@ -78,9 +78,9 @@ private:
     std::string path_;
 };
 
-// A file that is there only to be locked. Who may read a file may lock it, so it may be read by those only who may write
-// its directory, and so could do worse; the owner and root mend its mode. Opened for reading and writing, and (make)
-// made where it is missing. An empty Descriptor and errno on failure.
+// A file that is there only to be locked. Who may read a file may lock it, so it may be read by those only
+// who may write its directory, and so could do worse; the owner and root mend its mode. Opened for reading
+// and writing, and (make) made where it is missing. An empty Descriptor and errno on failure.
 Descriptor open_lock_file(const Place& place, bool make = true);
 
 // All of it at this offset, in calls of at most 1 GiB and IOV_MAX pieces, again

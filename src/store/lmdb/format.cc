@@ -172,16 +172,19 @@ Format read_format(const Place& pool)
     return parse_format(pool, fd, path);
 }
 
-std::optional<Format> read_unfinished(const Place& pool)
+std::optional<Format> read_any_format(const Place& pool)
 {
-    const Place path = pool / unfinished_name;
-    const Descriptor fd = open_file(path, O_RDONLY);
-    if (!fd) return std::nullopt;
-    try {
-        return parse_format(pool, fd, path);
-    } catch (const Error&) { // its maker died before it had made anything
-        return std::nullopt;
+    for (const char* name : {unfinished_name, format_name}) {
+        const Place path = pool / name;
+        const Descriptor fd = open_file(path, O_RDONLY);
+        if (!fd) continue;
+        try {
+            return parse_format(pool, fd, path);
+        } catch (const Error&) { // damaged, or its maker died before it had made anything
+            return std::nullopt;
+        }
     }
+    return std::nullopt;
 }
 
 } // namespace stepstore::store::lmdb

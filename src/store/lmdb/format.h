@@ -56,7 +56,7 @@ void unpublish(const Place& pool);
 // DER_NONEXIST: no pool there. DER_DF_INCOMPT: made by another version.
 // DER_DF_INVAL: damaged.
 Format read_format(const Place& pool);
-// Of a pool that is made or destroyed; nothing when it cannot be read.
-std::optional<Format> read_unfinished(const Place& pool);
+// Of a pool that is made or destroyed, or is there; nothing when it cannot be read.
+std::optional<Format> read_any_format(const Place& pool);
 
 } // namespace stepstore::store::lmdb

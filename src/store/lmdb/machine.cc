@@ -31,13 +31,15 @@ struct KnownSystem {
     const char* name; // nullptr: only one machine can have it
 };
 constexpr KnownSystem known_systems[] = {
-    {0xEF53, nullptr},     {0x58465342, nullptr}, {0x9123683E, nullptr},      {0x01021994, nullptr}, // ext, xfs, btrfs, tmpfs
-    {0x858458F6, nullptr}, {0xF2F52010, nullptr}, {0x2FC12FC1, nullptr},      {0x794C7630, nullptr}, // ramfs, f2fs, zfs, overlay
-    {0xCA451A4E, nullptr}, {0x3153464A, nullptr}, {0x52654973, nullptr},      {0x3434, nullptr}, // bcachefs, jfs, reiserfs, nilfs
-    {0x4D44, nullptr},     {0x2011BAB0, nullptr}, {0x7366746E, nullptr}, // vfat, exfat, ntfs
-    {0x6969, "NFS"},       {0x517B, "SMB"},       {0xFF534D42, "SMB (CIFS)"}, {0xFE534D42, "SMB"},
+    // ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, zfs, overlay, bcachefs, jfs, reiserfs, nilfs, vfat, exfat, ntfs
+    {0xEF53, nullptr},     {0x58465342, nullptr}, {0x9123683E, nullptr}, {0x01021994, nullptr},
+    {0x858458F6, nullptr}, {0xF2F52010, nullptr}, {0x2FC12FC1, nullptr}, {0x794C7630, nullptr},
+    {0xCA451A4E, nullptr}, {0x3153464A, nullptr}, {0x52654973, nullptr}, {0x3434, nullptr},
+    {0x4D44, nullptr},     {0x2011BAB0, nullptr}, {0x7366746E, nullptr},
+    // shared
+    {0x6969, "NFS"},        {0x517B, "SMB"},      {0xFF534D42, "SMB (CIFS)"}, {0xFE534D42, "SMB"},
     {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"},     {0x00C36400, "CephFS"},
-    {0x65735546, "FUSE"},  {0x01021997, "9P"},    {0x01161970, "GFS2"},       {0x7461636F, "OCFS2"},
+    {0x65735546, "FUSE"},   {0x01021997, "9P"},   {0x01161970, "GFS2"},       {0x7461636F, "OCFS2"},
 };
 
 std::string shared_file_system(const Place& pool)
@@ -62,7 +64,8 @@ std::chrono::milliseconds timeout_of_environment()
     const double given = text != nullptr ? std::strtod(text, &end) : usual;
     const bool number = text == nullptr || (end != text && *end == '\0' && given >= 0 && given <= longest);
     if (!number)
-        throw Error(-DER_INVAL, std::string("STEPSTORE_MACHINE_TIMEOUT_SECS is '") + text + "': give 0 to 86400 seconds");
+        throw Error(-DER_INVAL,
+                    std::string("STEPSTORE_MACHINE_TIMEOUT_SECS is '") + text + "': give 0 to 86400 seconds");
     return std::chrono::milliseconds(static_cast<std::int64_t>(given * 1000));
 }
 
@@ -114,7 +117,8 @@ std::string MachineClaim::encoded() const
     return text + sum;
 }
 
-// One that cannot be read is that of a machine of which nothing is known but its signs: the bytes change or not.
+// One that cannot be read is that of a machine of which nothing is known but its signs: the bytes change or
+// not.
 MachineClaim::Note MachineClaim::decode(const std::string& text)
 {
     Note note;
@@ -195,7 +199,8 @@ void MachineClaim::refuse(const Note& other) const
                     std::to_string(other.process) + "), and this is " + mine_.host +
                     ": a local pool belongs to one machine at a time. Run all processes on one machine, or give each "
                     "machine a pool in a directory of its own, or use a DAOS system (daos://POOL/CONTAINER). A machine "
-                    "that died is taken over from after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a sign of life");
+                    "that died is taken over from after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a sign "
+                    "of life");
 }
 
 // Returns when the machine that wrote this is dead or does not write any more.
@@ -206,7 +211,8 @@ void MachineClaim::wait_until_over(const std::string& text) const
     const std::uint64_t now = now_ms();
     const std::uint64_t age = std::max(now, other.sign_ms) - std::min(now, other.sign_ms);
     if (other.readable && age < other.timeout_ms * 2 / signs_per_timeout) refuse(other);
-    const auto patience = std::max(timeout_, std::chrono::milliseconds(std::min<std::uint64_t>(other.timeout_ms, 86'400'000)));
+    const std::chrono::milliseconds its_own(std::min<std::uint64_t>(other.timeout_ms, 86'400'000)); // at most a day
+    const auto patience = std::max(timeout_, its_own);
     const auto begin = Clock::now();
     while (Clock::now() - begin < patience) {
         std::this_thread::sleep_for(look_interval);
@@ -247,7 +253,8 @@ void MachineClaim::claim()
     if (timeout_ > 0ms) signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
 }
 
-// False: the file is another machine's, or gone. Where it was replaced in between, the sign goes to the old one.
+// False: the file is another machine's, or gone. Where it was replaced in between, the sign goes to the old
+// one.
 bool MachineClaim::give_sign()
 {
     const Descriptor fd = open_file(pool_ / name, O_RDWR);

@@ -1,14 +1,17 @@
-// One machine at a time. LMDB's locks and maps, the pool's clock and its locks hold between the processes of one machine.
-// On a file system that several machines share, the pool's file `machine` says which one writes.
+// One machine at a time. LMDB's locks and maps, the pool's clock and its locks hold between the processes of
+// one machine. On a file system that several machines share, the pool's file `machine` says which one writes.
 //
-// 1. The first process of a machine that is going to write makes the file, by a link, which one of several succeeds in.
-//    Others of the same machine (the same boot of it) find it and go on.
-// 2. A process of another machine is refused (DER_BUSY), for writing and for reading, as long as that one lives.
-// 3. Every process that writes gives a sign of life in the file every third of the time-out, from a thread of its own.
-//    Clocks need not agree: a sign that does not look fresh is watched for the time-out. If it does not change the machine
-//    is dead, and so it is at once when it is this one before a restart.
-// 4. The file of a dead machine is replaced by a rename. After a moment the last of several who do so finds its own.
-// 5. A machine that was stopped for longer than the time-out looks before it goes on whether the file still is its own.
+// 1. The first process of a machine that is going to write makes the file, by a link, which one of several
+//    succeeds in. Others of the same machine (the same boot of it) find it and go on.
+// 2. A process of another machine is refused (DER_BUSY), for writing and for reading, as long as that one
+//    lives.
+// 3. Every process that writes gives a sign of life in the file every third of the time-out, from a thread of
+//    its own. Clocks need not agree: a sign that does not look fresh is watched for the time-out. If it does
+//    not change the machine is dead, and so it is at once when it is this one before a restart.
+// 4. The file of a dead machine is replaced by a rename. After a moment the last of several who do so finds
+//    its own.
+// 5. A machine that was stopped for longer than the time-out looks before it goes on whether the file still
+//    is its own.
 // 6. The last process of the machine that closes the pool removes the file.
 // On a file system that only one machine can have, none of this is needed, and none of it done.
 #pragma once

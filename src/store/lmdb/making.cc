@@ -91,7 +91,8 @@ std::vector<std::string> directories_for_targets(const std::string& pool, const 
     return all;
 }
 
-// Throws where the directory says that it is not this pool's: a header may name anything. Nothing when it is not there.
+// Throws where the directory says that it is not this pool's: a header may name anything. Nothing when it is
+// not there.
 Place own_directory(const Place& pool, const std::string& path)
 {
     Place directory = Place::directory(path);
@@ -101,9 +102,20 @@ Place own_directory(const Place& pool, const std::string& path)
     if (owner == owner_text(pool, path)) return directory;
     if (owner.empty() && std::ranges::all_of(names_in(directory), [](const auto& name) { return name == owner_name; }))
         return directory; // its maker died before it had said so
-    throw Error(-DER_NO_PERM, "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
-                                  directory + "/" + owner_name +
-                                  " does not say so: nothing was removed; if the pool was moved, correct its path there");
+    throw Error(-DER_NO_PERM,
+                "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
+                    directory + "/" + owner_name +
+                    " does not say so: nothing was removed; if the pool was moved, correct its path there");
+}
+
+// All of them. Throws as above.
+std::vector<Place> own_directories(const Place& pool, const std::optional<Format>& format)
+{
+    std::vector<Place> all;
+    if (!format) return all;
+    for (const std::string& path : format->directories)
+        if (Place directory = own_directory(pool, path)) all.push_back(directory);
+    return all;
 }
 
 // ---- removing
@@ -135,26 +147,23 @@ void remove_target(const Place& pool, const Place& target)
     remove_one(pool, target);
 }
 
-// Removes the pool's files, whatever is there of them, and leaves all others: those that its format file names, or when
-// that cannot be read those of a pool's names. The format file has its unfinished name, and goes last.
+// Removes the pool's files, whatever is there of them, and leaves all others: those that its format file
+// names, or when that cannot be read those of a pool's names. The format file has its unfinished name, and
+// goes last.
 void remove_content(const Place& pool)
 {
-    const std::optional<Format> format = read_unfinished(pool);
-    std::vector<Place> directories;
-    if (format) {
-        for (const std::string& path : format->directories)
-            if (Place directory = own_directory(pool, path)) directories.push_back(directory);
-        directories.push_back(pool);
-        for (const Place& directory : directories) {
-            for (unsigned index = 0; index < format->targets; ++index)
-                remove_target(pool, directory / target_name(index));
-        }
-        directories.pop_back();
-    } else {
-        for (const std::string& name : names_in(pool))
-            if (is_target_name(name)) remove_target(pool, pool / name);
-    }
+    const std::optional<Format> format = read_any_format(pool);
+    const std::vector<Place> directories = own_directories(pool, format);
+    const auto is_its_target = [&](const std::string& name) {
+        return is_target_name(name) && (!format || std::stoul(name.substr(7)) < format->targets); // target-NNN
+    };
+    const auto remove_targets = [&](const Place& directory) {
+        for (const std::string& name : names_in(directory))
+            if (is_its_target(name)) remove_target(pool, directory / name);
+    };
+    remove_targets(pool);
     for (const Place& directory : directories) {
+        remove_targets(directory);
         remove_one(pool, directory / owner_name);
         rmdir(static_cast<const std::string&>(directory).c_str()); // stays where there is something else in it
     }
@@ -327,6 +336,7 @@ void destroy(const std::string& path)
     }
     if ((lock && unlinked(lock.get(), name)) || look_at(pool) == Found::nothing)
         throw Error(-DER_NONEXIST, "pool " + path + " was just destroyed by another process");
+    own_directories(pool, read_any_format(pool)); // before anything is removed
     if (exists(pool / format_name))
         unpublish(pool);
     else if (!exists(pool / unfinished_name)) // a damaged one

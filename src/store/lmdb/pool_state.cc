@@ -68,8 +68,8 @@ Permissions permissions_of(const Place& pool)
          "cannot open it for writing (open it read-only, or ask its owner" + owner_of(path) + ")");
 }
 
-// None where this process may not write the lock file: then it is only a reader, whom who destroys the pool does not
-// wait for.
+// None where this process may not write the lock file: then it is only a reader, whom who destroys the pool
+// does not wait for.
 Descriptor take_lock(const Place& pool)
 {
     const Place name = pool / lock_name;
@@ -224,7 +224,8 @@ void PoolState::look_at(unsigned index)
 {
     const Environment* environment = parts_[index]->environment.load();
     if (environment != nullptr && environment->removed()) {
-        throw Error(-DER_STALE, name_of(index) + " was removed while it was open: what is written there is lost; close the pool");
+        throw Error(-DER_STALE,
+                    name_of(index) + " was removed while it was open: what is written there is lost; close the pool");
     }
     machine_.require_held();
 }

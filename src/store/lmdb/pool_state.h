@@ -55,11 +55,12 @@ public:
     Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
     MachineClaim& machine() { return machine_; }
-    // On a file system that others share this process only reads, without a trace, until this machine has the pool.
+    // On a file system that others share this process only reads, without a trace, until this machine has the
+    // pool.
     bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
     void claim(); // DER_BUSY
-    // Before an update of this target, and before it is acknowledged. Looks, every few milliseconds, whether its index still has a name
-    // and this machine the pool. DER_STALE.
+    // Before an update of this target, and before it is acknowledged. Looks, every few milliseconds, whether
+    // its index still has a name and this machine the pool. DER_STALE.
     void require_there(unsigned index)
     {
         timespec now{};
