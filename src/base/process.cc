@@ -1,9 +1,11 @@
 #include "base/process.h"
 
+#include <cerrno>
+#include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <unistd.h>
 
@@ -96,14 +98,22 @@ Machine this_machine()
     return mine;
 }
 
+ProcessSight look_at(std::uint64_t process)
+{
+    if (process == 0 || process > INT_MAX) return {}; // these have another meaning to kill(2)
+    const auto state = state_of(process);
+    // Processes of other users may be hidden in /proc; a signal that is not sent still tells whether there is one.
+    if (!state) return {::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM, false, std::nullopt};
+    // One whose first thread alone has ended has others.
+    const bool ended = (state->state == 'Z' || state->state == 'X') && state->threads <= 1;
+    return {!ended, state->state == 'T' || state->state == 't', state->started};
+}
+
 Life life_of(const ProcessIdentity& process)
 {
     if (process.machine != machine_identity()) return Life::elsewhere;
-    const auto state = state_of(process.process);
-    if (!state || state->started != process.started) return Life::dead;
-    // Killed, but nobody has asked for its exit status yet. (One whose first thread alone has ended has others.)
-    const bool ended = (state->state == 'Z' || state->state == 'X') && state->threads <= 1;
-    return ended ? Life::dead : Life::alive;
+    const ProcessSight seen = look_at(process.process);
+    return seen.alive && seen.started.value_or(process.started) == process.started ? Life::alive : Life::dead;
 }
 
 } // namespace stepstore

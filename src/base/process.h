@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace stepstore {
@@ -18,6 +19,14 @@ struct ProcessIdentity {
 };
 
 ProcessIdentity this_process();
+
+// What this machine says of a process number.
+struct ProcessSight {
+    bool alive = false;   // killed ones, of which nobody asked the exit status yet, are not
+    bool stopped = false; // by a signal, or by a debugger
+    std::optional<std::uint64_t> started; // as ProcessIdentity::started; nothing: the system does not tell
+};
+ProcessSight look_at(std::uint64_t process);
 
 enum class Life : std::uint8_t {
     alive,

@@ -203,6 +203,25 @@ int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_jso
     });
 }
 
+int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg)
+{
+    return administer("stepstore_pool_compact", [&] {
+        require_callback(each);
+        const auto targets = store::Pool::open(find_pool(pool), store::Access::read_write)->compact();
+        for (std::size_t index = 0; index < targets.size(); ++index) {
+            const auto& target = targets[index];
+            const Json name = index + 1 < targets.size() ? Json(index) : Json("meta");
+            const Json object = {{"target", name},
+                                 {"index_before", target.index_before},
+                                 {"index_after", target.index_after},
+                                 {"bulk_before", target.bulk_before},
+                                 {"bulk_after", target.bulk_after}};
+            if (const int rc = give(object, each, arg)) return rc;
+        }
+        return 0;
+    });
+}
+
 int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void* arg)
 {
     return call("stepstore_cont_objects", [&] {

@@ -54,6 +54,12 @@ inline ExtentRef room_of(const ExtentRef& extent)
             (skew + extent.length + extent_alignment - 1) / extent_alignment * extent_alignment};
 }
 
+// Who gives back the bytes of an append whose process died before anything referred to them.
+enum class Reclaim : std::uint8_t {
+    by_check,      // with repair
+    by_next_writer // the caller promises to call entering()
+};
+
 struct Entry {
     Bytes key;
     Bytes value;
@@ -106,8 +112,12 @@ public:
 
     // Appends the pieces, one after the other, as one bulk extent, in one write from the caller's memory. Not
     // referenced by anything until a write() puts the reference into the index; a process that dies in between leaves
-    // bytes that nothing refers to, and the check finds them. On return they are as durable as the pool's level.
-    virtual ExtentRef append(const std::vector<Bytes>& pieces) = 0;
+    // bytes that nothing refers to: `reclaim`. On return they are as durable as the pool's level.
+    virtual ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim = Reclaim::by_check) = 0;
+    // What append() returned for the next writer to reclaim is about to be referred to: called with it before the
+    // transaction that has the first reference commits, best at the end of its body. May be called more than once. A
+    // caller that forgets it loses the extent when it is killed.
+    virtual void entering(const ExtentRef&) {}
     // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // Gives the room back of an extent, or of a part of one, which begins at a multiple of extent_alignment in the
@@ -140,6 +150,9 @@ public:
         std::uint64_t bulk = 0;
     };
     virtual Usage usage() = 0;
+    // Gives space back that nothing needs, while others read and write: pages of the index that no version in use has,
+    // and what processes left that died. DER_CSUM where the index is damaged: nothing is touched then.
+    virtual void compact() {}
 
     // Verifies the structure below the transactions' level (pages, files); one text per damage found.
     virtual std::vector<std::string> check() = 0;

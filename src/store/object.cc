@@ -52,6 +52,8 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
         for (auto& of_copy : released)
             of_copy.clear();
         body(transactions, released);
+        for (const Appended& one : appended)
+            one.entering();
     };
     const auto committed = [&](std::size_t copy) {
         const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].extent();

@@ -48,7 +48,10 @@ private:
 class Appended {
 public:
     Appended() = default;
-    Appended(Target& target, const std::vector<Bytes>& pieces) : target_(&target), extent_(target.append(pieces)) {}
+    Appended(Target& target, const std::vector<Bytes>& pieces)
+        : target_(&target), extent_(target.append(pieces, Reclaim::by_next_writer))
+    {
+    }
     Appended(Appended&& other) noexcept : target_(other.target_), extent_(other.extent_) { other.target_ = nullptr; }
     Appended& operator=(Appended&& other) noexcept
     {
@@ -58,6 +61,10 @@ public:
     }
     ~Appended();
     const ExtentRef& extent() const { return extent_; }
+    void entering() const // before each commit of a transaction that refers to it
+    {
+        if (target_ != nullptr) target_->entering(extent_);
+    }
     void keep() { target_ = nullptr; }
 
 private:

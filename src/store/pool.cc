@@ -139,6 +139,30 @@ void Pool::sync(bool own)
     if (backend.meta().begin_sync(own)) backend.meta().sync(own);
 }
 
+std::vector<Compaction> Pool::compact()
+{
+    impl_->require_write("compact");
+    Backend& backend = impl_->core->backend();
+    std::vector<Target*> targets;
+    for (unsigned index = 0; index < backend.targets(); ++index)
+        targets.push_back(&impl_->core->target(index));
+    targets.push_back(&backend.meta());
+    std::vector<Compaction> all(targets.size());
+    for (std::size_t at = 0; at < targets.size(); ++at) { // all of them before: dead processes left things anywhere
+        const auto usage = targets[at]->usage();
+        all[at].index_before = usage.index;
+        all[at].bulk_before = usage.bulk;
+    }
+    for (std::size_t at = 0; at < targets.size(); ++at)
+        targets[at]->compact();
+    for (std::size_t at = 0; at < targets.size(); ++at) {
+        const auto usage = targets[at]->usage();
+        all[at].index_after = usage.index;
+        all[at].bulk_after = usage.bulk;
+    }
+    return all;
+}
+
 Access Pool::access() const
 {
     return impl_->access;

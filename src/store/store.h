@@ -80,6 +80,12 @@ struct CheckReport {
     bool damaged() const;
 };
 
+// The bytes that one target takes, before and after space was given back.
+struct Compaction {
+    std::uint64_t index_before = 0, index_after = 0;
+    std::uint64_t bulk_before = 0, bulk_after = 0;
+};
+
 struct CheckOptions {
     bool data = true;    // verify the checksum of every value and extent, not only the structure
     bool repair = false; // give back unreferenced space; never touches what is referenced
@@ -109,6 +115,9 @@ public:
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
     void destroy_container(std::string_view label_or_uuid,
                            bool force); // DER_BUSY when open in this process and not force
+    // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come last. DER_CSUM
+    // where an index is damaged.
+    std::vector<Compaction> compact();
     // Everything acknowledged survives a power failure after this: by whomever, or (own) by this process.
     void sync(bool own = false);
     Access access() const;

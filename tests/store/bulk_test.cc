@@ -35,7 +35,10 @@ public:
     }
     void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
     void write(FunctionRef<void(WriteTransaction&)> body) override { real_.write(body); }
-    ExtentRef append(const std::vector<Bytes>& pieces) override { return real_.append(pieces); }
+    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim = Reclaim::by_check) override
+    {
+        return real_.append(pieces, reclaim);
+    }
     void release(const ExtentRef& extent) override { real_.release(extent); }
     std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }

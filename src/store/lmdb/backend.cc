@@ -25,7 +25,8 @@ public:
     LmdbTarget(LmdbBackend& pool, unsigned index) : pool_(pool), index_(index) {}
     void read(FunctionRef<void(ReadTransaction&)> body) override;
     void write(FunctionRef<void(WriteTransaction&)> body) override;
-    ExtentRef append(const std::vector<Bytes>& pieces) override;
+    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim) override;
+    void entering(const ExtentRef& extent) override;
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
@@ -33,6 +34,7 @@ public:
     bool begin_sync(bool own) override;
     void sync(bool own) override;
     Usage usage() override;
+    void compact() override;
     std::vector<std::string> check() override;
     void count(const Counters& added) override;
     Counters counters() override;
@@ -123,9 +125,14 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
     state.require_there(index_);
 }
 
-ExtentRef LmdbTarget::append(const std::vector<Bytes>& pieces)
+ExtentRef LmdbTarget::append(const std::vector<Bytes>& pieces, Reclaim reclaim)
 {
-    return pool_.writable_state("be written").extents(index_).append(pieces);
+    return pool_.writable_state("be written").extents(index_).append(pieces, reclaim);
+}
+
+void LmdbTarget::entering(const ExtentRef& extent)
+{
+    pool_.state().extents(index_).entering(extent);
 }
 
 void LmdbTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
@@ -171,6 +178,13 @@ Target::Usage LmdbTarget::usage()
 {
     PoolState& state = pool_.state();
     return {state.environment(index_).bytes(), state.extents(index_).allocated()};
+}
+
+void LmdbTarget::compact()
+{
+    PoolState& state = pool_.writable_state("give back space");
+    state.rooms().reclaim();
+    state.environment(index_, true).compact();
 }
 
 std::vector<std::string> LmdbTarget::check()

@@ -87,9 +87,9 @@ Descriptor open_index(const Place& path, const std::string& where)
 } // namespace
 
 Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
-                         bool no_lock, bool for_writing)
+                         bool no_lock, bool for_writing, WritersFile& writers, unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation()),
-      file_(open_index(directory / "data.mdb", where_))
+      writers_(writers), target_(target), file_(open_index(directory / "data.mdb", where_))
 {
     const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty())

@@ -35,12 +35,14 @@
 #include "store/backend.h"
 #include "store/lmdb/files.h"
 #include "store/lmdb/transactions.h"
+#include "store/lmdb/write_turn.h"
 
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <vector>
@@ -54,8 +56,9 @@ public:
     // read_only: the files cannot be written. no_lock: nor can the lock file:
     // readers of such an index are not seen by writers, so it must have none.
     // for_writing: as it is opened; else anew at the first write.
+    // writers, target: where a writer takes its turn.
     Environment(const Place& directory, std::string where, Durability durability, bool read_only, bool no_lock,
-                bool for_writing);
+                bool for_writing, WritersFile& writers, unsigned target);
     ~Environment();
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
@@ -69,6 +72,7 @@ public:
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const; // that the file takes
     bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
+    void compact();              // gives back the space of pages that no version in use has
     std::vector<std::string> check();
 
 private:
@@ -93,12 +97,20 @@ private:
 
     bool try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted);
     void write_alone(FunctionRef<void(WriteTransaction&)> body);
+    void write_in_turn(FunctionRef<void(WriteTransaction&)> body);
     void write_grouped(FunctionRef<void(WriteTransaction&)> body);
     void run(std::vector<Waiting*>& group);
     bool try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted);
+    void begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction);
     void settle_length();
     void commit(Transaction& transaction);
     int reason_of_short_write() const;
+
+    struct Pinned;
+    Pinned pinned();
+    void look_at_readers(std::uint64_t last_page);
+    void wait_for_readers();
+    bool punch_free_pages(std::uint64_t& from);
 
     void grow(std::size_t seen, std::size_t wanted);
     void adopt_map();
@@ -108,6 +120,8 @@ private:
     const std::string where_;
     const Durability durability_;
     const std::uint64_t generation_;
+    WritersFile& writers_;
+    const unsigned target_;
     unsigned flags_ = 0;      // of opening it for what is allowed
     MDB_env* env_ = nullptr;  // nullptr: it could not be opened again
     MDB_dbi database_ = 0;
@@ -123,6 +137,8 @@ private:
     std::atomic<std::uint64_t> verified_version_{0}; // and to hold every page of this transaction
     std::atomic<std::uint64_t> synced_version_{0};   // this transaction and those before it are on the medium
     std::atomic<bool> own_unsynced_{false};          // this process has committed what it has not synced
+    std::atomic<std::uint64_t> look_at_page_{0};     // a commit that ends behind it looks at old readers
+    std::atomic<bool> too_much_pinned_{false};       // by one of them
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;

@@ -14,6 +14,8 @@ namespace stepstore::store::lmdb {
 void Environment::write(FunctionRef<void(WriteTransaction&)> body)
 {
     open_for_writing();
+    if (too_much_pinned_.load(std::memory_order_relaxed)) [[unlikely]]
+        wait_for_readers();
     if (durability_ == Durability::power)
         write_grouped(body);
     else
@@ -22,17 +24,22 @@ void Environment::write(FunctionRef<void(WriteTransaction&)> body)
 
 void Environment::write_alone(FunctionRef<void(WriteTransaction&)> body)
 {
+    const WriteTurn turn(writers_, target_, where_);
+    write_in_turn(body);
+}
+
+void Environment::write_in_turn(FunctionRef<void(WriteTransaction&)> body)
+{
     std::size_t seen = 0;
     std::size_t wanted = 0;
     while (!try_write(body, seen, wanted))
         grow(seen, wanted);
 }
 
-// False: the map was full; nothing is left of the attempt.
-bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted)
+void Environment::begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction)
 {
-    std::optional<MapUse> use(std::in_place, *this);
-    std::optional<Transaction> transaction(std::in_place, env_, nullptr);
+    use.emplace(*this);
+    transaction.emplace(env_, nullptr);
     while (transaction->result() == MDB_MAP_RESIZED) {
         transaction.reset();
         use.reset();
@@ -41,6 +48,14 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
         transaction.emplace(env_, nullptr);
     }
     if (transaction->result() != 0) fail(transaction->result(), where_, "cannot begin to write");
+}
+
+// False: the map was full; nothing is left of the attempt.
+bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted)
+{
+    std::optional<MapUse> use;
+    std::optional<Transaction> transaction;
+    begin_to_write(use, transaction);
     map_seen = map_size_.load();
     LmdbWrite writer(transaction->get(), database_, where_);
     try {
@@ -92,6 +107,8 @@ void Environment::settle_length()
 {
     MDB_envinfo info;
     mdb_env_info(env_, &info);
+    if (info.me_last_pgno >= look_at_page_.load(std::memory_order_relaxed)) [[unlikely]]
+        look_at_readers(info.me_last_pgno);
     std::uint64_t known = verified_page_.load(std::memory_order_relaxed);
     if (info.me_last_pgno <= known) [[likely]]
         return;
@@ -133,6 +150,14 @@ void Environment::write_grouped(FunctionRef<void(WriteTransaction&)> body)
 // Every body of the group has its result afterwards. Throws nothing.
 void Environment::run(std::vector<Waiting*>& group)
 {
+    std::optional<WriteTurn> turn;
+    try {
+        turn.emplace(writers_, target_, where_);
+    } catch (...) {
+        for (Waiting* each : group)
+            each->error = std::current_exception();
+        return;
+    }
     if (group.size() > 1) {
         try {
             std::size_t seen = 0;
@@ -146,7 +171,7 @@ void Environment::run(std::vector<Waiting*>& group)
     for (Waiting* each : group) {
         each->error = nullptr;
         try {
-            write_alone(each->body);
+            write_in_turn(each->body);
         } catch (...) {
             each->error = std::current_exception();
         }

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -45,22 +46,35 @@ bool counts_every_block(int fd)
 
 ExtentStore::Appended::~Appended()
 {
-    if (fd) forget_in_children(fd.get());
+    if (!fd) return;
+    if (reach > end) (void)!ftruncate(fd.get(), static_cast<off_t>(end));
+    forget_in_children(fd.get());
+}
+
+// In large steps: one for many extents.
+bool ExtentStore::Appended::reach_end()
+{
+    constexpr std::uint64_t step = std::uint64_t{16} << 20; // bytes
+    if (end <= reach) return true;
+    std::uint64_t wanted = end + step;
+    rlimit most{}; // beyond which the system would end the process
+    if (getrlimit(RLIMIT_FSIZE, &most) != 0) return false;
+    if (most.rlim_cur != RLIM_INFINITY) wanted = std::min<std::uint64_t>(wanted, most.rlim_cur);
+    if (wanted < end || ftruncate(fd.get(), static_cast<off_t>(wanted)) != 0) return false;
+    reach = wanted;
+    return true;
 }
 
 ExtentStore::ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
-                         std::function<std::uint64_t()> new_file_number)
+                         std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target)
     : directory_(std::move(directory)), where_(std::move(where)), durability_(durability), read_only_(read_only),
-      new_file_number_(std::move(new_file_number))
+      new_file_number_(std::move(new_file_number)), rooms_(rooms), target_(target)
 {
 }
 
 ExtentStore::~ExtentStore()
 {
-    for (const Spare& spare : spares_) {
-        (void)!fallocate(spare.file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                         static_cast<off_t>(spare.offset), static_cast<off_t>(spare.length));
-    }
+    drop_spares();
 }
 
 Place ExtentStore::path_of(std::uint64_t number) const
@@ -83,21 +97,24 @@ std::vector<std::uint64_t> ExtentStore::numbers() const
 
 // ---- appending
 
-ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
+ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces, Reclaim reclaim)
 {
     std::uint64_t length = 0;
     for (const Bytes& piece : pieces)
         length += piece.size();
     if (length == 0) return {};
     std::uint64_t offset = 0;
-    const std::shared_ptr<Appended> file = reserve(length, offset);
+    rooms_.begin();
+    const std::shared_ptr<Appended> file = reserve(length, offset, reclaim);
     int error = write_all(file->fd.get(), pieces, offset);
+    if (error == ENOSPC && drop_spares()) error = write_all(file->fd.get(), pieces, offset);
     if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
     if (error != 0) {
         const Place path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
         fallocate(file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(aligned(length)));
+        rooms_.forget({file->number, offset, aligned(length)});
         fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
     if (durability_ == Durability::process) {
@@ -107,13 +124,15 @@ ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces)
     return {file->number, offset, length};
 }
 
-std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset)
+std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset,
+                                                            Reclaim reclaim)
 {
     std::lock_guard lock(append_guard_);
     const auto spare = std::ranges::find(spares_, aligned(length), &Spare::length);
     if (spare != spares_.end()) {
         const std::shared_ptr<Appended> file = spare->file;
         offset = spare->offset;
+        if (reclaim == Reclaim::by_check) rooms_.forget({file->number, offset, spare->length}); // it was noted as a spare
         spare_bytes_ -= spare->length;
         spares_.erase(spare);
         return file;
@@ -125,6 +144,8 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
     if (!appended_) appended_ = make_file();
     offset = appended_->end;
     appended_->end = aligned(offset + length);
+    if (reclaim == Reclaim::by_next_writer && appended_->reach_end())
+        rooms_.note(target_, {appended_->number, offset, aligned(length)});
     return appended_;
 }
 
@@ -139,7 +160,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
         if (size_of(fd.get(), path) >= rotate_at || !try_lock(fd.get(), Lock::exclusive, path)) continue;
         if (unlinked(fd.get(), path)) continue;
         file->number = number;
-        file->end = aligned(size_of(fd.get(), path)); // again: its last holder may have
+        file->begin = file->end = aligned(size_of(fd.get(), path)); // again: its last holder may have
                                                       // gone on until it lost the lock
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
@@ -162,7 +183,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
         // Between its making and its locking the file can be taken over, or found
         // empty and removed: then it is theirs.
         if (!try_lock(fd.get(), Lock::exclusive, path) || unlinked(fd.get(), path)) continue;
-        file->end = aligned(size_of(fd.get(), path));
+        file->begin = file->end = aligned(size_of(fd.get(), path));
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
         if (durability_ == Durability::power) sync_directory(directory_);
@@ -246,11 +267,56 @@ void ExtentStore::release(const ExtentRef& extent)
                                    std::to_string(extent.offset) + " of " + path);
     }
     const ExtentRef room = room_of(extent);
+    rooms_.begin();
+    rooms_.note(target_, room);
     if (keep(room)) return;
-    if (!exists(path)) return; // all of it was released before
-    const auto fd = cached(extent.file);
-    punch(fd->get(), room.offset, room.length, path);
-    if (allocated_of(fd->get(), path) == 0) remove_if_empty(extent.file);
+    punch_room(room);
+}
+
+void ExtentStore::punch_room(const ExtentRef& room)
+{
+    const std::string path = path_of(room.file);
+    if (exists(path)) { // else all of it was released before
+        const auto fd = cached(room.file);
+        punch(fd->get(), room.offset, room.length, path);
+        if (allocated_of(fd->get(), path) == 0) remove_if_empty(room.file);
+    }
+    rooms_.forget(room);
+}
+
+void ExtentStore::punch_left(const ExtentRef& room)
+{
+    const std::string path = path_of(room.file);
+    if (room_of(room) != room || room.offset > static_cast<std::uint64_t>(INT64_MAX) - room.length || !exists(path))
+        return;
+    const auto fd = cached(room.file);
+    const std::uint64_t end = std::min(room.offset + room.length, size_of(fd->get(), path));
+    if (room.offset < end) punch(fd->get(), room.offset, room.length, path);
+    if (allocated_of(fd->get(), path) == 0) remove_if_empty(room.file);
+}
+
+void ExtentStore::drop(const Spare& spare)
+{
+    punch(spare.file->fd.get(), spare.offset, spare.length, path_of(spare.file->number));
+    rooms_.forget({spare.file->number, spare.offset, spare.length});
+}
+
+// False: there was none to drop.
+bool ExtentStore::drop_spares() noexcept
+{
+    std::vector<Spare> all;
+    {
+        const std::lock_guard lock(append_guard_);
+        all.swap(spares_);
+        spare_bytes_ = 0;
+    }
+    for (const Spare& spare : all) {
+        try {
+            drop(spare);
+        } catch (const Error&) { // it stays noted, or a check finds it
+        }
+    }
+    return !all.empty();
 }
 
 // True when the room was kept for the next extents (or is kept already).
@@ -261,6 +327,7 @@ bool ExtentStore::keep(const ExtentRef& room)
         if (spare.file->number == room.file && spare.offset == room.offset) return true;
     }
     if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end) return false;
+    if (room.offset < appended_->begin) return false; // a dead process may have noted it
     if (room.length > max_spare) return false;
     // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no
     // more.
@@ -268,7 +335,7 @@ bool ExtentStore::keep(const ExtentRef& room)
         const Spare oldest = spares_.front();
         spares_.erase(spares_.begin());
         spare_bytes_ -= oldest.length;
-        punch(oldest.file->fd.get(), oldest.offset, oldest.length, path_of(oldest.file->number));
+        drop(oldest);
     }
     spares_.push_back({appended_, room.offset, room.length});
     spare_bytes_ += room.length;

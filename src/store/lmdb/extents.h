@@ -13,7 +13,9 @@
 // into the index. A process that dies before
 //    leaves bytes that nothing refers to. The next holder of the file starts
 //    behind them: it takes the end from the file's size, and the dead process's
-//    lock went with it, after its last write.
+//    lock went with it, after its last write. The bytes are given back by the next writer where the dead process had
+//    noted them as its own (own_rooms.h), else by a check. A file reaches behind a room before that is noted, so that
+//    its next holder starts behind it whether anything was written there or not.
 // 4. release() keeps a little of what lies in the file this process appends to, for the next extents of the same
 // length: writing
 //    over pages that are in memory costs a third of what new ones cost. Nobody else knows of these spares; they
@@ -28,6 +30,7 @@
 #include "base/function_ref.h"
 #include "store/backend.h"
 #include "store/lmdb/files.h"
+#include "store/lmdb/own_rooms.h"
 
 #include <atomic>
 #include <functional>
@@ -48,12 +51,15 @@ public:
     static constexpr std::size_t cached_files = 64;
     static constexpr std::uint64_t max_spare = std::uint64_t{16} << 20; // bytes kept for the next extents
 
-    // new_file_number: a number never given before to any process.
+    // new_file_number: a number never given before to any process. rooms: of the pool, target: the number there of this
+    // store's.
     ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
-                std::function<std::uint64_t()> new_file_number);
+                std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target);
     ~ExtentStore();
 
-    ExtentRef append(const std::vector<Bytes>& pieces);
+    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim);
+    void entering(const ExtentRef& extent) { rooms_.forget(room_of(extent)); }
+    void punch_left(const ExtentRef& room); // what a dead process left
     void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
     void release(const ExtentRef& extent);
     std::vector<Target::ExtentFile> files();
@@ -68,8 +74,11 @@ private:
     struct Appended {
         std::uint64_t number = 0;
         Descriptor fd;
+        std::uint64_t begin = 0; // what lies before it was appended by others
         std::uint64_t end = 0; // where the next extent begins at the earliest;
                                // guarded by append_guard_
+        std::uint64_t reach = 0; // the file was made so long; guarded by append_guard_
+        bool reach_end();        // makes it as long as `end`, or longer
         ~Appended();
     };
     // Room of this process's own that nothing refers to; guarded by append_guard_.
@@ -78,8 +87,11 @@ private:
         std::uint64_t offset = 0;
         std::uint64_t length = 0; // a multiple of the alignment
     };
-    std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset);
+    std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset, Reclaim reclaim);
+    void punch_room(const ExtentRef& room);
     bool keep(const ExtentRef& room);
+    void drop(const Spare& spare);
+    bool drop_spares() noexcept;
     std::uint64_t spare_in(std::uint64_t number); // bytes
     std::shared_ptr<Appended> take_over();
     std::shared_ptr<Appended> make_file();
@@ -97,6 +109,8 @@ private:
     const Durability durability_;
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
+    OwnRooms& rooms_;
+    const unsigned target_;
 
     std::atomic<bool> new_name_{false}; // this process appends to a file whose name may not be on the medium
     std::atomic<std::int64_t> names_synced_{-1}; // the directory's time of change, in ns, when its names were synced

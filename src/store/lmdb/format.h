@@ -15,6 +15,7 @@
 //   lock                held shared by every process that has the pool open, exclusive while it is made or destroyed
 //   machine             on file systems that several machines share: which one writes (machine.h)
 //   shared              the epoch clock and the counters (shared_state.h)
+//   writers             who writes (writers_file.h)
 //   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), extents/ (extents.h)
 //
 // In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose they are.

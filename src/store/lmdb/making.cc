@@ -49,7 +49,7 @@ void write_text(const Place& place, const std::string& text, const std::string& 
 bool pools_own_name(const std::string& name)
 {
     return name == format_name || name == unfinished_name || name == lock_name || name == shared_name ||
-           name == meta_name || name == files_name || is_target_name(name) || MachineClaim::is_name(name);
+           name == writers_name || name == meta_name || name == files_name || is_target_name(name) || MachineClaim::is_name(name);
 }
 
 Found look_at(const Place& pool)
@@ -169,6 +169,7 @@ void remove_content(const Place& pool)
     }
     remove_target(pool, pool / meta_name);
     remove_one(pool, pool / shared_name);
+    remove_one(pool, pool / writers_name);
     for (const std::string& name : names_in(pool))
         if (MachineClaim::is_name(name)) remove_one(pool, pool / name);
     remove_or_fail(pool, pool / files_name, remove_tree(pool / files_name));

@@ -186,14 +186,19 @@ bool PoolState::forget(const Place& pool, bool& alone)
 
 PoolState::Part::Part(PoolState& pool, unsigned index)
     : extents(pool.directory_of(index) / extents_name, pool.name_of(index), pool.format_.durability,
-              !pool.writable(), [&shared = pool.shared_] { return shared.next_epoch(); })
+              !pool.writable(), [&shared = pool.shared_] { return shared.next_epoch(); }, pool.rooms_, index)
 {
 }
 
 PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
       permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)),
-      machine_(place_), shared_(place_ / shared_name, format.targets, format.durability == Durability::power)
+      machine_(place_), shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
+      writers_(place_ / writers_name, format.targets + 1),
+      rooms_(writers_,
+             [this](unsigned target, const ExtentRef& room) {
+                 if (target < parts_.size()) extents(target).punch_left(room);
+             })
 {
     for (unsigned index = 0; index <= format.targets; ++index)
         parts_.push_back(std::make_unique<Part>(*this, index));
@@ -253,7 +258,7 @@ Environment& PoolState::environment(unsigned index, bool for_writing)
         part.only_looked = only_looks();
         there = new Environment(directory_of(index), name_of(index), format_.durability,
                                 !permissions_.data || part.only_looked, !permissions_.lock || part.only_looked,
-                                for_writing);
+                                for_writing, writers_, index);
         part.environment.store(there, std::memory_order_release);
     }
     return *there;

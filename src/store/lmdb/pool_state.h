@@ -6,6 +6,7 @@
 #include "store/lmdb/extents.h"
 #include "store/lmdb/format.h"
 #include "store/lmdb/machine.h"
+#include "store/lmdb/own_rooms.h"
 #include "store/lmdb/shared_state.h"
 
 #include <ctime>
@@ -54,6 +55,7 @@ public:
     Environment& environment(unsigned index, bool for_writing = false);
     Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
     ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
+    OwnRooms& rooms() { return rooms_; }
     MachineClaim& machine() { return machine_; }
     // On a file system that others share this process only reads, without a trace, until this machine has the
     // pool.
@@ -96,6 +98,8 @@ private:
     Descriptor lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
     MachineClaim machine_;
     SharedState shared_;
+    WritersFile writers_;
+    OwnRooms rooms_;
     std::vector<std::unique_ptr<Part>> parts_; // the pool's metadata last
 };
 

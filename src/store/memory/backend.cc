@@ -235,7 +235,7 @@ public:
         require_writable("written");
         target_->write(body);
     }
-    ExtentRef append(const std::vector<Bytes>& pieces) override
+    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim) override
     {
         require_writable("written");
         return target_->append(pieces);

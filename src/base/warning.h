@@ -1,0 +1,11 @@
+// What the library tells a person without being asked, where no call fails: one line on stderr.
+#pragma once
+
+#include <string>
+
+namespace stepstore {
+
+// Writes "stepstore: warning: TEXT". STEPSTORE_WARNINGS=off keeps warnings back.
+void warn(const std::string& text) noexcept;
+
+} // namespace stepstore

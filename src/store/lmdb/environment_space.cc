@@ -1,0 +1,253 @@
+// The space of an index: what old readers keep from being used again, and giving back what nobody needs.
+//
+// Old readers. A page that a transaction freed is used again when no reader's version can have it. A reader
+// that is stopped within a transaction so makes every update take new pages. A commit that made the file
+// longer by a step looks at the readers' table: what lies in freed pages because of the oldest reader is its
+// due. From a quarter of the bound on a writer warns, once for each such reader. At the bound writers wait
+// until the reader goes on or ends; they warn after five seconds, and give up after the limit, as they do for
+// a writer. The reader is never taken out of the table: LMDB and we ourselves hand out memory of the map, and
+// a reader that wakes would read other pages there before anything could tell it so.
+//
+// Giving back. compact() punches free pages out of the file, holding LMDB's lock on writers and writing
+// nothing. A page is free here when the list of the newest version T has it with a key below the oldest
+// reader's version, and below T.
+// 1. These are the pages that LMDB itself would overwrite in a transaction that began now, so no reader of
+//    any process needs more from us than from any other writer: those in the table do not have the page, and
+//    those that work without the table must look at the version afterwards in any case.
+// 2. LMDB does not read a free page before it is used again: mdb_page_alloc() takes fresh memory for it, and
+//    mdb_page_flush() writes it whole (LMDB 0.9.24). The file's length stays, so the map's end does.
+// 3. A page that T - 1 freed or an older one is in neither meta page's tree. The file is synced before the
+//    first punch, so that both trees are on the medium; with whichever a power failure leaves us, no page of
+//    it was punched.
+// 4. The index is walked first, without the lock: what is damaged is left alone, and LMDB does not read it.
+#include "base/warning.h"
+#include "store/lmdb/environment_use.h"
+#include "store/lmdb/errors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <thread>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t least_bound = std::uint64_t{256} << 20; // bytes that an old reader may pin
+constexpr std::uint64_t bound_over_used = 4;                    // or so many times what is in use
+constexpr std::uint64_t least_step = std::uint64_t{16} << 20;   // bytes of growth between two looks
+constexpr auto reader_nap = 10ms;
+constexpr auto lock_time = 20ms; // that compact() keeps writers waiting at once
+
+struct OldestReader {
+    std::uint64_t version = UINT64_MAX;
+    std::uint64_t process = 0;
+};
+
+// A line of mdb_reader_list(): process, thread, version; the last is "-" for one that is not reading.
+int note_reader(const char* line, void* context)
+{
+    auto& oldest = *static_cast<OldestReader*>(context);
+    unsigned long long process = 0;
+    unsigned long long thread = 0;
+    unsigned long long version = 0;
+    if (std::sscanf(line, "%llu %llx %llu", &process, &thread, &version) != 3 || version >= oldest.version) return 0;
+    oldest = {version, process};
+    return 0;
+}
+
+OldestReader oldest_reader(MDB_env* env)
+{
+    OldestReader oldest;
+    mdb_reader_list(env, note_reader, &oldest);
+    return oldest;
+}
+
+// A transaction that reads the newest version, for LMDB's own list of free pages.
+class FreeList {
+public:
+    explicit FreeList(MDB_env* env)
+    {
+        if (mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction_) != 0) transaction_ = nullptr;
+    }
+    ~FreeList()
+    {
+        if (transaction_ != nullptr) mdb_txn_abort(transaction_);
+    }
+    FreeList(const FreeList&) = delete;
+    FreeList& operator=(const FreeList&) = delete;
+
+    explicit operator bool() const { return transaction_ != nullptr; }
+    std::uint64_t version() const { return mdb_txn_id(transaction_); }
+    // Calls each(version that freed them, page numbers).
+    template <class Each>
+    void walk(Each each) const
+    {
+        constexpr MDB_dbi free_pages = 0;
+        MDB_cursor* cursor = nullptr;
+        if (mdb_cursor_open(transaction_, free_pages, &cursor) != 0) return;
+        MDB_val key;
+        MDB_val value;
+        for (MDB_cursor_op move = MDB_FIRST; mdb_cursor_get(cursor, &key, &value, move) == 0; move = MDB_NEXT) {
+            if (key.mv_size != sizeof(std::uint64_t) || value.mv_size < sizeof(std::uint64_t)) break;
+            std::uint64_t version = 0;
+            std::memcpy(&version, key.mv_data, sizeof version);
+            const auto* words = static_cast<const std::uint64_t*>(value.mv_data);
+            each(version, std::span(words + 1, std::min(words[0], value.mv_size / sizeof(std::uint64_t) - 1)));
+        }
+        mdb_cursor_close(cursor);
+    }
+
+private:
+    MDB_txn* transaction_ = nullptr;
+};
+
+std::uint64_t bound_for(std::uint64_t used)
+{
+    if (const char* given = std::getenv("STEPSTORE_PINNED_LIMIT")) {
+        char* end = nullptr;
+        const unsigned long long mebibytes = std::strtoull(given, &end, 10);
+        if (end != given && mebibytes != 0) return std::uint64_t{mebibytes} << 20;
+    }
+    return std::max(least_bound, bound_over_used * used);
+}
+
+std::string mebibytes(std::uint64_t bytes)
+{
+    return std::to_string(bytes >> 20) + " MiB";
+}
+
+} // namespace
+
+// ---- old readers
+
+struct Environment::Pinned {
+    std::uint64_t bytes = 0; // free but for the oldest reader
+    std::uint64_t bound = 0;
+    OldestReader reader;
+    std::uint64_t behind = 0; // versions, that it is
+
+    std::string text() const
+    {
+        return text_of_process(reader.process, this_process().host) + ", has been reading since " +
+               std::to_string(behind) + " updates ago and keeps " + mebibytes(bytes) + " of the index in use";
+    }
+};
+
+Environment::Pinned Environment::pinned()
+{
+    Pinned found;
+    found.reader = oldest_reader(env_);
+    const FreeList list(env_);
+    if (!list || found.reader.version >= list.version()) return found;
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    std::uint64_t free = 0;
+    list.walk([&](std::uint64_t version, std::span<const std::uint64_t> pages) {
+        free += pages.size();
+        if (version >= found.reader.version) found.bytes += pages.size() * page_size_;
+    });
+    found.bound = bound_for((info.me_last_pgno + 1 - std::min<std::uint64_t>(free, info.me_last_pgno)) * page_size_);
+    found.behind = list.version() - found.reader.version;
+    return found;
+}
+
+void Environment::look_at_readers(std::uint64_t last_page)
+{
+    int dead = 0;
+    mdb_reader_check(env_, &dead);
+    const Pinned now = pinned();
+    // A small bound is looked for in small steps.
+    std::uint64_t step = std::max(least_step, last_page * page_size_ / 8);
+    if (now.bound != 0) step = std::min(step, std::max(now.bound / 16, page_size_));
+    look_at_page_.store(last_page + step / page_size_);
+    if (now.bytes == 0 || now.bytes < now.bound / 4) return;
+    too_much_pinned_.store(now.bytes >= now.bound);
+    static std::atomic<std::uint64_t> told{0}; // the reader that was warned of last
+    if (told.exchange(now.reader.process) == now.reader.process) return;
+    warn(where_ + ": the index grows because of a reader: " + now.text() + ". At " + mebibytes(now.bound) +
+         " writers wait for it (STEPSTORE_PINNED_LIMIT=MEBIBYTES)");
+}
+
+void Environment::wait_for_readers()
+{
+    LongWait waited(where_ + ": cannot write");
+    for (;;) {
+        {
+            const MapUse use(*this);
+            int dead = 0;
+            mdb_reader_check(env_, &dead);
+            const Pinned now = pinned();
+            if (now.bytes < now.bound || now.bound == 0) break;
+            waited.look([&] {
+                return now.text() + ", the most there may be. Let it go on (kill -CONT " +
+                       std::to_string(now.reader.process) + ") or end it";
+            });
+        }
+        std::this_thread::sleep_for(reader_nap);
+    }
+    too_much_pinned_.store(false);
+}
+
+// ---- giving back
+
+void Environment::compact()
+{
+    open_for_writing();
+    std::vector<std::string> damage;
+    read([&](ReadTransaction&) { damage = walk(1); });
+    if (!damage.empty())
+        throw Error(-DER_CSUM, where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
+                                   "): no space of it is given back; \"stepstore pool check\" says what can be saved");
+    if (fdatasync(file_.get()) != 0) fail_errno(where_, "cannot sync the index"); // most of it, with no lock held
+    for (std::uint64_t from = 0; punch_free_pages(from);) {
+    }
+}
+
+// From this page on, and for a short time. False: all of them are done.
+bool Environment::punch_free_pages(std::uint64_t& from)
+{
+    const WriteTurn turn(writers_, target_, where_);
+    std::optional<MapUse> use;
+    std::optional<Transaction> transaction; // never commits
+    begin_to_write(use, transaction);
+    if (fdatasync(fd_) != 0) fail_errno(where_, "cannot sync the index");
+    const std::uint64_t oldest = oldest_reader(env_).version;
+    const FreeList list(env_);
+    if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    std::vector<std::uint64_t> pages;
+    list.walk([&](std::uint64_t version, std::span<const std::uint64_t> freed) {
+        if (version >= std::min(oldest, list.version())) return;
+        std::ranges::copy_if(freed, std::back_inserter(pages),
+                             [&](std::uint64_t page) { return page >= from && page > 1 && page <= info.me_last_pgno; });
+    });
+    std::ranges::sort(pages);
+    const auto deadline = std::chrono::steady_clock::now() + lock_time;
+    for (std::size_t at = 0; at < pages.size();) {
+        std::size_t end = at + 1;
+        while (end < pages.size() && pages[end] == pages[end - 1] + 1)
+            ++end;
+        if (std::chrono::steady_clock::now() > deadline) {
+            from = pages[at];
+            return true;
+        }
+        while (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(pages[at] * page_size_),
+                         static_cast<off_t>((end - at) * page_size_)) != 0) {
+            if (errno == EINTR) continue;
+            if (errno == EOPNOTSUPP || errno == ENOSYS) return false; // such a file system keeps the space
+            fail_errno(where_, "cannot give back space of the index");
+        }
+        at = end;
+    }
+    return false;
+}
+
+} // namespace stepstore::store::lmdb

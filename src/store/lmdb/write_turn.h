@@ -1,0 +1,56 @@
+// A writer's turn at a target: taken before LMDB's own lock on writers, so that who waits knows on whom.
+#pragma once
+
+#include "store/lmdb/writers_file.h"
+
+#include <string>
+
+namespace stepstore::store::lmdb {
+
+class WriteTurn {
+public:
+    // Waits. After five seconds it warns once, naming the process that writes. -DER_TIMEDOUT after the limit.
+    WriteTurn(WritersFile& file, unsigned target, const std::string& where);
+    ~WriteTurn();
+    WriteTurn(const WriteTurn&) = delete;
+    WriteTurn& operator=(const WriteTurn&) = delete;
+
+private:
+    void wait(const std::string& where);
+
+    WriterLine* line_;
+    std::uint64_t mine_ = 0;
+    std::uint64_t generation_ = 0;
+};
+
+// A wait for another process that a person should know of when it takes long.
+class LongWait {
+public:
+    // what: "pool /p, target 3: cannot write".
+    explicit LongWait(std::string what);
+    // Call now and then. blame: who is in the way, and what to do; asked for when it is told. Throws
+    // -DER_TIMEDOUT.
+    template <class Blame>
+    void look(Blame blame)
+    {
+        const double waited = seconds();
+        if (!told_ && waited >= patience) tell(blame());
+        if (limit_ > 0 && waited >= limit_) give_up(blame());
+    }
+
+private:
+    static constexpr double patience = 5; // seconds, before it is told
+    double seconds() const;
+    void tell(const std::string& blame);
+    [[noreturn]] void give_up(const std::string& blame) const;
+
+    const std::string what_;
+    const double limit_; // seconds; 0: none
+    const std::uint64_t begun_;
+    bool told_ = false;
+};
+
+// "process 12 on host a, which is stopped (by a signal or a debugger)".
+std::string text_of_process(std::uint64_t process, const std::string& host);
+
+} // namespace stepstore::store::lmdb

@@ -1,0 +1,99 @@
+#include "store/lmdb/writers_file.h"
+
+#include "base/checksum.h"
+#include "store/lmdb/fork.h"
+#include "store/lmdb/format.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stepstore::store::lmdb {
+
+namespace {
+
+constexpr std::size_t slots_at = 128 << 10;
+constexpr std::size_t length = slots_at + WritersFile::slots * WritersFile::slot_size;
+static_assert((max_targets + 1) * sizeof(WriterLine) <= slots_at);
+
+} // namespace
+
+WritersFile::~WritersFile()
+{
+    if (fd_) forget_in_children(fd_.get());
+    if (map_ != nullptr) munmap(map_, length);
+}
+
+std::byte* WritersFile::first_use()
+{
+    std::call_once(opened_, [this] {
+        if (open())
+            ready_.store(map_, std::memory_order_release);
+        else
+            fd_ = Descriptor();
+    });
+    return ready_.load();
+}
+
+bool WritersFile::open()
+{
+    fd_ = open_lock_file(path_);
+    struct stat status {};
+    if (!fd_ || fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (status.st_size < static_cast<off_t>(length) && ftruncate(fd_.get(), length) != 0) return false;
+    // Memory that has no room on a full disk would end the process when it is written.
+    if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(lines_ * sizeof(WriterLine))) != 0) return false;
+    void* map = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (map == MAP_FAILED) return false;
+    process_ = this_process();
+    map_ = static_cast<std::byte*>(map);
+    close_in_children(fd_.get()); // and the locks on slots stay this process's
+    return true;
+}
+
+bool WritersFile::lock_slot(unsigned number, short kind)
+{
+    struct flock lock {};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(slots_at + number * slot_size);
+    lock.l_len = static_cast<off_t>(slot_size);
+    while (fcntl(fd_.get(), F_OFD_SETLK, &lock) != 0) {
+        if (errno != EINTR) return false;
+    }
+    return true;
+}
+
+bool WritersFile::try_slot(unsigned number)
+{
+    return lock_slot(number, F_WRLCK);
+}
+
+void WritersFile::leave_slot(unsigned number)
+{
+    lock_slot(number, F_UNLCK);
+}
+
+bool WritersFile::room_for_slot(unsigned number)
+{
+    const auto at = static_cast<off_t>(slots_at + number * slot_size);
+    return fallocate(fd_.get(), 0, at, static_cast<off_t>(slot_size)) == 0;
+}
+
+std::byte* WritersFile::slot(unsigned number)
+{
+    return map_ + slots_at + number * slot_size;
+}
+
+std::uint64_t WritersFile::mark()
+{
+    struct stat status {};
+    if (fstat(fd_.get(), &status) != 0) return 0;
+    const std::string text =
+        process_.machine + "/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
+    return checksum(as_bytes(text));
+}
+
+} // namespace stepstore::store::lmdb

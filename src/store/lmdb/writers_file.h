@@ -1,0 +1,69 @@
+// The pool's file `writers`, mapped by every process that writes: who writes to each target now
+// (write_turn.h), and which room in extent files is a process's own and referred to by nothing (own_rooms.h).
+//
+// Bytes of zero are its first state, so the first writer makes it, also in pools that were made without it.
+// Nothing in it is needed to read or write the pool: a process that may not write the file goes without. So
+// it is never synced, and no more than a hint after the machine was started anew.
+#pragma once
+
+#include "base/process.h"
+#include "store/lmdb/files.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace stepstore::store::lmdb {
+
+inline constexpr const char* writers_name = "writers";
+
+// Who writes to a target.
+struct alignas(64) WriterLine {
+    std::atomic<std::uint64_t> owner; // 0: nobody; else see write_turn.cc
+    std::atomic<std::uint64_t> since; // ns of the real-time clock
+};
+
+class WritersFile {
+public:
+    static constexpr unsigned slots = 256;
+    static constexpr std::size_t slot_size = 16 << 10; // bytes
+
+    WritersFile(Place path, unsigned lines) : path_(std::move(path)), lines_(lines) {}
+    ~WritersFile();
+    WritersFile(const WritersFile&) = delete;
+    WritersFile& operator=(const WritersFile&) = delete;
+
+    // nullptr: this process has no such file to write.
+    WriterLine* line(unsigned index)
+    {
+        std::byte* map = ready_.load(std::memory_order_acquire);
+        if (map == nullptr) [[unlikely]]
+            map = first_use();
+        return map == nullptr ? nullptr : reinterpret_cast<WriterLine*>(map) + index;
+    }
+    const ProcessIdentity& process() const { return process_; } // this one; once line() gave something
+
+    // A slot is one process's while it holds the lock on its bytes, which goes with the process.
+    bool try_slot(unsigned number); // true: it is ours, empty or as a dead process left it
+    void leave_slot(unsigned number);
+    bool room_for_slot(unsigned number); // on the medium: false where that is full
+    std::byte* slot(unsigned number);
+    std::uint64_t mark(); // of this file and this run of the machine: what was written under another one is void
+
+private:
+    std::byte* first_use();
+    bool open();
+    bool lock_slot(unsigned number, short kind);
+
+    const Place path_;
+    const unsigned lines_;
+    std::once_flag opened_;
+    ProcessIdentity process_;
+    Descriptor fd_;
+    std::byte* map_ = nullptr;
+    std::atomic<std::byte*> ready_{nullptr}; // map_, once all of the above is there
+};
+
+} // namespace stepstore::store::lmdb
