@@ -156,6 +156,13 @@ void bind_admin(nb::module_& module)
                 [&](stepstore_json_cb each, void* arg) { return stepstore_pool_describe(pool.c_str(), each, arg); });
         },
         nb::arg("pool"));
+    module.def(
+        "pool_compact",
+        [](const std::string& pool) {
+            return collected(
+                [&](stepstore_json_cb each, void* arg) { return stepstore_pool_compact(pool.c_str(), each, arg); });
+        },
+        nb::arg("pool"));
     module.def("pool_check", &pool_check, nb::arg("pool"), nb::arg("data"), nb::arg("repair"), nb::arg("each"));
     module.def("container_objects", &container_objects, nb::arg("pool"), nb::arg("container"),
                nb::arg("epoch") = nb::none());

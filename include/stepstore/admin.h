@@ -50,6 +50,10 @@ STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_json_cb ea
 /* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0 also when
  * damage was found: see "damaged" in the summary. */
 STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_json_cb each, void* arg);
+/* Gives space back that nothing needs, while others use the pool: one object per target, the pool's metadata ("meta")
+ * last, with the bytes it takes: {"target","index_before","index_after","bulk_before","bulk_after"}. -DER_CSUM where an
+ * index is damaged: stepstore_pool_check() says what can be saved. -DER_NO_PERM: the pool cannot be written. */
+STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg);
 /* One object per object in the container at epoch (DAOS_TX_NONE: now):
  * {"hi","lo","type","class","keys"|"size","cell_size","chunk_size"} */
 STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void* arg);

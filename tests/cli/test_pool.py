@@ -110,6 +110,34 @@ def test_check_repair_gives_back_what_nothing_refers_to(cli, pool):
         assert box.open_array(9).read() == b"x" * (1 << 20)
 
 
+def test_compact_gives_space_back_while_the_pool_is_in_use(cli, pool):
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box, box.key_value(7) as values:
+        for number in range(4000):
+            values[f"key{number}"] = bytes([number % 256]) * 3000
+        for number in range(100, 4000):
+            del values[f"key{number}"]
+        before = cli("pool", "query", "./p", "--json").json["targets"]
+        report = cli("pool", "compact", "./p", "--json").json
+        assert report["given_back_bytes"] > 3_000_000
+        assert [t["target"] for t in report["targets"]] == [*range(8), "meta"]
+        after = cli("pool", "query", "./p", "--json").json["targets"]
+        assert sum(t["index_bytes"] for t in after) < sum(t["index_bytes"] for t in before) / 3
+        assert all(values[f"key{number}"] == bytes([number % 256]) * 3000 for number in range(100))
+        values["more"] = b"goes on"
+        assert "gave back" in cli("pool", "compact", "./p").out
+    assert "no damage" in cli("pool", "check", "./p").out
+
+
+def test_compact_leaves_a_damaged_index_alone(cli, pool):
+    index = pool / "target-003" / "data.mdb"
+    with index.open("r+b") as opened:
+        for page in range(2, index.stat().st_size // 4096):  # the two pages before are the roots
+            opened.seek(page * 4096 + 10)
+            opened.write(b"\xff\xff")
+    found = cli("pool", "compact", "./p", code=4)
+    assert "damaged" in found.err
+
+
 def test_destroy_asks_and_removes(cli, pool):
     cli.fails("pool", "destroy", "./p", code=2, says="--yes")
     assert pool.exists()

@@ -1,4 +1,4 @@
-"""stepstore pool: create, list, query, check, destroy."""
+"""stepstore pool: create, list, query, check, compact, destroy."""
 
 from __future__ import annotations
 
@@ -194,6 +194,24 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
         show(f"{human_bytes(summary['reclaimable_bytes'])} can be given back with --repair")
     verdict = Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
     Settings.out.print(verdict)
+
+
+@app.command()
+def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
+    """Give back space that nothing needs, also while the pool is in use."""
+    pool = existing_pool(pool)
+    with naming(pool):
+        targets = [json.loads(text) for text in _core.pool_compact(pool)]
+    given_back = sum(t[f"{part}_before"] - t[f"{part}_after"] for t in targets for part in ("index", "bulk"))
+    if as_json:
+        emit_json({"targets": targets, "given_back_bytes": given_back})
+        return
+    columns = ["TARGET", "INDEX BEFORE", "AFTER", "BULK BEFORE", "AFTER"]
+    sizes = ("index_before", "index_after", "bulk_before", "bulk_after")
+    rows = [(t["target"], *(human_bytes(t[size]) for size in sizes)) for t in targets]
+    show(table([(column, "right") for column in columns], rows))
+    # Others who write meanwhile may have taken more than was given back.
+    show(f"gave back {human_bytes(max(given_back, 0))}")
 
 
 @app.command()
