@@ -275,7 +275,7 @@ void ExtentStore::release(const ExtentRef& extent)
 
 void ExtentStore::punch_room(const ExtentRef& room)
 {
-    const std::string path = path_of(room.file);
+    const Place path = path_of(room.file);
     if (exists(path)) { // else all of it was released before
         const auto fd = cached(room.file);
         punch(fd->get(), room.offset, room.length, path);
@@ -286,7 +286,7 @@ void ExtentStore::punch_room(const ExtentRef& room)
 
 void ExtentStore::punch_left(const ExtentRef& room)
 {
-    const std::string path = path_of(room.file);
+    const Place path = path_of(room.file);
     if (room_of(room) != room || room.offset > static_cast<std::uint64_t>(INT64_MAX) - room.length || !exists(path))
         return;
     const auto fd = cached(room.file);
