@@ -93,6 +93,8 @@ private:
     struct Cut;
     void retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
                     std::uint64_t b);
+    bool damaged_before(bool there, Bytes at);
+    KeyBuffer part_key(const Cut& cut, std::uint64_t to, bool to_history);
     void put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history);
     void put_inline(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history);
 

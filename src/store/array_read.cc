@@ -43,27 +43,32 @@ private:
         object_.require_epoch(transaction, target_, epoch_);
         for (const ReadPiece& piece : pieces_) {
             const std::uint64_t before = bytes;
+            const auto short_of = [&] { return bytes - before != piece.length(); };
+            const KeyBuffer first = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
             if (epoch_ == latest) {
-                walk_latest(transaction, piece, reads);
-            } else {
-                Scattered(piece.memory).zero(0, piece.length());
-                walk_at_epoch(transaction, piece, Space::live, reads);
-                walk_at_epoch(transaction, piece, Space::history, reads);
+                Entries live(transaction, first.view(), first.view().first(kind_prefix_size));
+                walk_latest(live, piece, reads);
+                if (short_of()) require_hole(live, piece);
+                continue;
             }
-            if (bytes - before != piece.length()) look_for_damage(transaction, piece);
+            const std::size_t in_chunk = kind_prefix_size + sizeof piece.chunk;
+            const KeyBuffer first_version = extent_key(object_, Space::history, piece.chunk, piece.begin + 1);
+            Entries live(transaction, first.view(), first.view().first(in_chunk));
+            Entries history(transaction, first_version.view(), first_version.view().first(in_chunk));
+            Scattered(piece.memory).zero(0, piece.length());
+            walk_at_epoch(live, piece, Space::live, reads);
+            walk_at_epoch(history, piece, Space::history, reads);
+            if (!short_of()) continue;
+            require_hole(live, piece);
+            require_hole(history, piece);
         }
     }
 
-    void walk_latest(ReadTransaction& transaction, const ReadPiece& piece, std::vector<BulkRead>& reads)
+    void walk_latest(Entries& entries, const ReadPiece& piece, std::vector<BulkRead>& reads)
     {
-        const KeyBuffer prefix = object_.prefix(Space::live, Kind::array);
-        KeyBuffer first = prefix;
-        first.add(piece.chunk).add(piece.begin + 1);
         const Scattered memory(piece.memory);
         std::uint64_t filled = piece.begin;
-        Entry entry;
-        for (bool more = transaction.seek(first.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = transaction.next(entry)) {
+        for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             Record record;
             parse(entry, parsed, record);
@@ -80,14 +85,9 @@ private:
         memory.zero(filled - piece.begin, piece.end - filled);
     }
 
-    void walk_at_epoch(ReadTransaction& transaction, const ReadPiece& piece, Space space, std::vector<BulkRead>& reads)
+    void walk_at_epoch(Entries& entries, const ReadPiece& piece, Space space, std::vector<BulkRead>& reads)
     {
-        const KeyBuffer prefix = object_.prefix(space, Kind::array).add(piece.chunk);
-        KeyBuffer first = prefix;
-        first.add(piece.begin + 1);
-        Entry entry;
-        for (bool more = transaction.seek(first.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = transaction.next(entry)) {
+        for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             Record record;
             parse(entry, parsed, record);
@@ -141,15 +141,14 @@ private:
         memory.copy_in(from - piece.begin, record.payload.subspan(from - start, to - from));
     }
 
-    // A hole may be an extent whose key was damaged.
-    void look_for_damage(ReadTransaction& transaction, const ReadPiece& piece)
+    // A hole may be an extent whose key was damaged, and which lies before or behind those that were walked.
+    void require_hole(const Entries& walked, const ReadPiece& piece)
     {
-        const KeyBuffer place = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
-        if (const char* reason = damaged_neighbour(transaction, place.view())) {
-            object_.damaged(target_,
-                            "beside the hole in chunk " + std::to_string(piece.chunk) + ", bytes " +
-                                std::to_string(piece.begin) + " to " + std::to_string(piece.end),
-                            reason);
+        if (const char* reason = walked.damage_beside()) {
+            object_.damaged_beside(target_,
+                                   "an extent in chunk " + std::to_string(piece.chunk) + ", bytes " +
+                                       std::to_string(piece.begin) + " to " + std::to_string(piece.end),
+                                   reason);
         }
     }
 

@@ -38,11 +38,24 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
     KeyBuffer at = prefix;
     at.add(from.chunk).add(from.offset + 1);
     Entry entry;
-    while (transaction_.seek(at.view(), entry) && starts_with(entry.key, prefix.view())) {
+    for (bool first = true;; first = false) {
         ParsedKey parsed;
         Record record;
-        const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                          : "the record's key is malformed";
+        const bool there = transaction_.seek(at.view(), entry);
+        const bool inside = there && starts_with(entry.key, prefix.view());
+        const char* reason = nullptr;
+        if (inside) {
+            reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                  : "the record's key is malformed";
+        } else if (there) {
+            reason = damage_of(entry);
+        }
+        // The first record may hide one before it whose key was damaged, unless it begins where the range does.
+        const bool begins_here = inside && reason == nullptr && parsed.chunk == from.chunk &&
+                                 parsed.end - record.length == from.offset;
+        const bool suspect = reason != nullptr || (first && !begins_here && damaged_before(there, at.view()));
+        if (suspect && put_back(transaction_, at.view())) continue;
+        if (!inside) return true;
         if (parsed.chunk > to.chunk || (parsed.chunk == to.chunk && to.offset == 0)) return true;
         if (reason == nullptr && record.length > parsed.end) reason = "the extent begins before its chunk";
         if (reason != nullptr) {
@@ -72,7 +85,13 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         at.truncate(prefix.size());
         at.add(parsed.chunk).add(parsed.end + 1);
     }
-    return true;
+}
+
+// `there`: the position is at the first record behind `at`; else there is none.
+bool ArrayUpdate::damaged_before(bool there, Bytes at)
+{
+    Entry before;
+    return (there ? transaction_.previous(before) : transaction_.seek_last(at, before)) && damage_of(before) != nullptr;
 }
 
 void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
@@ -128,11 +147,20 @@ void ArrayUpdate::put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool 
     record.length = last - first;
     record.extent = {cut.bulk.extent.file, cut.bulk.extent.offset + first, last - first};
     record.sums = Bytes(cut.bulk.sums).subspan(8 * (first >> shift), 8 * block_count(last - first, shift));
-    KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + last);
-    if (to_history) key = history_key(key.view(), epoch_);
+    const KeyBuffer key = part_key(cut, last, to_history);
     record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
     cut.kept.push_back(room_of(record.extent));
     put_inline(cut, last, to, to_history);
+}
+
+// Of the part that ends at `to`.
+KeyBuffer ArrayUpdate::part_key(const Cut& cut, std::uint64_t to, bool to_history)
+{
+    const KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + to);
+    if (!to_history) return key;
+    KeyBuffer old = history_key(key.view(), epoch_);
+    put_back(transaction_, old.view());
+    return old;
 }
 
 void ArrayUpdate::put_inline(Cut& cut, std::uint64_t from, std::uint64_t to, bool to_history)
@@ -156,8 +184,7 @@ void ArrayUpdate::put_inline(Cut& cut, std::uint64_t from, std::uint64_t to, boo
     record.length = to - from;
     record.pieces = {&bytes, 1};
     record.payload_sum = checksum_of(record.pieces);
-    KeyBuffer key = extent_key(object_, Space::live, cut.chunk, cut.start + to);
-    if (to_history) key = history_key(key.view(), epoch_);
+    const KeyBuffer key = part_key(cut, to, to_history);
     record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
 }
 
@@ -179,19 +206,25 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         KeyBuffer behind = prefix;
         behind.make_successor();
         Entry entry;
+        // The last extent may be one whose key was damaged, and which lies behind the array's records.
+        bool more = transaction.seek(behind.view(), entry);
+        if (const char* reason = more ? damage_of(entry) : nullptr) {
+            object.damaged_beside(target, "an extent behind the last one", reason);
+        }
+        more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
         // From the end of the array back to the first record that is visible: at `latest`, that is the first one.
-        for (bool more = transaction.seek_last(behind.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = transaction.previous(entry)) {
+        bool found = false;
+        for (; !found && more && starts_with(entry.key, prefix.view()); more = transaction.previous(entry)) {
             ParsedKey parsed;
             Record record;
             const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
                                                               : "the record's key is malformed";
             if (reason != nullptr) object.damaged(target, "the last extent", reason);
-            const bool visible = record.birth <= epoch && (space == Space::live || epoch < parsed.death);
-            if (!visible) continue;
-            end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
-            break;
+            found = record.birth <= epoch && (space == Space::live || epoch < parsed.death);
+            if (found) end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
         }
+        if (found || !more) continue;
+        if (const char* reason = damage_of(entry)) object.damaged_beside(target, "an extent", reason);
     }
     return end;
 }

@@ -196,6 +196,7 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
             ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
             Bytes value;
             const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
+            put_back(*transactions[copy], key.view());
             if (transactions[copy]->get(key.view(), value)) continue;
             // An extent over the end was cut there by clear_group; a writer that came after it may have written
             // farther.

@@ -50,6 +50,7 @@ private:
     void walk_record(unsigned index, ReadTransaction& transaction, TargetWalk& walk, const Entry& entry);
     void check_place(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record,
                      const Entry& entry);
+    void check_damaged(unsigned index, const TargetWalk& walk);
     void check_copy(unsigned index, unsigned other, Bytes key);
     void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
     void check_snapshots(unsigned index, const TargetWalk& walk);

@@ -51,6 +51,11 @@ struct Check::TargetWalk {
         CopySeen mine;
     };
     std::map<unsigned, std::vector<Copied>> copied; // by the other target
+    struct Damaged {
+        std::vector<std::byte> key;
+        const char* reason;
+    };
+    std::vector<Damaged> damaged;
     // The live extent before, to see whether the next one begins behind it.
     std::vector<std::byte> chunk_prefix;
     std::uint64_t end = 0;
@@ -77,6 +82,7 @@ void Check::check_target(unsigned index)
     const std::vector<Target::ExtentFile> files = target.extent_files();
     TargetWalk walked;
     target.read([&](ReadTransaction& transaction) { walk(index, transaction, walked); });
+    check_damaged(index, walked);
     for (const auto& [other, records] : walked.copied) {
         std::vector<Bytes> suspects;
         backend_.target(other).read([&](ReadTransaction& transaction) {
@@ -121,7 +127,11 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     const auto space = static_cast<Space>(entry.key[0]);
     Bytes body;
     switch (space) {
-    case Space::header: return; // verified before
+    case Space::header:
+        if (entry.key.size() != 1) {
+            walk.damaged.push_back({{entry.key.begin(), entry.key.end()}, "no record of ours has such a key"});
+        }
+        return; // else verified before
     case Space::container:
     case Space::snapshot:
         if (!unseal(entry.key, entry.value, body) || entry.key.size() != (space == Space::container ? 5U : 13U)) {
@@ -154,8 +164,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
         reason = "the extent begins before its chunk";
     }
     if (reason != nullptr) {
-        find(Severity::damage, record_name(index, entry.key), reason,
-             "this record is lost; all others stay readable. Write it anew, or remove it");
+        walk.damaged.push_back({{entry.key.begin(), entry.key.end()}, reason});
         return;
     }
     ++report_.records;
@@ -174,6 +183,26 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     }
     check_place(index, walk, parsed, record, entry);
     check_overlap(index, walk, parsed, record);
+}
+
+// Repair puts back what lies under a key of which one byte was changed.
+void Check::check_damaged(unsigned index, const TargetWalk& walk)
+{
+    for (const auto& [key, reason] : walk.damaged) {
+        bool repaired = false;
+        if (options_.repair) {
+            backend_.target(index).write([&, &key = key](WriteTransaction& transaction) {
+                repaired = put_back(transaction, key);
+            });
+        }
+        if (repaired) {
+            find(Severity::info, record_name(index, key), "one byte of its key was damaged: it was put back", "");
+        } else {
+            find(Severity::damage, record_name(index, key), reason,
+                 "a check with repair puts it back where one byte of its key was changed; else this record is lost, and all "
+                 "others stay readable: write it anew, or remove it");
+        }
+    }
 }
 
 // Is the record on a target where its key belongs? Remembers what is to be compared with another copy.

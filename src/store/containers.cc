@@ -53,15 +53,9 @@ ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint
 {
     const ContainerRecord record = read_container(meta, path, id);
     ContainerInfo info{record.uuid, record.label, record.created, 0, 0};
-    const KeyBuffer prefix = by_id(MetaSpace::snapshot, id);
-    Entry entry;
-    for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
-         more = meta.next(entry)) {
-        Bytes body;
-        SnapshotRecord snapshot;
-        if (!unseal(entry.key, entry.value, body) || !decode_snapshot(body, snapshot) || snapshot.removing) continue;
+    for (const SnapshotInfo& snapshot : list_snapshots(meta, path, id)) {
         ++info.snapshots;
-        info.latest_snapshot = load_big<std::uint64_t>(entry.key.data() + prefix.size());
+        info.latest_snapshot = snapshot.epoch;
     }
     return info;
 }
@@ -73,7 +67,10 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
     bool more = transaction.seek(prefix, entry) && starts_with(entry.key, prefix);
     for (std::size_t count = 0; more && count < deleted_at_once; ++count) {
         Record record;
-        if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
+        if (damage_of(entry) != nullptr) { // it may be another container's: begin again
+            if (put_back(transaction, entry.key)) return false;
+        } else if (static_cast<Space>(prefix[0]) != Space::snapshot &&
+                   parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
             released.push_back(record.extent);
         }
         std::byte key[ReadTransaction::max_key];
@@ -195,11 +192,11 @@ std::vector<ContainerInfo> Pool::containers()
     impl_->core->backend().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::container);
         std::vector<std::uint64_t> ids;
-        Entry entry;
-        for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = meta.next(entry)) {
+        Entries entries(meta, prefix.view(), prefix.view());
+        for (Entry entry; entries.next(entry);) {
             if (entry.key.size() == 5) ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
         }
+        require_all_listed(entries, impl_->core->path(), "containers");
         for (const std::uint64_t id : ids)
             all.push_back(describe(meta, impl_->core->path(), id));
     });
@@ -266,14 +263,17 @@ void finish_destructions(PoolCore& core)
     core.backend().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer containers = meta_key(MetaSpace::destroying);
         Entry entry;
+        Bytes body;
         for (bool more = meta.seek(containers.view(), entry); more && starts_with(entry.key, containers.view());
              more = meta.next(entry)) {
-            if (entry.key.size() == 5) marked.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
+            // Of a damaged mark nobody knows which container it means: check reports it.
+            if (entry.key.size() == 5 && unseal(entry.key, entry.value, body)) {
+                marked.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
+            }
         }
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot);
         for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
              more = meta.next(entry)) {
-            Bytes body;
             SnapshotRecord record;
             if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) && decode_snapshot(body, record) &&
                 record.removing) {
@@ -282,10 +282,19 @@ void finish_destructions(PoolCore& core)
             }
         }
     });
+    // Damage that keeps one from being finished keeps nobody from opening the pool: check reports what is left.
+    const auto attempt = [](const auto& finish) {
+        try {
+            finish();
+        } catch (const Error& error) {
+            if (!is_damage(error)) throw;
+        }
+    };
     for (const std::uint32_t id : marked)
-        erase_container_records(core, id);
+        attempt([&] { erase_container_records(core, id); });
     for (const auto& [id, epoch] : snapshots) {
-        if (std::ranges::find(marked, id) == marked.end()) finish_snapshot_removal(core, id, epoch);
+        if (std::ranges::find(marked, id) != marked.end()) continue;
+        attempt([&, id = id, epoch = epoch] { finish_snapshot_removal(core, id, epoch); });
     }
 }
 

@@ -68,11 +68,20 @@ void require_condition(const ObjectAccess& object, const Place& place, Condition
     }
 }
 
+// The same for an update, which puts a record under a damaged key back first.
+Presence find_to_update(const ObjectAccess& object, const Place& place, WriteTransaction& transaction, Bytes& value,
+                        Record& record)
+{
+    const Presence presence = find_live(object, place, transaction, value, record);
+    if (presence == Presence::present || !put_back(transaction, place.live.view())) return presence;
+    return find_live(object, place, transaction, value, record);
+}
+
 // A key that is not there may be one whose stored form was damaged.
 void require_absence(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction)
 {
     if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
-        object.damaged(target, "beside the place of key " + quoted(place.key) + ", which is not there", reason);
+        object.damaged_beside(target, "key " + quoted(place.key), reason);
     }
 }
 
@@ -95,12 +104,16 @@ bool find_at(const ObjectAccess& object, const Place& place, unsigned target, Re
     versions.add_escaped(place.stored.view());
     KeyBuffer first = versions;
     first.add(epoch + 1);
+    const auto what = [&] { return "key " + quoted(place.key) + " at epoch " + std::to_string(epoch); };
     Entry entry;
-    if (!transaction.seek(first.view(), entry) || !starts_with(entry.key, versions.view())) return false;
-    if (const char* reason = parse_record(entry.key, entry.value, record)) {
-        object.damaged(target, "key " + quoted(place.key) + " at epoch " + std::to_string(epoch), reason);
+    if (transaction.seek(first.view(), entry) && starts_with(entry.key, versions.view())) {
+        if (const char* reason = parse_record(entry.key, entry.value, record)) object.damaged(target, what(), reason);
+        if (record.birth <= epoch) return place.is_of_key(record);
     }
-    return record.birth <= epoch && place.is_of_key(record);
+    if (const char* reason = damaged_neighbour(transaction, first.view())) {
+        object.damaged_beside(target, what(), reason);
+    }
+    return false;
 }
 
 // Reads a value. `room` is told its size and returns where it goes, or false when it is not wanted.
@@ -174,7 +187,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes old_value;
             Record old;
-            const Presence presence = find_live(object, place, transaction, old_value, old);
+            const Presence presence = find_to_update(object, place, transaction, old_value, old);
             // The first copy commits last: when this body runs again, only there nothing has happened yet.
             if (copy == 0) {
                 if (condition == Condition::must_exist && presence == Presence::absent) {
@@ -237,7 +250,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes value;
             Record old;
-            const Presence presence = find_live(object, place, transaction, value, old);
+            const Presence presence = find_to_update(object, place, transaction, value, old);
             if (copy == 0) {
                 removed = presence != Presence::absent;
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);

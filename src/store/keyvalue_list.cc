@@ -25,6 +25,7 @@ struct Batch {
     bool more = false;
     std::string damage; // what ended the batch early, if anything
     std::vector<std::byte> damaged_place;
+    bool at_border = false; // the damage is outside of the object's records: nothing is left to list here
 };
 
 // Walks the records of one space behind a place, for listings at an epoch.
@@ -45,9 +46,8 @@ public:
             else
                 from.add(after).add(std::uint8_t{0});
         }
-        Entry entry;
-        for (bool more = transaction.seek(from.view(), entry); more && starts_with(entry.key, prefix_.view());
-             more = transaction.next(entry)) {
+        Entries entries(transaction, from.view(), prefix_.view());
+        for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             const bool key_good = parse_key(entry.key, parsed) && (!history_ || unescape(parsed.place, stored_));
             reason = key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
@@ -61,12 +61,18 @@ public:
             }
             if (reason != nullptr || (record.birth <= epoch && (!history_ || epoch < parsed.death))) return true;
         }
+        damage_behind = entries.damage_behind();
         return false;
+    }
+    const char* damage_before(ReadTransaction& transaction) const
+    {
+        return store::damage_before(transaction, prefix_.view());
     }
     Bytes place() const { return stored_.view(); }
 
     Record record; // valid until the transaction ends
     const char* reason = nullptr;
+    const char* damage_behind = nullptr; // once advance() found none
 
 private:
     KeyBuffer prefix_;
@@ -87,6 +93,16 @@ void take(Batch& found, const ObjectAccess& object, unsigned target, const Walk&
     found.entries.push_back({{key.begin(), key.end()}, {place.begin(), place.end()}, walk.record.length});
 }
 
+// At the end: a damaged record before the object's first or behind its last one may have been one of its keys.
+void require_border(Batch& found, const ObjectAccess& object, unsigned target, const char* behind, const char* before)
+{
+    const char* reason = behind != nullptr ? behind : before;
+    if (reason == nullptr || found.at_border) return;
+    found.at_border = true;
+    found.damage = object.where(target) + ", a record beside the object's first or last key, which may be one of them: " +
+                   reason + ". The stored bytes are damaged: the listing can go on; run a check of the pool";
+}
+
 bool less(Bytes a, Bytes b)
 {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
@@ -98,9 +114,8 @@ void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, R
     const KeyBuffer prefix = object.prefix(Space::live, Kind::keyvalue);
     KeyBuffer from = prefix;
     if (!after.empty()) from.add(after).add(std::uint8_t{0});
-    Entry entry;
-    for (bool more = transaction.seek(from.view(), entry); more && starts_with(entry.key, prefix.view());
-         more = transaction.next(entry)) {
+    Entries entries(transaction, from.view(), prefix.view());
+    for (Entry entry; entries.next(entry);) {
         if (found.entries.size() == keys_at_once) {
             found.more = true;
             return;
@@ -118,6 +133,7 @@ void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, R
         const Bytes key = record.long_key.empty() ? place : record.long_key;
         found.entries.push_back({{key.begin(), key.end()}, {place.begin(), place.end()}, record.length});
     }
+    require_border(found, object, target, entries.damage_behind(), damage_before(transaction, prefix.view()));
 }
 
 // Live records and history, merged; of a place they never both have a record for the same epoch.
@@ -140,6 +156,8 @@ void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadT
         const std::vector<std::byte> place(walk.place().begin(), walk.place().end());
         (from_live ? in_live : in_history) = walk.advance(transaction, place, epoch);
     }
+    for (const Walk* walk : {&live, &history})
+        require_border(found, object, target, walk->damage_behind, walk->damage_before(transaction));
 }
 
 } // namespace
@@ -181,13 +199,14 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef
             if (!each(one.key, one.size)) return;
             stand_at(one.place);
         }
-        if (!found.damage.empty()) {
+        if (!found.damage.empty() && !found.at_border) {
             stand_at(found.damaged_place);
             fail(DER_CSUM, found.damage);
         }
         if (found.more) continue;
         ++position.target;
         position.length = 0;
+        if (!found.damage.empty()) fail(DER_CSUM, found.damage);
     }
 }
 

@@ -19,13 +19,14 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
 {
     const KeyBuffer key = container_key(container);
     Bytes value;
-    if (!transaction.get(key.view(), value)) {
-        fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
-    }
     Bytes body;
-    if (!unseal(key.view(), value, body) || body.size() != 8) {
-        fail(DER_CSUM, where(target) + ": the container's record on this target is damaged: run a check of the pool");
+    const bool there = transaction.get(key.view(), value);
+    if (there ? !unseal(key.view(), value, body) || body.size() != 8
+              : damaged_neighbour(transaction, key.view()) != nullptr) {
+        fail(DER_CSUM, where(target) + ": the container's record on this target" + (there ? "" : ", or one beside it,") +
+                           " is damaged: run a check of the pool");
     }
+    if (!there) fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     return {load_little<std::uint64_t>(body.data())};
 }
 
@@ -36,8 +37,8 @@ void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, 
         opened_.note(target, version);
     }
     if (epoch == latest) return;
-    Bytes value;
-    if (!transaction.get(snapshot_key(container, epoch).view(), value)) {
+    Bytes body;
+    if (!get_sealed(transaction, snapshot_key(container, epoch).view(), body, where(target))) {
         fail(DER_NONEXIST, "pool " + path + ": there is no snapshot at epoch " + std::to_string(epoch) +
                                " of this container: list its snapshots");
     }
@@ -101,9 +102,11 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
     if (state.newest_snapshot < death) return true;
     const KeyBuffer first = snapshot_key(container, birth);
     Entry entry;
-    return transaction.seek(first.view(), entry) &&
-           starts_with(entry.key, container_prefix(Space::snapshot, container).view()) &&
-           load_big<std::uint64_t>(entry.key.data() + 5) < death;
+    const bool there = transaction.seek(first.view(), entry) &&
+                       starts_with(entry.key, container_prefix(Space::snapshot, container).view()) &&
+                       load_big<std::uint64_t>(entry.key.data() + 5) < death;
+    // Where a damaged one may have been such a snapshot, what it would need is kept.
+    return there || damaged_neighbour(transaction, first.view()) != nullptr;
 }
 
 KeyBuffer history_key(Bytes live_key, Epoch death)
@@ -128,6 +131,7 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     static thread_local std::vector<std::byte> copy;
     copy.assign(value.begin(), value.end());
     const KeyBuffer key = history_key(live_key, death);
+    put_back(transaction, key.view());
     rekey(key.view(), copy);
     transaction.put(key.view(), copy);
 }
@@ -136,23 +140,8 @@ void retire_damaged(WriteTransaction& transaction, std::uint32_t container, cons
                     Bytes value, Epoch death)
 {
     if (!needed(transaction, container, state, unknown_birth, death)) return;
-    const std::vector<std::byte> copy(value.begin(), value.end());
-    transaction.put(history_key(live_key, death).view(), copy);
-}
-
-const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
-{
-    const auto wrong = [](const Entry& entry) -> const char* {
-        const auto space = static_cast<Space>(entry.key[0]);
-        if (space == Space::header || space == Space::container || space == Space::snapshot) return nullptr;
-        Record record;
-        return parse_record(entry.key, entry.value, record);
-    };
-    Entry entry;
-    if (transaction.seek(key, entry)) {
-        if (const char* reason = wrong(entry)) return reason;
-    }
-    return transaction.seek_last(key, entry) ? wrong(entry) : nullptr;
+    const KeyBuffer key = history_key(live_key, death);
+    transaction.put(key.view(), lost_record(key.view(), value));
 }
 
 Appended::~Appended()

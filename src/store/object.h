@@ -10,6 +10,7 @@
 
 #include "store/failure.h"
 #include "store/keys.h"
+#include "store/neighbours.h"
 #include "store/placement.h"
 #include "store/pool_core.h"
 #include "store/record.h"
@@ -93,6 +94,11 @@ public:
 
     std::string where(unsigned target) const; // pool, target, container, object
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
+    // `what` is not there, but a damaged record beside its place (neighbours.h) may be it.
+    [[noreturn]] void damaged_beside(unsigned target, const std::string& what, const char* reason) const
+    {
+        damaged(target, "beside the place of " + what + ", which is not there", reason);
+    }
 
     PoolCore& core;
     const std::string& path;
@@ -114,15 +120,11 @@ KeyBuffer history_key(Bytes live_key, Epoch death);
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
             Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
 
-// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as it is, so that a read
-// at that snapshot says that it is damaged and not that it is absent.
+// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as a lost one, so that a
+// read at that snapshot says that it is damaged and not that it is absent.
 void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
                     Bytes value, Epoch death);
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
-
-// On a miss: a record next to the place of `key` whose header fails its checksum, which may be the one looked for
-// under a key that was damaged. Returns what is wrong with it, or nullptr.
-const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
 
 inline bool is_damage(const Error& error)
 {

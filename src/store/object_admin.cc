@@ -23,9 +23,8 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
     for (const Space space : {Space::live, Space::history}) {
         if (space == Space::history && epoch == latest) return;
         const KeyBuffer prefix = object_prefix(space, object.container, object.oid);
-        Entry entry;
-        for (bool more = transaction.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = transaction.next(entry)) {
+        Entries entries(transaction, prefix.view(), prefix.view());
+        for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             Record record;
             const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
@@ -33,6 +32,7 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
             if (reason != nullptr) object.damaged(target, "record " + quoted(entry.key.subspan(prefix.size())), reason);
             if (visible(parsed, record, epoch) && !each(parsed, record)) return;
         }
+        if (const char* reason = entries.damage_beside()) object.damaged_beside(target, "a record", reason);
     }
 }
 
@@ -42,6 +42,10 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
 {
     const ContainerState state = object.state(transaction, target);
     const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
+    KeyBuffer behind = prefix;
+    behind.make_successor();
+    for (const KeyBuffer& border : {prefix, behind}) // else they would come back later
+        put_back(transaction, border.view());
     std::vector<std::vector<std::byte>> keys;
     Entry entry;
     bool more = transaction.seek(from, entry) && starts_with(entry.key, prefix.view());
@@ -53,8 +57,13 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
         Bytes value;
         Record record;
         if (!transaction.get(key, value)) continue;
+        const bool damaged = parse_record(key, value, record) != nullptr;
+        if (damaged && put_back(transaction, key)) { // it may be another object's: begin again
+            from.assign(prefix.view().begin(), prefix.view().end());
+            return false;
+        }
         // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
-        if (parse_record(key, value, record) != nullptr) {
+        if (damaged) {
             retire_damaged(transaction, object.container, state, key, value, epoch);
         } else if (record.birth > epoch) {
             continue; // written after the punch began
@@ -66,11 +75,17 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
     return !more;
 }
 
-// The next object of the container on this target at or behind `from`. False: none.
-bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from, ObjectId& oid)
+// The next object of the container on this target at or behind `from`. False: none. An object's only record may lie
+// under a damaged key, as the last one of the object before or the first one of the object behind.
+bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from, ObjectId& oid,
+                 const std::string& where)
 {
     const KeyBuffer prefix = container_prefix(space, container);
     Entry entry;
+    if (const char* reason = damaged_neighbour(transaction, from.view())) {
+        fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
+                           ". The stored bytes are damaged: run a check of the pool to see what can be saved");
+    }
     if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
         entry.key.size() < object_prefix_size) {
         return false;
@@ -108,6 +123,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
             object.state(*transactions[copy], set.targets[copy]);
             Bytes value;
             Record old;
+            put_back(*transactions[copy], key.view());
             if (copy == 0 && transactions[copy]->get(key.view(), value) &&
                 parse_record(key.view(), value, old) == nullptr) {
                 fail(DER_EXIST, "pool " + object.path + ": array " + text(oid) +
@@ -142,6 +158,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
                 there = transaction.seek(key.view(), entry) && starts_with(entry.key, prefix.view());
                 if (there) reason = parse_record(entry.key, entry.value, record);
                 there = there && (reason != nullptr || record.birth <= epoch);
+                if (!there) reason = damaged_neighbour(transaction, key.view());
             }
             if (reason == nullptr && there && (record.length != 16 || !payload_intact(record))) {
                 reason = "the checksum of the attributes does not match";
@@ -213,12 +230,14 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
     backend.meta().read([&](ReadTransaction& meta) { read_container(meta, pool_->core->path(), id_); });
     for (unsigned index = 0; index < backend.targets(); ++index) {
         std::vector<ObjectId> here;
+        const std::string where =
+            "pool " + pool_->core->path() + ", target " + std::to_string(index) + ", " + opened_->name;
         pool_->core->target(index).read([&](ReadTransaction& transaction) {
             here.clear();
             for (const Space space : {Space::live, Space::history}) {
                 if (space == Space::history && epoch == latest) break;
                 KeyBuffer from = container_prefix(space, container);
-                for (ObjectId oid; next_object(transaction, space, container, from, oid);)
+                for (ObjectId oid; next_object(transaction, space, container, from, oid, where);)
                     here.push_back(oid);
             }
             if (epoch == latest) return;

@@ -3,6 +3,7 @@
 
 #include "base/function_ref.h"
 #include "store/backend.h"
+#include "store/neighbours.h"
 #include "store/sealed.h"
 #include "store/store.h"
 
@@ -135,5 +136,9 @@ struct SnapshotRecord {
     std::string name;
 };
 bool decode_snapshot(Bytes body, SnapshotRecord& record);
+// Those of a container that are not being removed.
+std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path, std::uint64_t container);
+// After a walk over records of meta: DER_CSUM where a damaged one beside them may be one of `what`.
+void require_all_listed(const Entries& walked, const std::string& path, const char* what);
 
 } // namespace stepstore::store

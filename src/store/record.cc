@@ -29,7 +29,8 @@ std::size_t body_size(RecordType type, std::size_t long_key, std::size_t sums)
     switch (type) {
     case RecordType::inlined: return long_key + inline_size;
     case RecordType::bulk: return long_key + extent_size + sums;
-    case RecordType::marker: break;
+    case RecordType::marker:
+    case RecordType::lost: break;
     }
     return long_key;
 }
@@ -58,6 +59,7 @@ const char* parse_body(Bytes body, Record& record)
         return nullptr;
     }
     case RecordType::marker: return body.empty() ? nullptr : "an end marker has a payload";
+    case RecordType::lost: return nullptr;
     }
     return "the record's type is not known";
 }
@@ -76,12 +78,14 @@ const char* parse_record(Bytes key, Bytes value, Record& record)
     if (long_key > body.size()) return "the record is shorter than its header says";
     record.long_key = body.first(long_key);
     if (const char* reason = parse_body(body.subspan(long_key), record)) return reason;
-    const std::size_t covered = header_size + body_size(record.type, long_key, record.sums.size());
+    const std::size_t covered = record.type == RecordType::lost
+                                    ? value.size()
+                                    : header_size + body_size(record.type, long_key, record.sums.size());
     if (load_little<std::uint64_t>(value.data()) !=
         header_sum(key, value.subspan(8, covered - 8), value.size() - covered)) {
         return "the checksum of the record's key and header does not match";
     }
-    return nullptr;
+    return record.type == RecordType::lost ? was_damaged : nullptr;
 }
 
 bool payload_intact(const Record& record)
@@ -123,6 +127,15 @@ void NewRecord::encode(Bytes key, MutableBytes to) const
         for (const Bytes& piece : pieces)
             copy(piece);
     }
+}
+
+std::vector<std::byte> lost_record(Bytes key, Bytes damaged)
+{
+    std::vector<std::byte> value(header_size + damaged.size());
+    store_little(value.data() + 16, static_cast<std::uint32_t>(RecordType::lost));
+    if (!damaged.empty()) std::memcpy(value.data() + header_size, damaged.data(), damaged.size());
+    store_little(value.data(), header_sum(key, Bytes(value).subspan(8), 0));
+    return value;
 }
 
 void rekey(Bytes new_key, MutableBytes value)

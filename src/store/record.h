@@ -4,12 +4,13 @@
 //   0   8  checksum of bytes 8 and on, up to an inline payload; its seed is the checksum of the record's key plus the
 //          length of an inline payload
 //   8   8  the epoch of the update that wrote it
-//   16  1  type: 1 inline, 2 bulk, 3 end marker
+//   16  1  type: 1 inline, 2 bulk, 3 end marker, 4 lost
 //   17  3  length of the long key, 0 where the record's key says it all
 //   20     long key, then
 //          inline: checksum of the payload (8), the payload
 //          bulk: length of the payload (8), file (8), offset (8), log2 of the block size (8), and a checksum (8) of
 //          each block of the payload
+//          lost: what was there, a damaged record that was replaced when a snapshot may have needed it
 //
 // Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a checksum.
 // A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
@@ -27,7 +28,7 @@ namespace stepstore::store {
 // Payloads of at least this size go to extent files, straight from the caller's memory (docs/design/store.md).
 inline constexpr std::uint64_t bulk_threshold = 64 << 10;
 
-enum class RecordType : std::uint8_t { inlined = 1, bulk = 2, marker = 3 };
+enum class RecordType : std::uint8_t { inlined = 1, bulk = 2, marker = 3, lost = 4 };
 
 // A record read from a target: views into the transaction.
 struct Record {
@@ -44,6 +45,8 @@ struct Record {
 
 // Verifies the header and takes the value apart. nullptr, or what is wrong with it.
 const char* parse_record(Bytes key, Bytes value, Record& record);
+// What it says of a lost record, which is intact and lies in its place.
+inline constexpr char was_damaged[] = "it was damaged before it was replaced";
 // Inline payloads only.
 bool payload_intact(const Record& record);
 
@@ -63,6 +66,9 @@ struct NewRecord {
     // Fills `to`, of stored_size() bytes.
     void encode(Bytes key, MutableBytes to) const;
 };
+
+// The value of a lost record under this key, from that of the damaged one.
+std::vector<std::byte> lost_record(Bytes key, Bytes damaged);
 
 // Gives the value of a record the checksum it needs under another key (when it moves to history).
 void rekey(Bytes new_key, MutableBytes value);

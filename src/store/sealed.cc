@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 #include "store/failure.h"
+#include "store/neighbours.h"
 
 namespace stepstore::store {
 
@@ -25,6 +26,7 @@ std::uint64_t seal(Bytes key, Bytes body)
 
 void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body)
 {
+    put_back(transaction, key);
     const MutableBytes to = transaction.reserve(key, 8 + body.size());
     store_little(to.data(), seal(key, body));
     if (!body.empty()) std::memcpy(to.data() + 8, body.data(), body.size());
@@ -40,7 +42,13 @@ bool unseal(Bytes key, Bytes value, Bytes& body)
 bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std::string& where)
 {
     Bytes value;
-    if (!transaction.get(key, value)) return false;
+    if (!transaction.get(key, value)) {
+        if (const char* reason = damaged_neighbour(transaction, key)) {
+            fail(DER_CSUM, where + ": the record " + quoted(key) + " is not there, but one beside its place is damaged (" +
+                               reason + "): run a check of the pool to see what can be saved");
+        }
+        return false;
+    }
     if (!unseal(key, value, body)) {
         fail(DER_CSUM,
              where + ": the record " + quoted(key) +

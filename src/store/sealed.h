@@ -10,7 +10,7 @@
 namespace stepstore::store {
 
 void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body);
-// False: no such record. DER_CSUM, naming `where`, when it is damaged.
+// False: no such record. DER_CSUM, naming `where`, when it is damaged, or one beside its place is (neighbours.h).
 bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std::string& where);
 bool unseal(Bytes key, Bytes value, Bytes& body); // false: damaged
 

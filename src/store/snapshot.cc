@@ -31,11 +31,13 @@ void put_snapshot(WriteTransaction& meta, std::uint64_t container, Epoch epoch, 
     put_sealed(meta, meta_snapshot(container, epoch).view(), body.view());
 }
 
-Epoch newest_epoch(ReadTransaction& transaction, const KeyBuffer& prefix)
+Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
 {
     KeyBuffer end = prefix;
     Entry entry;
-    if (!end.make_successor() || !transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) {
+    end.make_successor();
+    put_back(transaction, end.view());
+    if (!transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) {
         return 0;
     }
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
@@ -77,6 +79,10 @@ bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<st
         if (!target.get(key, value) || !parse_key(key, parsed)) continue;
         // The extent of a damaged one, if it had one, is found by check.
         const bool damaged = parse_record(key, value, record) != nullptr;
+        if (damaged && put_back(target, key)) { // it may be another container's: begin again
+            from.assign(prefix.view().begin(), prefix.view().end());
+            return true;
+        }
         if (needed(target, container, state, damaged ? unknown_birth : record.birth, parsed.death)) continue;
         if (!damaged && record.type == RecordType::bulk) released.push_back(record.extent);
         target.erase(key);
@@ -115,25 +121,39 @@ Epoch Container::create_snapshot(std::string_view name)
     return epoch;
 }
 
+std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path, std::uint64_t container)
+{
+    std::vector<SnapshotInfo> all;
+    const KeyBuffer prefix = meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(container));
+    Entries entries(meta, prefix.view(), prefix.view());
+    for (Entry entry; entries.next(entry);) {
+        Bytes body;
+        SnapshotRecord record;
+        if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record)) {
+            fail(DER_CSUM, "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
+        }
+        if (!record.removing) all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
+    }
+    require_all_listed(entries, path, "snapshots");
+    return all;
+}
+
+void require_all_listed(const Entries& walked, const std::string& path, const char* what)
+{
+    if (const char* reason = walked.damage_beside()) {
+        fail(DER_CSUM, "pool " + path + ", metadata: a record beside those of the " + what +
+                           ", which may be one of them, is damaged (" + reason +
+                           "): run a check of the pool to see what can be saved");
+    }
+}
+
 std::vector<SnapshotInfo> Container::snapshots()
 {
     std::vector<SnapshotInfo> all;
     const std::string& path = pool_->core->path();
     pool_->core->backend().meta().read([&](ReadTransaction& meta) {
         read_container(meta, path, id_);
-        const KeyBuffer prefix = meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_));
-        Entry entry;
-        for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
-             more = meta.next(entry)) {
-            Bytes body;
-            SnapshotRecord record;
-            if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record)) {
-                fail(DER_CSUM, "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
-            }
-            if (!record.removing) {
-                all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
-            }
-        }
+        all = list_snapshots(meta, path, id_);
     });
     return all;
 }
@@ -161,6 +181,7 @@ void Container::destroy_snapshot(Epoch epoch)
         Bytes body;
         SnapshotRecord record;
         const KeyBuffer key = meta_snapshot(id_, epoch);
+        put_back(meta, key.view());
         if (!get_sealed(meta, key.view(), body, "pool " + core.path() + ", metadata") ||
             !decode_snapshot(body, record) || record.removing) {
             fail(DER_NONEXIST, "pool " + core.path() + ": this container has no snapshot at epoch " +
@@ -178,7 +199,9 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
     for (unsigned index = 0; index < backend.targets(); ++index) {
         Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
-            transaction.erase(snapshot_key(container, epoch).view());
+            const KeyBuffer key = snapshot_key(container, epoch);
+            put_back(transaction, key.view());
+            transaction.erase(key.view());
             Bytes value;
             if (!transaction.get(container_key(container).view(), value)) return; // the container was destroyed
             put_state(transaction, container,

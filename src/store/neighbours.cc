@@ -1,0 +1,87 @@
+#include "store/neighbours.h"
+
+#include "store/pool_core.h"
+#include "store/record.h"
+#include "store/sealed.h"
+
+#include <vector>
+
+namespace stepstore::store {
+
+namespace {
+
+// A record and the key under which it is intact, copied out of the transaction.
+struct Misplaced {
+    explicit Misplaced(const Entry& entry)
+        : found(entry.key.begin(), entry.key.end()), key(found), value(entry.value.begin(), entry.value.end())
+    {
+    }
+    // Tries each value of each byte of the key.
+    bool find_key()
+    {
+        for (std::byte& byte : key) {
+            const std::byte as_found = byte;
+            for (unsigned other = 1; other < 256; ++other) {
+                byte = as_found ^ static_cast<std::byte>(other);
+                if (damage_of({key, value}) == nullptr) return true;
+            }
+            byte = as_found;
+        }
+        return false;
+    }
+    std::vector<std::byte> found, key, value;
+};
+
+} // namespace
+
+const char* damage_of(const Entry& entry)
+{
+    const auto space = static_cast<Space>(entry.key[0]);
+    if (space == Space::live || space == Space::history) {
+        Record record;
+        const char* reason = parse_record(entry.key, entry.value, record);
+        return reason == was_damaged ? nullptr : reason;
+    }
+    if (static_cast<MetaSpace>(space) < MetaSpace::header || static_cast<MetaSpace>(space) > MetaSpace::next) {
+        return "no record of ours has such a key";
+    }
+    Bytes body;
+    return unseal(entry.key, entry.value, body) ? nullptr : "its checksum does not match";
+}
+
+const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
+{
+    Entry entry;
+    const bool behind = transaction.seek(key, entry);
+    const char* reason = behind ? damage_of(entry) : nullptr;
+    if (reason != nullptr) return reason;
+    const bool before = behind ? transaction.previous(entry) : transaction.seek_last(key, entry);
+    return before ? damage_of(entry) : nullptr;
+}
+
+const char* damage_before(ReadTransaction& transaction, Bytes key)
+{
+    Entry entry;
+    return transaction.seek_last(key, entry) ? damage_of(entry) : nullptr;
+}
+
+bool put_back(WriteTransaction& transaction, Bytes key)
+{
+    std::vector<Misplaced> found;
+    Entry entry;
+    const bool behind = transaction.seek(key, entry);
+    if (behind && damage_of(entry) != nullptr) found.emplace_back(entry);
+    const bool before = behind ? transaction.previous(entry) : transaction.seek_last(key, entry);
+    if (before && damage_of(entry) != nullptr) found.emplace_back(entry);
+    bool any = false;
+    for (Misplaced& one : found) {
+        Bytes other;
+        if (!one.find_key() || transaction.get(one.key, other)) continue;
+        transaction.erase(one.found);
+        transaction.put(one.key, one.value);
+        any = true;
+    }
+    return any;
+}
+
+} // namespace stepstore::store
