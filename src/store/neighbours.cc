@@ -32,6 +32,13 @@ struct Misplaced {
     std::vector<std::byte> found, key, value;
 };
 
+// The first entry not less than `key`, where the position is at the one before it, if there is one: a search less than
+// seek(), and nearly nothing behind the last key, where most new ones go.
+bool seek_behind(ReadTransaction& transaction, bool before, Bytes key, Entry& entry)
+{
+    return before ? transaction.next(entry) : transaction.seek(key, entry);
+}
+
 } // namespace
 
 const char* damage_of(const Entry& entry)
@@ -52,11 +59,10 @@ const char* damage_of(const Entry& entry)
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
 {
     Entry entry;
-    const bool behind = transaction.seek(key, entry);
-    const char* reason = behind ? damage_of(entry) : nullptr;
+    const bool before = transaction.seek_last(key, entry);
+    const char* reason = before ? damage_of(entry) : nullptr;
     if (reason != nullptr) return reason;
-    const bool before = behind ? transaction.previous(entry) : transaction.seek_last(key, entry);
-    return before ? damage_of(entry) : nullptr;
+    return seek_behind(transaction, before, key, entry) ? damage_of(entry) : nullptr;
 }
 
 const char* damage_before(ReadTransaction& transaction, Bytes key)
@@ -69,10 +75,9 @@ bool put_back(WriteTransaction& transaction, Bytes key)
 {
     std::vector<Misplaced> found;
     Entry entry;
-    const bool behind = transaction.seek(key, entry);
-    if (behind && damage_of(entry) != nullptr) found.emplace_back(entry);
-    const bool before = behind ? transaction.previous(entry) : transaction.seek_last(key, entry);
+    const bool before = transaction.seek_last(key, entry);
     if (before && damage_of(entry) != nullptr) found.emplace_back(entry);
+    if (seek_behind(transaction, before, key, entry) && damage_of(entry) != nullptr) found.emplace_back(entry);
     bool any = false;
     for (Misplaced& one : found) {
         Bytes other;
