@@ -30,7 +30,7 @@ typedef struct {
     daos_size_t arr_nr; /* ranges */
     daos_range_t* arr_rgs;
     daos_size_t arr_nr_short_read; /* of a read: cells asked for that lie beyond the end of the array */
-    daos_size_t arr_nr_read;       /* of a read: the other ones */
+    daos_size_t arr_nr_read;       /* of a read: the other ones. With an event for DAOS_OT_ARRAY_BYTE only */
 } daos_array_iod_t;
 
 typedef struct {
@@ -63,8 +63,8 @@ int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev);
 int daos_array_local2global(daos_handle_t oh, d_iov_t* glob);
 int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh);
 
-/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, and no two ranges
- * overlap; -DER_INVAL otherwise. */
+/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, no piece more than its
+ * iov_buf_len, and no two ranges overlap; -DER_INVAL otherwise. */
 int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
 int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
 /* Makes holes of the ranges. */

@@ -73,6 +73,12 @@ STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 #define STEPSTORE_OO_UNVERIFIED (1U << 30)
 
 /*
+ * In arr_nr_read before a daos_array_read() with an event: the counts of the read are wanted when it completes, whatever
+ * the type of the array, and `iod` stays until then. DAOS tells them for DAOS_OT_ARRAY_BYTE only.
+ */
+#define STEPSTORE_ARRAY_TELL UINT64_MAX
+
+/*
  * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none in DAOS.
  * mode 0: as the handle was opened. -DER_TRUNC, -DER_INVAL, as there.
  */

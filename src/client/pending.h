@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/state.h"
+#include "stepstore/admin.h"
 
 #include <functional>
 #include <optional>
@@ -14,7 +15,7 @@ namespace stepstore {
 // A request of the C API on an array. Empty ranges and pieces are left out: a DAOS system's library hangs on them.
 struct ArrayCall {
     // In the counts of a read that the library has not filled.
-    static constexpr daos_size_t not_told = UINT64_MAX;
+    static constexpr daos_size_t not_told = STEPSTORE_ARRAY_TELL; // and asks our library to tell
 
     explicit ArrayCall(std::span<const Range> cells);
     // -DER_INVAL: memory for no cells, or the other way round. Memory: Bytes or MutableBytes.

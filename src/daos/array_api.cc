@@ -123,14 +123,18 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
         auto array = resource<ArrayResource>(oh);
         const auto epoch = array->read_epoch(th);
         ReadRequest request(*array, iod, sgl);
+        sgl->sg_nr_out = sgl->sg_nr;
+        // As in DAOS, `iod` must stay until the event completes only for byte arrays, or where the caller asked.
+        const bool tell = !ev || type_number(daos_obj_id_t{array->oid().lo, array->oid().hi}) == DAOS_OT_ARRAY_BYTE ||
+                          iod->arr_nr_read == STEPSTORE_ARRAY_TELL;
         return [=, array = std::move(array), request = std::move(request)] {
             const auto result = array->run(epoch, [&](store::Container& in) {
                 return in.array_read(array->oid(), array->attributes(), request.ranges.all(), request.memory.all(),
                                      epoch, array->verify());
             });
+            if (!tell) return;
             iod->arr_nr_short_read = result.cells_short;
             iod->arr_nr_read = request.cells - result.cells_short;
-            sgl->sg_nr_out = sgl->sg_nr;
         };
     });
 }
@@ -140,7 +144,7 @@ int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
     return call("daos_array_write", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
-        WriteRequest request(*array, iod, sgl);
+        WriteRequest request(*array, iod, sgl, ev != nullptr);
         return [=, array = std::move(array), request = std::move(request)] {
             array->run(store::latest, [&](store::Container& in) {
                 in.array_write(array->oid(), array->attributes(), request.ranges.all(), request.memory.all());

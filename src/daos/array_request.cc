@@ -57,9 +57,12 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
 {
     for (const auto& range : ranges.all())
         cells = sum(cells, range.length, "cells");
-    std::uint64_t bytes = 0;
     for (std::uint32_t i = 0; i < sgl->sg_nr; ++i) {
         const d_iov_t& piece = sgl->sg_iovs[i];
+        if (piece.iov_len > piece.iov_buf_len)
+            invalid("piece " + std::to_string(i) + " of the memory is said to hold " + std::to_string(piece.iov_len) +
+                    " bytes (iov_len), and there are " + std::to_string(piece.iov_buf_len) +
+                    " (iov_buf_len): give both, for example with d_iov_set()");
         if (piece.iov_len > 0) require(piece.iov_buf, "a piece of memory in sgl");
         memory[i] = Memory(static_cast<std::byte*>(piece.iov_buf), piece.iov_len);
         bytes = sum(bytes, piece.iov_len, "bytes");
@@ -69,6 +72,16 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
         invalid("the ranges hold " + std::to_string(cells) + " cells of " +
                 std::to_string(array.attributes().cell_size) + " bytes, and the memory " + std::to_string(bytes) +
                 " bytes (iov_len): they must be the same");
+}
+
+WriteRequest::WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl,
+                           bool runs_later)
+    : ArrayRequest(array, iod, sgl)
+{
+    if (!runs_later || bytes >= travels_with_request) return;
+    taken_.reserve(sgl->sg_nr);
+    for (std::uint32_t i = 0; i < sgl->sg_nr; ++i)
+        memory[i] = taken_.emplace_back(memory[i], true).view();
 }
 
 template struct ArrayRequest<Bytes>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daos/resources.h"
+#include "daos/taken.h"
 
 #include <span>
 #include <vector>
@@ -28,7 +29,8 @@ private:
 // DER_INVAL: NULL where there should be ranges, or two that overlap.
 Listed<store::Range> request_ranges(const daos_array_iod_t* iod);
 
-// Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, or ranges and memory of different size.
+// Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, ranges and memory of different size, or a piece
+// of memory that is said to hold more than there is of it.
 template <class Memory>
 struct ArrayRequest {
     ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl);
@@ -36,9 +38,17 @@ struct ArrayRequest {
     Listed<store::Range> ranges;
     Listed<Memory> memory;
     std::uint64_t cells = 0;
+    std::uint64_t bytes = 0;
 };
 
 using ReadRequest = ArrayRequest<MutableBytes>;
-using WriteRequest = ArrayRequest<Bytes>;
+
+struct WriteRequest : ArrayRequest<Bytes> {
+    // runs_later: the caller may use its memory for something else meanwhile, where DAOS would have taken it.
+    WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl, bool runs_later);
+
+private:
+    std::vector<Taken> taken_;
+};
 
 } // namespace stepstore::daos

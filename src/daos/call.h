@@ -16,11 +16,22 @@ void require_initialised(); // DER_UNINIT
 
 // `prepare` looks up handles and checks arguments at once, in the caller's thread, so that a handle may be closed while
 // its operations are in flight. It returns the operation, or nothing when all is done. Without an event the operation
-// follows directly, in the same thread; with one, a worker carries it out, and every failure arrives in the event.
+// follows directly, in the same thread; with one, a worker carries it out, and every failure arrives in the event. An
+// operation may return one more step, which tells the caller its result: with an event it follows when the caller polls
+// or tests, as in DAOS, so that callers may give several calls in flight one and the same *size.
 template <class Prepare>
 int call(const char* name, daos_event_t* event, Prepare prepare) noexcept
 {
-    constexpr bool done_at_once = std::is_void_v<std::invoke_result_t<Prepare>>;
+    using Operation = std::invoke_result_t<Prepare>;
+    constexpr bool done_at_once = std::is_void_v<Operation>;
+    const auto run = [](auto& operation) {
+        if constexpr (std::is_void_v<std::invoke_result_t<decltype(operation)>>) {
+            operation();
+            return std::function<void()>();
+        } else {
+            return operation();
+        }
+    };
     EventState* state = nullptr;
     std::shared_ptr<EventQueue> queue;
     try {
@@ -28,8 +39,10 @@ int call(const char* name, daos_event_t* event, Prepare prepare) noexcept
         if (!event) {
             if constexpr (done_at_once)
                 prepare();
-            else
+            else if constexpr (std::is_void_v<std::invoke_result_t<Operation>>)
                 prepare()();
+            else
+                prepare()()();
             return 0;
         }
         state = event_state(event);
@@ -43,14 +56,14 @@ int call(const char* name, daos_event_t* event, Prepare prepare) noexcept
             prepare();
             queue->complete(state, {});
         } else {
-            run_on_worker([name, state, queue, operation = prepare()]() mutable {
-                Failure failure;
+            const auto outcome = std::make_shared<Outcome>(name, state);
+            run_on_worker([run, outcome, queue, operation = prepare()]() mutable {
                 try {
-                    operation();
+                    outcome->tell = run(operation);
                 } catch (...) {
-                    failure = current_failure(name);
+                    outcome->failure = current_failure(outcome->name);
                 }
-                queue->complete(state, std::move(failure));
+                queue->arrive(outcome);
             });
         }
     } catch (...) {

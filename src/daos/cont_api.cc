@@ -218,16 +218,17 @@ int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char**
     return call("daos_cont_list_snap", ev, [=] {
         require(nr, "nr");
         require(anchor, "anchor");
+        const auto room = epochs && *nr > 0 ? static_cast<std::size_t>(*nr) : 0;
         return [=, resource = resource<ContainerResource>(coh)] {
-            const auto snapshots = resource->container().snapshots();
-            const auto room = epochs && *nr > 0 ? static_cast<std::size_t>(*nr) : 0;
-            for (std::size_t i = 0; i < std::min(room, snapshots.size()); ++i) {
-                epochs[i] = snapshots[i].epoch;
-                if (!names || !names[i]) continue;
-                names[i][snapshots[i].name.copy(names[i], DAOS_SNAPSHOT_MAX_LEN - 1)] = '\0';
-            }
-            *nr = static_cast<int>(snapshots.size());
-            anchor->da_type = DAOS_ANCHOR_TYPE_EOF;
+            return [=, snapshots = resource->container().snapshots()] {
+                for (std::size_t i = 0; i < std::min(room, snapshots.size()); ++i) {
+                    epochs[i] = snapshots[i].epoch;
+                    if (!names || !names[i]) continue;
+                    names[i][snapshots[i].name.copy(names[i], DAOS_SNAPSHOT_MAX_LEN - 1)] = '\0';
+                }
+                *nr = static_cast<int>(snapshots.size());
+                anchor->da_type = DAOS_ANCHOR_TYPE_EOF;
+            };
         };
     });
 }

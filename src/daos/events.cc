@@ -210,6 +210,33 @@ void EventQueue::complete_locked(EventState* event, Failure failure)
     changed_.notify_all();
 }
 
+void EventQueue::arrive(std::shared_ptr<Outcome> outcome)
+{
+    const std::lock_guard lock(mutex_);
+    Outcome* last = outcome.get();
+    (first_arrived_ ? last_arrived_->next : first_arrived_) = std::move(outcome);
+    last_arrived_ = last;
+    changed_.notify_all();
+}
+
+// Completes what has arrived. Gives up the lock meanwhile.
+void EventQueue::progress(std::unique_lock<std::mutex>& lock)
+{
+    while (first_arrived_) {
+        const auto outcome = std::exchange(first_arrived_, first_arrived_->next);
+        lock.unlock();
+        if (outcome->tell) {
+            try {
+                outcome->tell();
+            } catch (...) {
+                outcome->failure = current_failure(outcome->name);
+            }
+        }
+        complete(outcome->event, std::move(outcome->failure));
+        lock.lock();
+    }
+}
+
 // Takes a completed event out of the queue; it may be used again. Its message becomes the thread's.
 void EventQueue::take(EventState* event)
 {
@@ -224,23 +251,27 @@ void EventQueue::take(EventState* event)
 template <class Done>
 bool EventQueue::wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, Done done)
 {
-    if (timeout == DAOS_EQ_NOWAIT) return done();
+    const auto done_now = [&] {
+        progress(lock);
+        return done();
+    };
+    if (timeout == DAOS_EQ_NOWAIT) return done_now();
     // A wait of some centuries is one for ever; the clock cannot count further.
     constexpr std::int64_t longest = std::int64_t{1} << 52;
     if (timeout < 0 || timeout > longest) {
         // A thread that waits for ever may as well do the work: that saves two switches of threads when one call is in
         // flight.
-        while (!done()) {
+        while (!done_now()) {
             lock.unlock();
             const bool helped = help_workers();
             lock.lock();
             if (helped) continue;
-            changed_.wait(lock, done);
+            changed_.wait(lock, done_now);
             break;
         }
         return true;
     }
-    return changed_.wait_for(lock, std::chrono::microseconds(timeout), done);
+    return changed_.wait_for(lock, std::chrono::microseconds(timeout), done_now);
 }
 
 int EventQueue::poll(bool wait_running, std::int64_t timeout, unsigned count, daos_event_t** events)
@@ -337,7 +368,8 @@ void EventQueue::finalize(bool force)
                                    " completed events: poll them, or destroy it with DAOS_EQ_DESTROY_FORCE");
     finalizing_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] {
+    changed_.wait(lock, [&] {
+        progress(lock);
         for (EventState* event = completed_.first(); event; event = event->next)
             if (event->children_running > 0) return false;
         return running_.empty();

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -30,6 +31,16 @@ private:
     std::uint32_t size_ = 0;
 };
 
+// A launched operation that a worker has carried out.
+struct Outcome {
+    Outcome(const char* name, EventState* event) : name(name), event(event) {}
+    const char* name; // of the call
+    EventState* event;
+    Failure failure;
+    std::function<void()> tell; // what is written to the caller's memory when the event completes; may throw
+    std::shared_ptr<Outcome> next;
+};
+
 class EventQueue : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::event_queue;
@@ -43,7 +54,8 @@ public:
     // Of an event that belongs to this queue:
     void add_child(EventState* parent, EventState* child);
     void launch(EventState* event, bool barrier);
-    void complete(EventState* event, Failure failure);
+    void complete(EventState* event, Failure failure); // by the caller's thread
+    void arrive(std::shared_ptr<Outcome> outcome);     // by a worker: completes when the caller polls or tests
     bool test(EventState* event, std::int64_t timeout);
     void finish(EventState* event); // DER_BUSY
     void abort(EventState* event);
@@ -55,12 +67,15 @@ public:
 private:
     template <class Done>
     bool wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, Done done);
+    void progress(std::unique_lock<std::mutex>& lock);
     void complete_locked(EventState* event, Failure failure);
     void take(EventState* event);
 
     std::uint64_t generation_;
     std::mutex mutex_; // guards the following and the states of the events
     std::condition_variable changed_;
+    std::shared_ptr<Outcome> first_arrived_;
+    Outcome* last_arrived_ = nullptr;
     EventList running_;
     EventList completed_;
     bool finalizing_ = false;

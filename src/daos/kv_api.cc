@@ -5,6 +5,7 @@
 #include "daos/global_handle.h"
 #include "daos/key_listing.h"
 #include "daos/resources.h"
+#include "daos/taken.h"
 #include "store/failure.h"
 
 #include <cstring>
@@ -14,6 +15,7 @@ namespace store = stepstore::store;
 using stepstore::as_bytes;
 using stepstore::Bytes;
 using stepstore::Error;
+using stepstore::MutableBytes;
 
 namespace {
 
@@ -42,22 +44,25 @@ store::Condition put_condition(std::uint64_t flags)
     return store::Condition::none;
 }
 
-Error no_key(const KeyValueResource& object, const char* key)
+Error no_key(const KeyValueResource& object, Bytes key)
 {
-    return {-DER_NONEXIST, object.name() + " has no key " + store::quoted(as_bytes(key))};
+    return {-DER_NONEXIST, object.name() + " has no key " + store::quoted(key)};
 }
 
-void get(KeyValueResource& object, store::Epoch epoch, bool must_exist, const char* key, daos_size_t* size, void* buf)
+// The size of the value.
+std::uint64_t get(KeyValueResource& object, store::Epoch epoch, bool must_exist, Bytes key, MutableBytes into)
 {
-    const std::size_t room = buf ? *size : 0; // DAOS_REC_ANY is 0
-    const auto stored = object.run(epoch, [&](store::Container& in) {
-        return in.kv_get(object.oid(), as_bytes(key), {static_cast<std::byte*>(buf), room}, epoch);
-    });
+    const auto stored =
+        object.run(epoch, [&](store::Container& in) { return in.kv_get(object.oid(), key, into, epoch); });
     if (!stored && must_exist) throw no_key(object, key); // and *size stays as it is
-    *size = stored.value_or(0);
-    if (room > 0 && *size > room)
-        throw Error(-DER_REC2BIG, "the value of " + store::quoted(as_bytes(key)) + " has " + std::to_string(*size) +
-                                      " bytes, and there is room for " + std::to_string(room));
+    return stored.value_or(0);
+}
+
+void require_room(Bytes key, std::uint64_t size, std::uint64_t room)
+{
+    if (room == 0 || size <= room) return;
+    throw Error(-DER_REC2BIG, "the value of " + store::quoted(key) + " has " + std::to_string(size) +
+                                  " bytes, and there is room for " + std::to_string(room));
 }
 
 } // namespace
@@ -92,11 +97,13 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
     return call("daos_kv_put", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
-        const Bytes name = key_bytes(key);
+        const Taken name(key_bytes(key), ev);
         if (size > 0) require(buf, "the value");
+        const Taken value({static_cast<const std::byte*>(buf), size}, ev && size < travels_with_request);
         return [=, object = std::move(object), condition = put_condition(flags)] {
-            const Bytes value(static_cast<const std::byte*>(buf), size);
-            object->run(store::latest, [&](store::Container& in) { in.kv_put(object->oid(), name, value, condition); });
+            object->run(store::latest, [&](store::Container& in) {
+                in.kv_put(object->oid(), name.view(), value.view(), condition);
+            });
         };
     });
 }
@@ -106,11 +113,16 @@ int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
 {
     return call("daos_kv_get", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
-        key_bytes(key);
+        const Taken name(key_bytes(key), ev);
         require(size, "size");
+        const MutableBytes into(static_cast<std::byte*>(buf), buf ? *size : 0); // DAOS_REC_ANY is 0
         const auto epoch = object->read_epoch(th);
         return [=, object = std::move(object)] {
-            get(*object, epoch, (flags & (DAOS_COND_KEY_GET | DAOS_COND_AKEY_FETCH)) != 0, key, size, buf);
+            const bool must_exist = (flags & (DAOS_COND_KEY_GET | DAOS_COND_AKEY_FETCH)) != 0;
+            return [=, stored = get(*object, epoch, must_exist, name.view(), into)] {
+                *size = stored;
+                require_room(name.view(), stored, into.size());
+            };
         };
     });
 }
@@ -120,11 +132,11 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
     return call("daos_kv_remove", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
-        const Bytes name = key_bytes(key);
+        const Taken name(key_bytes(key), ev);
         return [=, object = std::move(object)] {
-            const bool removed =
-                object->run(store::latest, [&](store::Container& in) { return in.kv_remove(object->oid(), name); });
-            if (!removed && (flags & DAOS_COND_KEY_REMOVE) != 0) throw no_key(*object, key);
+            const bool removed = object->run(
+                store::latest, [&](store::Container& in) { return in.kv_remove(object->oid(), name.view()); });
+            if (!removed && (flags & DAOS_COND_KEY_REMOVE) != 0) throw no_key(*object, name.view());
         };
     });
 }

@@ -29,9 +29,9 @@ store::Access pool_access(unsigned flags)
     return flags == DAOS_PC_RO ? store::Access::read_only : store::Access::read_write;
 }
 
-void fill_info(const store::PoolInfo& pool, daos_pool_info_t& info)
+// bits: of what is asked for, DPI_...
+void fill_info(const store::PoolInfo& pool, std::uint64_t bits, daos_pool_info_t& info)
 {
-    const std::uint64_t bits = info.pi_bits;
     info = {};
     std::memcpy(info.pi_uuid, pool.uuid.data(), pool.uuid.size());
     const auto targets = static_cast<std::uint32_t>(pool.targets.size());
@@ -68,9 +68,9 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
 }
 
 // The enabled engines when they are asked for, that is one; else those that are out of order, that is none.
-d_rank_list_t* ranks_for(const daos_pool_info_t* info)
+d_rank_list_t* ranks_for(std::uint64_t bits)
 {
-    const bool enabled = info && (info->pi_bits & DPI_ENGINES_ENABLED) != 0;
+    const bool enabled = (bits & DPI_ENGINES_ENABLED) != 0;
     auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
     auto* rank = enabled ? static_cast<d_rank_t*>(std::calloc(1, sizeof(d_rank_t))) : nullptr;
     if (!list || (enabled && !rank)) {
@@ -113,9 +113,9 @@ int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, dao
         require(poh, "poh");
         require_system(sys);
         const auto access = pool_access(flags);
-        return [=, name = std::string(pool)] {
+        return [=, name = std::string(pool), bits = info ? info->pi_bits : 0] {
             auto resource = std::make_shared<PoolResource>(find_pool(name.c_str()), access);
-            if (info) fill_info(resource->pool()->query(), *info);
+            if (info) fill_info(resource->pool()->query(), bits, *info);
             *poh = insert_handle(std::move(resource));
         };
     });
@@ -148,11 +148,12 @@ int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* 
 {
     return call("daos_pool_query", ev, [=] {
         require_pool_properties(pool_prop);
-        return [=, resource = resource<PoolResource>(poh)] {
-            const auto described = resource->pool()->query();
-            if (info) fill_info(described, *info);
-            if (pool_prop) fill_properties(described, *pool_prop);
-            if (ranks) *ranks = ranks_for(info);
+        return [=, resource = resource<PoolResource>(poh), bits = info ? info->pi_bits : 0] {
+            return [=, described = resource->pool()->query()] {
+                if (info) fill_info(described, bits, *info);
+                if (pool_prop) fill_properties(described, *pool_prop);
+                if (ranks) *ranks = ranks_for(bits);
+            };
         };
     });
 }
@@ -188,18 +189,19 @@ int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_
 {
     return call("daos_pool_list_cont", ev, [=] {
         require(ncont, "ncont");
-        return [=, resource = resource<PoolResource>(poh)] {
-            const auto containers = resource->pool()->containers();
-            const auto room = std::exchange(*ncont, containers.size());
-            if (!cbuf || room == 0) return;
-            if (room < containers.size())
-                throw Error(-DER_TRUNC, resource->name() + " has " + std::to_string(containers.size()) +
-                                            " containers, and there is room for " + std::to_string(room));
-            for (std::size_t i = 0; i < containers.size(); ++i) {
-                cbuf[i] = {};
-                std::memcpy(cbuf[i].pci_uuid, containers[i].uuid.data(), containers[i].uuid.size());
-                containers[i].label.copy(cbuf[i].pci_label, DAOS_PROP_LABEL_MAX_LEN);
-            }
+        return [=, resource = resource<PoolResource>(poh), room = *ncont] {
+            return [=, containers = resource->pool()->containers()] {
+                *ncont = containers.size();
+                if (!cbuf || room == 0) return;
+                if (room < containers.size())
+                    throw Error(-DER_TRUNC, resource->name() + " has " + std::to_string(containers.size()) +
+                                                " containers, and there is room for " + std::to_string(room));
+                for (std::size_t i = 0; i < containers.size(); ++i) {
+                    cbuf[i] = {};
+                    std::memcpy(cbuf[i].pci_uuid, containers[i].uuid.data(), containers[i].uuid.size());
+                    containers[i].label.copy(cbuf[i].pci_label, DAOS_PROP_LABEL_MAX_LEN);
+                }
+            };
         };
     });
 }

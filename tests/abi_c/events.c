@@ -87,7 +87,7 @@ static void reuse(daos_handle_t eq, daos_handle_t container, uint64_t lo)
     memset(cells, 0, sizeof cells);
     CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, 9, 8), memory_of(&memory, cells, 32), &event));
     wait_for(&event, 0);
-    CHECK_EQUAL(request.iod.arr_nr_short_read, 4);
+    CHECK_EQUAL(request.iod.arr_nr_short_read, 0); /* with an event told for byte arrays only, as in DAOS */
     CHECK_EQUAL(cells[0], 5);
     CHECK_OK(daos_array_get_size(array, DAOS_TX_NONE, &size, &event));
     wait_for(&event, 0);
