@@ -57,7 +57,7 @@ int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);
 int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh);
 
 /* *oid: the first of num_oids consecutive numbers that no other call gets in this container. Also through a handle that
- * was opened for reading, on a pool connected for writing. */
+ * was opened for reading, on a pool connected for writing. -DER_OVERFLOW: more than 2^48 at once, or than are left. */
 int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev);
 
 /* ---- snapshots: what was acknowledged before the call is in it, what begins after it is not */

@@ -124,6 +124,9 @@ enum daos_errno {
 };
 #undef DAOS_ERROR_VALUE
 
+/* The older name of a code. */
+#define DER_EVICTED DER_EXCLUDED
+
 /* The name of a code as calls return it ("DER_NONEXIST" for -1005, "DER_SUCCESS" for 0); "DER_UNKNOWN" for anything
  * else. */
 const char* d_errstr(int errnum);

@@ -175,8 +175,8 @@ typedef struct {
 
 /*
  * Completes *oid: keeps its lower 96 bits, sets type and class. cid OC_UNKNOWN: a class that suits the type and the
- * hints. A class over more groups than there are targets is cut down to them. args: 0. Local. -DER_INVAL: no such type
- * or class, or one that Stepstore does not store.
+ * hints; of one over all targets (SX, RP_2GX) the id says how many those are. args: 0. Local. -DER_INVAL: no such type or
+ * class, one that needs more targets than there are, or one that Stepstore does not store.
  */
 int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
                           daos_oclass_hints_t hints, uint32_t args);
@@ -189,10 +189,11 @@ static inline void daos_obj_oid_cycle(daos_obj_id_t* oid)
 
 /* A handle for the calls below, on an object of any type. -DER_INVAL: `oid` was not made by daos_obj_generate_oid(). */
 int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev);
+/* Closes the handle of a key-value object or an array too. */
 int daos_obj_close(daos_handle_t oh, daos_event_t* ev);
 /* Removes everything in the object. Snapshots keep theirs. flags: 0. */
 int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_event_t* ev);
-/* *epoch: of the latest update; 0: never written. */
+/* *epoch: of the latest update, a removal or punch too; it never falls. 0: never written. */
 int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev);
 
 #ifdef __cplusplus

@@ -81,6 +81,7 @@ enum daos_cont_props {
 typedef uint16_t daos_cont_layout_t;
 enum {
     DAOS_PROP_CO_LAYOUT_UNKNOWN,
+    DAOS_PROP_CO_LAYOUT_UNKOWN = DAOS_PROP_CO_LAYOUT_UNKNOWN, /* so in DAOS too */
     DAOS_PROP_CO_LAYOUT_POSIX,
     DAOS_PROP_CO_LAYOUT_HDF5,
     DAOS_PROP_CO_LAYOUT_PYTHON,
@@ -90,6 +91,44 @@ enum {
     DAOS_PROP_CO_LAYOUT_SEISMIC,
     DAOS_PROP_CO_LAYOUT_METEO,
     DAOS_PROP_CO_LAYOUT_MAX
+};
+
+/* Of DAOS_PROP_CO_CSUM. Kept and told; Stepstore has a checksum on every record whatever it says. */
+typedef uint16_t daos_cont_csum_t;
+enum {
+    DAOS_PROP_CO_CSUM_OFF,
+    DAOS_PROP_CO_CSUM_CRC16,
+    DAOS_PROP_CO_CSUM_CRC32,
+    DAOS_PROP_CO_CSUM_CRC64,
+    DAOS_PROP_CO_CSUM_SHA1,
+    DAOS_PROP_CO_CSUM_SHA256,
+    DAOS_PROP_CO_CSUM_SHA512,
+    DAOS_PROP_CO_CSUM_ADLER32
+};
+
+/* Of DAOS_PROP_CO_CSUM_SERVER_VERIFY, DAOS_PROP_CO_DEDUP and DAOS_PROP_CO_COMPRESS: kept and told. */
+enum { DAOS_PROP_CO_CSUM_SV_OFF, DAOS_PROP_CO_CSUM_SV_ON };
+enum { DAOS_PROP_CO_DEDUP_OFF, DAOS_PROP_CO_DEDUP_MEMCMP, DAOS_PROP_CO_DEDUP_HASH };
+enum {
+    DAOS_PROP_CO_COMPRESS_OFF,
+    DAOS_PROP_CO_COMPRESS_LZ4,
+    DAOS_PROP_CO_COMPRESS_DEFLATE,
+    DAOS_PROP_CO_COMPRESS_DEFLATE1,
+    DAOS_PROP_CO_COMPRESS_DEFLATE2,
+    DAOS_PROP_CO_COMPRESS_DEFLATE3,
+    DAOS_PROP_CO_COMPRESS_DEFLATE4
+};
+
+/* Of DAOS_PROP_CO_ENCRYPT; -DER_NOTSUPPORTED from Stepstore but for OFF. */
+enum {
+    DAOS_PROP_CO_ENCRYPT_OFF,
+    DAOS_PROP_CO_ENCRYPT_AES_XTS128,
+    DAOS_PROP_CO_ENCRYPT_AES_XTS256,
+    DAOS_PROP_CO_ENCRYPT_AES_CBC128,
+    DAOS_PROP_CO_ENCRYPT_AES_CBC192,
+    DAOS_PROP_CO_ENCRYPT_AES_CBC256,
+    DAOS_PROP_CO_ENCRYPT_AES_GCM128,
+    DAOS_PROP_CO_ENCRYPT_AES_GCM256
 };
 
 /* Failures that a container's data survive, and of what. */
@@ -108,6 +147,31 @@ enum {
     DAOS_PROP_CO_REDUN_MAX = 254
 };
 #define DAOS_PROP_CO_REDUN_DEFAULT DAOS_PROP_CO_REDUN_NODE
+
+/* The health of a container, in the number of DAOS_PROP_CO_STATUS: status, flags and version of the pool map. */
+enum { DAOS_PROP_CO_HEALTHY, DAOS_PROP_CO_UNCLEAN };
+#define DAOS_PROP_CO_CLEAR (0x1) /* flag: clear the UNCLEAN status */
+
+struct daos_co_status {
+    uint16_t dcs_status;
+    uint16_t dcs_flags;
+    uint32_t dcs_pm_ver;
+};
+
+#define DAOS_PROP_CO_STATUS_VAL(status, flag, pm_ver)                                                                  \
+    ((((uint64_t)(flag)) << 48) | (((uint64_t)(status)&0xFFFF) << 32) | ((uint64_t)(pm_ver)))
+
+static inline uint64_t daos_prop_co_status_2_val(struct daos_co_status* co_status)
+{
+    return DAOS_PROP_CO_STATUS_VAL(co_status->dcs_status, co_status->dcs_flags, co_status->dcs_pm_ver);
+}
+
+static inline void daos_prop_val_2_co_status(uint64_t val, struct daos_co_status* co_status)
+{
+    co_status->dcs_flags = (uint16_t)(val >> 48);
+    co_status->dcs_status = (uint16_t)((val >> 32) & 0xFFFF);
+    co_status->dcs_pm_ver = (uint32_t)(val & 0xFFFFFFFF);
+}
 
 /* Set in dpe_flags by a query: the property was never set. */
 enum { DAOS_PROP_ENTRY_NOT_SET = 1 << 0 };
@@ -152,7 +216,7 @@ static inline bool daos_label_is_valid(const char* label)
 /* A list of entries_nr entries, all zero; NULL when there is no memory or they are more than DAOS_PROP_ENTRIES_MAX_NR.
  */
 daos_prop_t* daos_prop_alloc(uint32_t entries_nr);
-/* Frees a list of daos_prop_alloc() with the texts in it. */
+/* Frees a list of daos_prop_alloc() with the texts in it, and what the pointers of its entries refer to. */
 void daos_prop_free(daos_prop_t* prop);
 /* The entry of a type, or NULL. */
 struct daos_prop_entry* daos_prop_entry_get(daos_prop_t* prop, uint32_t type);
@@ -160,6 +224,9 @@ struct daos_prop_entry* daos_prop_entry_get(daos_prop_t* prop, uint32_t type);
  * entry. */
 int daos_prop_entry_set_str(struct daos_prop_entry* entry, const char* str, daos_size_t len);
 int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_size_t len);
+/* The same for `size` bytes behind a pointer (access control, roots). NULL or 0: takes out what is there. */
+int daos_prop_entry_set_ptr(struct daos_prop_entry* entry, const void* ptr, daos_size_t size);
+int daos_prop_set_ptr(daos_prop_t* prop, uint32_t type, const void* ptr, daos_size_t size);
 
 static inline bool daos_prop_is_set(struct daos_prop_entry* entry)
 {

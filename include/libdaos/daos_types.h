@@ -2,16 +2,22 @@
 #ifndef STEPSTORE_LIBDAOS_DAOS_TYPES_H
 #define STEPSTORE_LIBDAOS_DAOS_TYPES_H
 
+/* Some only because programs written for DAOS get them from its headers. */
+#include <byteswap.h>
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <daos_errno.h>
 

@@ -34,7 +34,12 @@ int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_
 
 int daos_obj_close(daos_handle_t oh, daos_event_t* ev)
 {
-    return call("daos_obj_close", ev, [=] { close_handle(oh, Kind::object); });
+    // As in libdaos also a key-value object or an array.
+    return call("daos_obj_close", ev, [=] {
+        const auto found = find_handle(oh);
+        const bool is_object = dynamic_cast<const ObjectResource*>(found.get()) != nullptr;
+        close_handle(oh, is_object ? found->kind() : Kind::object);
+    });
 }
 
 int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t, daos_event_t* ev)

@@ -114,7 +114,7 @@ daos_oclass_id_t default_class(unsigned type, daos_oclass_hints_t hints, std::ui
     case DAOS_OCH_SHD_MAX: groups = MAX_NUM_GROUPS; break;
     default: invalid("hints " + std::to_string(hints) + ": give one of DAOS_OCH_SHD_...");
     }
-    return make_class(two ? OR_RP_2 : OR_RP_1, groups);
+    return make_class(two ? OR_RP_2 : OR_RP_1, std::min(groups, std::max(1U, targets / (two ? 2 : 1))));
 }
 
 daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oclass, std::uint32_t redundancy_factor,
@@ -126,7 +126,12 @@ daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oc
     if (redundancy_factor > 0 && per_group < 2)
         invalid("class " + class_name(oclass) +
                 " keeps one copy, and the container asks for redundancy factor 1: use RP_2G1 ... RP_2GX");
-    const std::uint32_t groups = std::min(groups_of(oclass), targets / per_group);
+    const std::uint32_t most = targets / per_group;
+    const std::uint32_t groups = groups_of(oclass) == MAX_NUM_GROUPS ? most : groups_of(oclass);
+    if (groups > most)
+        invalid("class " + class_name(oclass) + " needs " + std::to_string(groups * per_group) +
+                " targets, and the pool has " + std::to_string(targets) + ": use " +
+                class_name(make_class(redundancy_of(oclass), MAX_NUM_GROUPS)) + ", which takes those there are");
     oid.hi &= (1ULL << OID_FMT_INTR_BITS) - 1;
     oid.hi |= static_cast<std::uint64_t>(type) << OID_FMT_TYPE_SHIFT;
     oid.hi |= static_cast<std::uint64_t>(redundancy_of(oclass)) << OID_FMT_CLASS_SHIFT;

@@ -19,6 +19,20 @@ bool is_text(uint32_t type)
     }
 }
 
+bool is_pointer(uint32_t type)
+{
+    return type == DAOS_PROP_PO_ACL || type == DAOS_PROP_PO_SVC_LIST || type == DAOS_PROP_CO_ACL ||
+           type == DAOS_PROP_CO_ROOTS;
+}
+
+void free_value(daos_prop_entry& entry)
+{
+    if (entry.dpe_type == DAOS_PROP_PO_SVC_LIST)
+        d_rank_list_free(static_cast<d_rank_list_t*>(entry.dpe_val_ptr));
+    else if (is_text(entry.dpe_type) || is_pointer(entry.dpe_type))
+        std::free(entry.dpe_val_ptr);
+}
+
 } // namespace
 
 extern "C" {
@@ -41,7 +55,7 @@ void daos_prop_free(daos_prop_t* prop)
 {
     if (!prop) return;
     for (uint32_t i = 0; prop->dpp_entries && i < prop->dpp_nr; ++i)
-        if (is_text(prop->dpp_entries[i].dpe_type)) std::free(prop->dpp_entries[i].dpe_str);
+        free_value(prop->dpp_entries[i]);
     std::free(prop->dpp_entries);
     std::free(prop);
 }
@@ -71,6 +85,26 @@ int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_si
 {
     daos_prop_entry* entry = daos_prop_entry_get(prop, type);
     return entry ? daos_prop_entry_set_str(entry, str, len) : -DER_NONEXIST;
+}
+
+int daos_prop_entry_set_ptr(daos_prop_entry* entry, const void* ptr, daos_size_t size)
+{
+    if (!entry || !is_pointer(entry->dpe_type)) return -DER_INVAL;
+    void* copy = nullptr;
+    if (ptr && size > 0) {
+        copy = std::malloc(size);
+        if (!copy) return -DER_NOMEM;
+        std::memcpy(copy, ptr, size);
+    }
+    std::free(entry->dpe_val_ptr);
+    entry->dpe_val_ptr = copy;
+    return 0;
+}
+
+int daos_prop_set_ptr(daos_prop_t* prop, uint32_t type, const void* ptr, daos_size_t size)
+{
+    daos_prop_entry* entry = daos_prop_entry_get(prop, type);
+    return entry ? daos_prop_entry_set_ptr(entry, ptr, size) : -DER_NONEXIST;
 }
 
 } // extern "C"

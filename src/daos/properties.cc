@@ -52,16 +52,16 @@ bool is_performance_domain(std::uint64_t level)
 constexpr std::array number_rules = {
     NumberRule{DAOS_PROP_CO_LAYOUT_TYPE, DAOS_PROP_CO_LAYOUT_UNKNOWN, within<0, DAOS_PROP_CO_LAYOUT_MAX - 1>},
     NumberRule{DAOS_PROP_CO_LAYOUT_VER, 1, anything},
-    NumberRule{DAOS_PROP_CO_CSUM, 0, within<0, 7>}, // 7: Adler-32
+    NumberRule{DAOS_PROP_CO_CSUM, 0, within<0, DAOS_PROP_CO_CSUM_ADLER32>},
     NumberRule{DAOS_PROP_CO_CSUM_CHUNK_SIZE, 32 << 10, within<0, UINT32_MAX>},
-    NumberRule{DAOS_PROP_CO_CSUM_SERVER_VERIFY, 0, within<0, 1>},
+    NumberRule{DAOS_PROP_CO_CSUM_SERVER_VERIFY, DAOS_PROP_CO_CSUM_SV_OFF, within<0, DAOS_PROP_CO_CSUM_SV_ON>},
     NumberRule{DAOS_PROP_CO_REDUN_FAC, DAOS_PROP_CO_REDUN_RF0, within<0, DAOS_PROP_CO_REDUN_RF4>},
     NumberRule{DAOS_PROP_CO_REDUN_LVL, DAOS_PROP_CO_REDUN_DEFAULT,
                within<DAOS_PROP_CO_REDUN_MIN, DAOS_PROP_CO_REDUN_MAX>},
     NumberRule{DAOS_PROP_CO_SNAPSHOT_MAX, 0, anything},
-    NumberRule{DAOS_PROP_CO_COMPRESS, 0, within<0, 6>}, // 6: deflate, level 4
-    NumberRule{DAOS_PROP_CO_ENCRYPT, 0, within<0, 7>},  // 7: AES-GCM-256
-    NumberRule{DAOS_PROP_CO_DEDUP, 0, within<0, 2>},    // 2: by hash
+    NumberRule{DAOS_PROP_CO_COMPRESS, 0, within<0, DAOS_PROP_CO_COMPRESS_DEFLATE4>},
+    NumberRule{DAOS_PROP_CO_ENCRYPT, 0, within<0, DAOS_PROP_CO_ENCRYPT_AES_GCM256>},
+    NumberRule{DAOS_PROP_CO_DEDUP, 0, within<0, DAOS_PROP_CO_DEDUP_HASH>},
     NumberRule{DAOS_PROP_CO_DEDUP_THRESHOLD, 4 << 10, within<4 << 10, UINT32_MAX>},
     NumberRule{DAOS_PROP_CO_EC_CELL_SZ, 64 << 10, is_cell_size},
     NumberRule{DAOS_PROP_CO_EC_PDA, 1, anything},

@@ -84,6 +84,8 @@ public:
 
     // Takes everything in [from, to) out of the live view, at most `budget` records. False: there is more.
     bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget = SIZE_MAX);
+    // To be called behind clear() where nothing is put in the place of what it took out.
+    void note_removals();
     // Where clear() stopped for its budget.
     ArrayPosition stopped_at() const { return stopped_; }
     // Puts a record at [end - record.length, end) of the chunk, which was cleared.
@@ -105,6 +107,7 @@ private:
     ContainerState state_;
     std::vector<ExtentRef>& released_;
     ArrayPosition stopped_;
+    bool removed_ = false;
 };
 
 // The end of the array at `epoch` on one target, in bytes of the whole array; 0: nothing there.

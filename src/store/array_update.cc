@@ -72,6 +72,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
             stopped_ = {parsed.chunk, record.type == RecordType::marker ? start - 1 : std::max(a, start)};
             return false;
         }
+        removed_ = true;
         KeyBuffer key;
         key.add(entry.key);
         if (start >= a && parsed.end <= b) {
@@ -92,6 +93,11 @@ bool ArrayUpdate::damaged_before(bool there, Bytes at)
 {
     Entry before;
     return (there ? transaction_.previous(before) : transaction_.seek_last(at, before)) && damage_of(before) != nullptr;
+}
+
+void ArrayUpdate::note_removals()
+{
+    if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
 }
 
 void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,

@@ -125,6 +125,7 @@ void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPositio
                     done = false;
                     next = update.stopped_at();
                 }
+                update.note_removals();
             }
         });
         from = next;

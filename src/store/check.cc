@@ -95,6 +95,7 @@ std::string Check::record_name(unsigned index, Bytes key) const
         target_name(index) + ", " + container_name(parsed.container) + ", object " + text(parsed.oid) + ", ";
     switch (parsed.kind) {
     case Kind::attributes: name += "array attributes"; break;
+    case Kind::removal: name += "latest removal"; break;
     case Kind::keyvalue: {
         KeyBuffer stored;
         const bool history = parsed.space == Space::history && unescape(parsed.place, stored);

@@ -169,7 +169,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     }
     ++report_.records;
     report_.bytes += record.length;
-    objects_.emplace(parsed.container, parsed.oid);
+    if (parsed.kind != Kind::removal) objects_.emplace(parsed.container, parsed.oid);
     walk.containers_of_records.insert(parsed.container);
     if (record.type == RecordType::bulk) {
         ++report_.extents;
@@ -217,19 +217,29 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
         const Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)
                            : record.long_key.empty()  ? parsed.place
                                                       : record.long_key;
-        const unsigned group = parsed.kind == Kind::attributes ? 0 : placement.group_of(dkey);
-        const ReplicaSet set = placement.group(group);
+        ReplicaSet set;
         bool here = false;
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            here = here || set.targets[copy] == index;
-            if (set.targets[copy] != index) other = set.targets[copy];
+        const auto look = [&](unsigned group) {
+            set = placement.group(group);
+            const auto last = set.targets.begin() + set.count;
+            here = std::find(set.targets.begin(), last, index) != last;
+            return here;
+        };
+        if (parsed.kind == Kind::removal) { // one on each target of the object
+            for (unsigned group = 0; group < placement.groups() && !look(group); ++group) {
+            }
+        } else {
+            look(parsed.kind == Kind::attributes ? 0 : placement.group_of(dkey));
         }
+        for (unsigned copy = 0; copy < set.count; ++copy)
+            if (set.targets[copy] != index) other = set.targets[copy];
         if (!here) {
             find(Severity::damage, record_name(index, entry.key), "the record is on a target where it does not belong",
                  "it cannot be found there: the target's files were mixed up");
             return;
         }
-        if (set.count == 1) return;
+        // Each target notes its own removals.
+        if (set.count == 1 || parsed.kind == Kind::removal) return;
     } catch (const Error& error) {
         find(Severity::damage, record_name(index, entry.key), error.what(), "no class of ours holds such an object");
         return;

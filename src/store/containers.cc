@@ -334,7 +334,12 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
 {
     pool_->require_write("allocating object ids");
     const std::string& path = pool_->core->path();
+    constexpr std::uint64_t most = std::uint64_t{1} << 48; // so that no call takes what all others need
     if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
+    if (count > most) {
+        fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +
+                               " object ids were asked for at once: ask for 2^48 at most, so that others find some too");
+    }
     std::uint64_t first = 0;
     pool_->core->backend().meta().write([&](WriteTransaction& meta) {
         read_container(meta, path, id_);

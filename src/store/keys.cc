@@ -96,7 +96,8 @@ bool parse_key(Bytes key, ParsedKey& parsed)
         parsed.place = parsed.place.first(parsed.place.size() - 8);
     }
     switch (kind) {
-    case Kind::attributes: return parsed.place.empty();
+    case Kind::attributes:
+    case Kind::removal: return parsed.place.empty();
     case Kind::keyvalue:
         if (space == Space::live) return !parsed.place.empty() && parsed.place.size() <= max_stored_key;
         return parsed.place.size() > 2;

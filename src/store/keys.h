@@ -7,7 +7,7 @@
 //   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death` and that a
 //                                                  snapshot still needs
 //
-// place: nothing (attributes), the stored form of the dkey (key-value), chunk and end of the extent (array).
+// place: nothing (attributes, removal), the stored form of the dkey (key-value), chunk and end of the extent (array).
 #pragma once
 
 #include "store/types.h"
@@ -17,7 +17,9 @@
 namespace stepstore::store {
 
 enum class Space : std::uint8_t { header = 0x01, container = 0x02, snapshot = 0x03, live = 0x10, history = 0x11 };
-enum class Kind : std::uint8_t { attributes = 1, keyvalue = 2, array = 3 };
+// removal: the object's latest removal on this target, so that the epoch of its last update never falls. It is the last
+// kind, so an object whose first live record is one holds nothing.
+enum class Kind : std::uint8_t { attributes = 1, keyvalue = 2, array = 3, removal = 4 };
 
 // A key under construction, on the stack.
 class KeyBuffer {

@@ -260,7 +260,9 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
             } else if (presence == Presence::damaged) {
                 retire_damaged(transaction, object.container, state, place.live.view(), value, epoch);
             }
-            if (presence != Presence::absent) transaction.erase(place.live.view());
+            if (presence == Presence::absent) continue;
+            transaction.erase(place.live.view());
+            note_removal(object, transaction, state, epoch, released[copy]);
         }
     });
     for (unsigned copy = 0; copy < place.set.count; ++copy)

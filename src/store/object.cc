@@ -136,6 +136,27 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     transaction.put(key.view(), copy);
 }
 
+void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state, Epoch epoch,
+                  std::vector<ExtentRef>& released)
+{
+    const KeyBuffer key = object.prefix(Space::live, Kind::removal);
+    Bytes value;
+    const bool there =
+        transaction.get(key.view(), value) || (put_back(transaction, key.view()) && transaction.get(key.view(), value));
+    if (Record old; there) {
+        if (parse_record(key.view(), value, old) != nullptr)
+            retire_damaged(transaction, object.container, state, key.view(), value, epoch);
+        else if (old.birth >= epoch) // of somebody between the batches of a long punch
+            return;
+        else
+            retire(transaction, object.container, state, key.view(), value, old, epoch, released);
+    }
+    NewRecord record;
+    record.type = RecordType::marker;
+    record.birth = epoch;
+    record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
+}
+
 void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
                     Bytes value, Epoch death)
 {

@@ -120,6 +120,10 @@ KeyBuffer history_key(Bytes live_key, Epoch death);
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
             Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
 
+// Notes that something of the object was taken out of the view `latest` at this epoch.
+void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state, Epoch epoch,
+                  std::vector<ExtentRef>& released);
+
 // As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as a lost one, so that a
 // read at that snapshot says that it is damaged and not that it is absent.
 void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,

@@ -1,4 +1,5 @@
 // What holds for objects of either kind: array attributes, the last update, punching, enumeration.
+#include "store/array.h"
 #include "store/object.h"
 #include "store/store.h"
 
@@ -53,6 +54,7 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
          more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
         keys.emplace_back(entry.key.begin(), entry.key.end());
     if (more) from.assign(entry.key.begin(), entry.key.end());
+    bool removed = false;
     for (const auto& key : keys) {
         Bytes value;
         Record record;
@@ -71,29 +73,33 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
             retire(transaction, object.container, state, key, value, record, epoch, released);
         }
         transaction.erase(key);
+        removed = true;
     }
+    if (removed) note_removal(object, transaction, state, epoch, released);
     return !more;
 }
 
-// The next object of the container on this target at or behind `from`. False: none. An object's only record may lie
-// under a damaged key, as the last one of the object before or the first one of the object behind.
+// The next object of the container on this target at or behind `from` that holds something. False: none. An object's
+// only record may lie under a damaged key, as the last one of the object before or the first one of the object behind.
 bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from, ObjectId& oid,
                  const std::string& where)
 {
     const KeyBuffer prefix = container_prefix(space, container);
-    Entry entry;
-    if (const char* reason = damaged_neighbour(transaction, from.view())) {
-        fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
-                           ". The stored bytes are damaged: run a check of the pool to see what can be saved");
+    for (;;) {
+        Entry entry;
+        if (const char* reason = damaged_neighbour(transaction, from.view())) {
+            fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
+                               ". The stored bytes are damaged: run a check of the pool to see what can be saved");
+        }
+        if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
+            entry.key.size() < kind_prefix_size) {
+            return false;
+        }
+        oid = {load_big<std::uint64_t>(entry.key.data() + 5), load_big<std::uint64_t>(entry.key.data() + 13)};
+        from = object_prefix(space, container, oid);
+        from.make_successor();
+        if (static_cast<Kind>(entry.key[object_prefix_size]) != Kind::removal) return true;
     }
-    if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
-        entry.key.size() < object_prefix_size) {
-        return false;
-    }
-    oid = {load_big<std::uint64_t>(entry.key.data() + 5), load_big<std::uint64_t>(entry.key.data() + 13)};
-    from = object_prefix(space, container, oid);
-    from.make_successor();
-    return true;
 }
 
 } // namespace
@@ -102,11 +108,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
 {
     pool_->require_write("array_create");
     const ObjectAccess object(*pool_, id_, oid, *opened_);
-    if (attributes.cell_size == 0 || attributes.chunk_size == 0) {
-        fail(DER_INVAL, "pool " + object.path + ", array " + text(oid) + ": a cell size of " +
-                            std::to_string(attributes.cell_size) + " bytes and a chunk size of " +
-                            std::to_string(attributes.chunk_size) + " cells: both must be at least 1");
-    }
+    ArrayShape(object, attributes); // one that reads and writes take
     std::byte payload[16];
     store_little(payload, attributes.cell_size);
     store_little(payload + 8, attributes.chunk_size);
@@ -246,9 +248,9 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
                 bool any = false;
                 const ObjectAccess object(*pool_, id_, oid, *opened_);
                 object.require_epoch(transaction, index, epoch);
-                for_each_visible(object, index, transaction, epoch, [&](const ParsedKey&, const Record&) {
-                    any = true;
-                    return false;
+                for_each_visible(object, index, transaction, epoch, [&](const ParsedKey& parsed, const Record&) {
+                    any = parsed.kind != Kind::removal;
+                    return !any;
                 });
                 return !any;
             });

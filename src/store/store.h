@@ -168,7 +168,8 @@ public:
     std::vector<SnapshotInfo> snapshots();
     void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
     bool has_snapshot(Epoch epoch);
-    // The first of `count` consecutive numbers that no other call ever gets in this container.
+    // The first of `count` consecutive numbers that no other call ever gets in this container. DER_OVERFLOW: more than
+    // 2^48 at once, or than are left of 2^64.
     std::uint64_t allocate_oids(std::uint64_t count);
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
@@ -186,7 +187,8 @@ public:
                  Epoch epoch = latest);
 
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
-    // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size.
+    // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size, DER_OVERFLOW on a
+    // chunk beyond 2^63 bytes.
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
     std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
                                                     Epoch epoch = latest); // nullopt: no array there

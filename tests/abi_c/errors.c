@@ -81,6 +81,9 @@ static void containers(struct store const* store)
     CHECK_RC(daos_pool_disconnect(store->pool, NULL), -DER_BUSY);
     CHECK_RC(daos_cont_alloc_oids(store->container, 0, &oid, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_alloc_oids(store->container, 1, NULL, NULL), -DER_INVAL);
+    CHECK_RC(daos_cont_alloc_oids(store->container, UINT64_MAX, &oid, NULL), -DER_OVERFLOW);
+    CHECK(strstr(explanation(), "2^48") != NULL);
+    CHECK_OK(daos_cont_alloc_oids(store->container, 1, &oid, NULL));
     CHECK_RC(daos_cont_list_snap(store->container, NULL, NULL, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_list_snap(store->container, &nr, NULL, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_create_snap(store->container, NULL, NULL, NULL), -DER_INVAL);
@@ -212,7 +215,6 @@ static void key_values(daos_handle_t container)
     CHECK_RC(daos_kv_remove(reader, DAOS_TX_NONE, 0, "k", NULL), -DER_NO_PERM);
     CHECK_RC(daos_kv_destroy(reader, DAOS_TX_NONE, NULL), -DER_NO_PERM);
     CHECK_RC(daos_array_close(reader, NULL), -DER_NO_HDL); /* of another kind */
-    CHECK_RC(daos_obj_close(reader, NULL), -DER_NO_HDL);
     CHECK_OK(daos_kv_close(reader, NULL));
     CHECK_OK(daos_kv_close(kv, NULL));
     CHECK_RC(daos_kv_close(kv, NULL), -DER_NO_HDL);
@@ -234,6 +236,8 @@ static void arrays(daos_handle_t container)
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 0, 8, &array, NULL), -DER_INVAL);
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, 0, &array, NULL), -DER_INVAL);
     CHECK(strstr(explanation(), "chunk size is 0") != NULL);
+    CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, (1ULL << 63) - 1, &array, NULL), -DER_OVERFLOW);
+    CHECK(strstr(explanation(), "beyond 2^63 bytes") != NULL);
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, 8, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_array_create(container, kv, DAOS_TX_NONE, 8, 8, &array, NULL), -DER_INVAL);
     CHECK_RC(daos_array_open(container, kv, DAOS_TX_NONE, DAOS_OO_RW, &cell, &chunk, &array, NULL), -DER_INVAL);

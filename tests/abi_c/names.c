@@ -51,8 +51,8 @@ static void ids(daos_handle_t container)
         daos_oclass_id_t asked;
         daos_oclass_id_t given; /* in a pool of 8 targets */
     } const classes[] = {
-        {OC_S1, OC_S1},         {OC_S8, OC_S8},         {OC_S16, OC_S8},        {OC_SX, OC_S8},
-        {OC_RP_2G1, OC_RP_2G1}, {OC_RP_2GX, OC_RP_2G4}, {OC_RP_2G8, OC_RP_2G4}, {OC_UNKNOWN, OC_S8},
+        {OC_S1, OC_S1},         {OC_S8, OC_S8},         {OC_S4, OC_S4},         {OC_SX, OC_S8},
+        {OC_RP_2G1, OC_RP_2G1}, {OC_RP_2GX, OC_RP_2G4}, {OC_RP_2G4, OC_RP_2G4}, {OC_UNKNOWN, OC_S8},
     };
     daos_obj_id_t oid;
     for (unsigned i = 0; i < sizeof classes / sizeof *classes; ++i) {
@@ -65,6 +65,14 @@ static void ids(daos_handle_t container)
         CHECK_EQUAL(daos_obj_id2class(oid), classes[i].given);
         CHECK(daos_is_kv(oid) && !daos_is_array(oid));
     }
+    /* Nothing is cut down but what is over all targets. */
+    static daos_oclass_id_t const too_wide[] = {OC_S12, OC_S16, OC_S32, OC_RP_2G6, OC_RP_2G8, OC_RP_2G32};
+    for (unsigned i = 0; i < sizeof too_wide / sizeof *too_wide; ++i) {
+        CHECK_RC(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, too_wide[i], 0, 0), -DER_INVAL);
+        CHECK(strstr(explanation(), "needs") != NULL && strstr(explanation(), "the pool has 8") != NULL);
+    }
+    CHECK_OK(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN, DAOS_OCH_SHD_EXT, 0));
+    CHECK_EQUAL(daos_obj_id2class(oid), OC_S8);
     CHECK_OK(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN, DAOS_OCH_SHD_TINY, 0));
     CHECK_EQUAL(daos_obj_id2class(oid), OC_S1);
     CHECK_OK(

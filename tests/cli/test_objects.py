@@ -102,3 +102,28 @@ def test_ls_into_a_closed_pipe_is_quiet(cli, pool):
         f"{sys.executable} -m stepstore ls ./p --json | true", shell=True, cwd=cli.directory, env=cli.environment, capture_output=True, check=False
     )
     assert done.stderr == b""
+
+
+def test_a_chunk_that_is_too_large_and_all_object_ids_are_refused(cli, pool):
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        for cell_size, chunk_size in ((8, 2**63 - 1), (1, 2**64 - 1), (2**32, 2**31 + 1)):
+            with pytest.raises(stepstore.Error, match=r"beyond 2\^63 bytes") as caught:
+                box.create_array(9, cell_size=cell_size, chunk_size=chunk_size)
+            assert caught.value.name == "DER_OVERFLOW"
+        with pytest.raises(stepstore.Error, match=r"2\^48") as caught:
+            box.allocate_oids(2**64 - 1)
+        assert caught.value.name == "DER_OVERFLOW"
+        first = box.allocate_oids(1)
+        assert box.allocate_oids(1) > first
+    assert len(cli("ls", "p/box", "--json").json) == 2
+    cli("pool", "check", "p")
+
+
+def test_a_container_of_a_daos_system_is_made_without_an_error(cli, pool):
+    """Our own library stands for a DAOS system's: it connects to the pool by its label."""
+    library = Path(stepstore.plugin_path()).parent / "lib" / "libstepstore_daos.so"
+    cli("pool", "create", "made")
+    result = cli("cont", "create", "daos://made/box", STEPSTORE_LIBDAOS=str(library))
+    assert result.out.strip() == "made container box in daos://made" and result.err == ""
+    assert cli("cont", "create", "daos://made/other", "--json", STEPSTORE_LIBDAOS=str(library)).json == {"label": "other"}
+    assert [c["label"] for c in cli("cont", "list", "local:made", "--json").json] == ["box", "other"]

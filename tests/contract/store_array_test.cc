@@ -46,6 +46,11 @@ TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
     EXPECT_EQ(error_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
     EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
     EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }), DER_OVERFLOW);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }), DER_OVERFLOW);
+    EXPECT_FALSE(container->array_attributes(array_object(2)).has_value());
+    container->array_create(array_object(3), {1, 1ULL << 63}); // the largest
+    EXPECT_EQ(container->array_size(array_object(3), {1, 1ULL << 63}), 0U);
     const Epoch snapshot = container->create_snapshot("");
     container->punch(oid);
     EXPECT_EQ(container->array_attributes(oid), std::nullopt);

@@ -261,7 +261,18 @@ TEST_P(KeyValueContract, PunchTakesAllAndLastUpdateTellsWhen)
     container->kv_put(oid, as_bytes("0"), as_bytes("y"));
     EXPECT_GT(container->last_update(oid), snapshot);
     EXPECT_EQ(container->last_update(oid, snapshot), first);
+    const Epoch second = container->last_update(oid);
+    EXPECT_TRUE(container->kv_remove(oid, as_bytes("0")));
+    const Epoch third = container->last_update(oid);
+    EXPECT_GT(third, second); // a removal is an update, and takes nothing from the epoch
+    EXPECT_FALSE(container->kv_remove(oid, as_bytes("0")));
+    EXPECT_EQ(container->last_update(oid), third);
+    EXPECT_EQ(container->last_update(oid, snapshot), first);
     container->punch(oid);
+    EXPECT_GT(container->last_update(oid), third);
+    EXPECT_EQ(container->last_update(oid, snapshot), first);
+    EXPECT_TRUE(container->objects().empty()); // what remembers the removal is no object
+    EXPECT_EQ(container->objects(snapshot), std::vector<ObjectId>{oid});
     EXPECT_TRUE(list_keys(*container, oid).empty());
     EXPECT_EQ(value_of(oid, "1"), "(none)");
     EXPECT_EQ(list_keys(*container, oid, snapshot).size(), 3001U);
@@ -269,6 +280,7 @@ TEST_P(KeyValueContract, PunchTakesAllAndLastUpdateTellsWhen)
     EXPECT_EQ(value_of(oid, "0", snapshot), "x");
     container->kv_put(oid, as_bytes("1"), as_bytes("again"));
     EXPECT_EQ(list_keys(*container, oid), std::vector<std::string>{"1"});
+    EXPECT_EQ(container->objects(), std::vector<ObjectId>{oid});
 }
 
 TEST_P(KeyValueContract, TwoCopiesAreKept)

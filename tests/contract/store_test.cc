@@ -147,10 +147,11 @@ TEST_P(StoreContract, ObjectIdsAreGivenOnce)
 {
     EXPECT_EQ(container->allocate_oids(10), 0U);
     EXPECT_EQ(container->allocate_oids(1), 10U);
-    EXPECT_EQ(container->allocate_oids(UINT64_MAX / 2), 11U);
-    EXPECT_EQ(error_of([&] { container->allocate_oids(UINT64_MAX / 2 + 1); }), DER_OVERFLOW);
+    EXPECT_EQ(container->allocate_oids(1ULL << 48), 11U);
+    for (const std::uint64_t all : {UINT64_MAX, UINT64_MAX / 2, (UINT64_C(1) << 48) + 1})
+        EXPECT_EQ(error_of([&] { container->allocate_oids(all); }), DER_OVERFLOW);
     EXPECT_EQ(error_of([&] { container->allocate_oids(0); }), DER_INVAL);
-    EXPECT_EQ(container->allocate_oids(1), 11U + UINT64_MAX / 2);
+    EXPECT_EQ(container->allocate_oids(1), 11U + (1ULL << 48));
 }
 
 TEST_P(StoreContract, TheObjectClassDecidesWhereDkeysLie)

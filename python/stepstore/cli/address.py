@@ -44,6 +44,11 @@ class Address:
     rest: str = ""
 
     @property
+    def is_of_daos_system(self) -> bool:
+        """What is there cannot be walked: that is left to the system's own tools."""
+        return self.pool.startswith(_DAOS)
+
+    @property
     def object_id(self) -> ObjectId | None:
         match = _OBJECT.fullmatch(self.rest)
         if not match:

@@ -30,7 +30,8 @@ def create(location: ContainerArgument, as_json: JsonOption = False) -> None:
     address = container_address(location)
     with Pool.connect(address.pool) as pool, pool.create_container(address.container):
         pass
-    emit(as_json, container_summary(address), lambda: f"made container {address.container} in {address.pool}")
+    made = {"label": address.container} if address.is_of_daos_system else container_summary(address)
+    emit(as_json, made, lambda: f"made container {address.container} in {address.pool}")
 
 
 @app.command("list")
