@@ -66,7 +66,7 @@ int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid,
 
 enum daos_snapshot_opts {
     DAOS_SNAP_OPT_CR = 1 << 0, /* create a snapshot */
-    DAOS_SNAP_OPT_OIT = 1 << 1 /* with a table of its objects; -DER_NOTSUPPORTED from Stepstore */
+    DAOS_SNAP_OPT_OIT = 1 << 1 /* with a table of its objects for daos_oit_open(); -DER_NOSYS without CR */
 };
 
 /* *epoch names the snapshot. name: optional. */

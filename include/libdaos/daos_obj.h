@@ -196,6 +196,15 @@ int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_even
 /* *epoch: of the latest update, a removal or punch too; it never falls. 0: never written. */
 int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev);
 
+/* ---- object index tables: the objects of a snapshot */
+
+/* epoch: of a snapshot, made with DAOS_SNAP_OPT_OIT (Stepstore: of any). -DER_NONEXIST: there is none. */
+int daos_oit_open(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* oh, daos_event_t* ev);
+int daos_oit_close(daos_handle_t oh, daos_event_t* ev);
+/* *oids_nr: room in oids, in; ids given, out. anchor: zeroes at the beginning; at its end when all were given.
+ * -DER_INVAL: no room. */
+int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor, daos_event_t* ev);
+
 #ifdef __cplusplus
 }
 #endif

@@ -136,6 +136,7 @@ const char* kind_name(Kind kind) noexcept
     case Kind::key_value: return "key-value object";
     case Kind::array: return "array";
     case Kind::object: return "object";
+    case Kind::object_table: return "object table";
     case Kind::transaction: return "transaction";
     case Kind::event_queue: return "event queue";
     }

@@ -16,7 +16,7 @@
 
 namespace stepstore::daos {
 
-enum class Kind : std::uint8_t { pool, container, key_value, array, object, transaction, event_queue };
+enum class Kind : std::uint8_t { pool, container, key_value, array, object, object_table, transaction, event_queue };
 const char* kind_name(Kind kind) noexcept;
 
 class Resource {

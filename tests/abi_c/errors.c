@@ -87,7 +87,7 @@ static void containers(struct store const* store)
     CHECK_RC(daos_cont_list_snap(store->container, NULL, NULL, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_list_snap(store->container, &nr, NULL, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_create_snap(store->container, NULL, NULL, NULL), -DER_INVAL);
-    CHECK_RC(daos_cont_create_snap_opt(store->container, &epoch, NULL, DAOS_SNAP_OPT_OIT, NULL), -DER_NOTSUPPORTED);
+    CHECK_RC(daos_cont_create_snap_opt(store->container, &epoch, NULL, DAOS_SNAP_OPT_OIT, NULL), -DER_NOSYS);
     CHECK_RC(daos_tx_open_snap(store->container, 0, &coh, NULL), -DER_INVAL);
     CHECK_RC(daos_tx_open_snap(store->container, DAOS_EPOCH_MAX, &coh, NULL), -DER_INVAL);
     CHECK_RC(daos_tx_open_snap(store->container, 12345, NULL, NULL), -DER_INVAL);
