@@ -4,6 +4,7 @@ if(SKBUILD)
   return()
 endif()
 include(CMakePackageConfigHelpers)
+include(StepstoreDaosRoot)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepstore)
 foreach(target stepstore_daos stepstore_client stepstore_mpi stepstore_adios2)
@@ -24,10 +25,7 @@ foreach(module stepstore_mpi stepstore_adios2)
   endif()
 endforeach()
 install(DIRECTORY include/stepstore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY include/libdaos/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepstore/libdaos FILES_MATCHING PATTERN "*.h")
-
-# Programs written for DAOS link with -ldaos: a folder that is on no default path, so that it never hides a real libdaos.
-install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdaos DESTINATION ${CMAKE_INSTALL_LIBDIR} USE_SOURCE_PERMISSIONS)
+stepstore_install_daos_root(${STEPSTORE_INSTALL_DAOS_ROOT})
 
 foreach(program stepstore-bench-store stepstore-bench-arrays stepstore-bench-fields)
   if(TARGET ${program})
@@ -38,7 +36,7 @@ endforeach()
 
 install(EXPORT stepstore NAMESPACE stepstore:: DESTINATION ${package_dir} FILE stepstoreTargets.cmake)
 configure_package_config_file(cmake/stepstoreConfig.cmake.in ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake
-  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR STEPSTORE_INSTALL_DAOS_ROOT)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake ${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake
   DESTINATION ${package_dir})

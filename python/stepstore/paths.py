@@ -23,7 +23,7 @@ def _find(kind: str, name: str, what: str) -> Path:
     tried = [folder / name for folder in _candidates(kind)]
     for path in tried:
         if path.exists():
-            return path.resolve()
+            return path
     places = ", ".join(str(path.parent) for path in tried)
     raise Error(DER_NONEXIST, f"{what} ({name}) was not built with this installation: looked in {places}")
 
@@ -36,6 +36,11 @@ def fdb5_directories() -> tuple[Path, Path]:
     """Of the FDB5 plugin: the folder with its manifest, and the one with its library."""
     manifest = _find("share/plugins", "stepstore-fdb5.yml", "the manifest of the FDB5 plugin")
     return manifest.parent, _find("lib", "libstepstore_fdb5.so", "the FDB5 plugin").parent
+
+
+def daos_root() -> Path:
+    """The folder that build files of programs for DAOS know as DAOS_ROOT: include/ and lib64/ with pkgconfig/."""
+    return _find("daos", "include", "the folder for programs written for DAOS").parent
 
 
 def program(name: str) -> Path:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,11 +31,44 @@ def test_fdb5_env_names_the_folders_of_manifest_and_library(cli):
         assert found.stdout.strip().endswith("fdb-list")
 
 
+PROGRAM = """
+#include <daos.h>
+int main(int argc, char** argv)
+{
+    daos_handle_t pool;
+    return argc != 2 || daos_init() || daos_pool_connect(argv[1], NULL, DAOS_PC_RO, &pool, NULL, NULL) ||
+           daos_pool_disconnect(pool, NULL) || daos_fini();
+}
+"""
+
+
+def builds_and_runs(cli, pool, *flags):
+    (cli.directory / "program.c").write_text(PROGRAM)
+    program = cli.directory / "program"
+    subprocess.run(["cc", "program.c", "-o", program, *flags], cwd=cli.directory, check=True)
+    subprocess.run([program, pool], check=True)
+    needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    assert "libdaos.so.2 => " in needed and "libstepstore_daos.so => " in needed
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool):
+    root = Path(cli("daos-root").out.strip())
+    libraries = root / "lib64"
+    builds_and_runs(cli, pool, f"-I{root}/include", f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-ldaos", "-ldaos_common", "-lgurt")
+    if shutil.which("pkg-config"):
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "daos"], env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        builds_and_runs(cli, pool, *flags.stdout.split())
+
+
 COMMANDS = [
     ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
     ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
     ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"), ("plugin-path",), ("fdb5-env",), ("version",),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"), ("plugin-path",), ("daos-root",), ("fdb5-env",), ("version",),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import pytest
 import stepstore
 from conftest import object_names
+from stepstore.paths import daos_root
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_chunk_that_is_too_large_and_all_object_ids_are_refused(cli, pool):
 
 def test_a_container_of_a_daos_system_is_made_without_an_error(cli, pool):
     """Our own library stands for a DAOS system's: it connects to the pool by its label."""
-    library = Path(stepstore.plugin_path()).parent / "lib" / "libstepstore_daos.so"
+    library = daos_root() / "lib64" / "libdaos.so.2"
     cli("pool", "create", "made")
     result = cli("cont", "create", "daos://made/box", STEPSTORE_LIBDAOS=str(library))
     assert result.out.strip() == "made container box in daos://made" and result.err == ""

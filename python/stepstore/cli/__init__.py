@@ -15,7 +15,7 @@ import stepstore
 from stepstore.cli import bench, browse, cont, demo, pool, snapshot, steps
 from stepstore.cli.common import CommandError, ExitCode, JsonOption, Settings, emit, exit_code_of, fail, prepare_console
 from stepstore.errors import Error
-from stepstore.paths import fdb5_directories
+from stepstore.paths import daos_root, fdb5_directories
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
@@ -55,6 +55,12 @@ def options(
 def plugin_path() -> None:
     """Print the directory with the ADIOS2 plugin, for ADIOS2_PLUGIN_PATH."""
     print(stepstore.plugin_path())
+
+
+@app.command("daos-root")
+def daos_root_path() -> None:
+    """Print the folder that programs written for DAOS are built with: DAOS_ROOT="$(stepstore daos-root)"."""
+    print(daos_root())
 
 
 @app.command("fdb5-env")

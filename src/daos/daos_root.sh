@@ -1,0 +1,50 @@
+#!/bin/sh
+# daos_root.sh CC LIBRARY HEADERS ROOT: what the build files of programs for DAOS look for below DAOS_ROOT.
+#
+# ROOT/lib64/libdaos.so is what -ldaos finds at link time: it has the names of the DAOS calls in LIBRARY and the SONAME of a
+# real libdaos, so that a program linked with it asks for libdaos.so.2 at run time: ours or a DAOS system's, whichever its run
+# path finds. Ours, ROOT/lib64/libdaos.so.2, is empty and brings LIBRARY, which thereby is in a process once under any name.
+# LIBRARY is looked for where it is in a build tree and in a wheel (../../lib), and in an installation (../../..). Both bring
+# libuuid, as those of DAOS do: FDB's back end leaves it to them.
+set -eu
+cc=$1 library=$2 headers=$3 root=$4
+libraries=$root/lib64
+mkdir -p "$libraries/pkgconfig"
+ln -sfn "$headers" "$root/include"
+
+# shared NAME SONAME [ARGUMENTS...]: a library, put in its place whole.
+shared() {
+    name=$1 soname=$2
+    shift 2
+    "$cc" -shared -fPIC -Wl,-soname,"$soname" "$@" -o "$libraries/$name.new"
+    mv -f "$libraries/$name.new" "$libraries/$name"
+}
+
+uuid=
+if "$cc" -shared -nostdlib -o "$root/probe.so" -x c /dev/null -luuid 2>"$root/probe.log"; then uuid=-luuid; fi
+rm -f "$root/probe.so" "$root/probe.log"
+
+nm -D --defined-only "$library" | awk '$3 ~ /^(d|daos)_/ { print "void " $3 "(void);\nvoid " $3 "(void) {}" }' >"$root/stub.c"
+shared libdaos.so libdaos.so.2 "$root/stub.c" -Wl,--no-as-needed $uuid
+rm -f "$root/stub.c"
+shared libdaos.so.2 libdaos.so.2 -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags -Wl,-z,origin \
+    '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' -x c /dev/null
+
+# Programs for DAOS are also linked with -ldaos_common and -lgurt. All names they take from there are in libdaos.so.2 here, so
+# these are empty: they only have to be found.
+shared libdaos_common.so libdaos_common.so -nostdlib -x c /dev/null
+for name in libgurt.so libgurt.so.4; do
+    shared "$name" libgurt.so.4 -nostdlib -x c /dev/null
+done
+
+cat >"$libraries/pkgconfig/daos.pc" <<'END'
+prefix=${pcfiledir}/../..
+includedir=${prefix}/include
+libdir=${prefix}/lib64
+
+Name: daos
+Description: The DAOS client API, by Stepstore
+Version: 2.6.5
+Cflags: -I${includedir}
+Libs: -L${libdir} -Wl,-rpath,${libdir} -ldaos
+END
