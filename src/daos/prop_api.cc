@@ -33,6 +33,22 @@ void free_value(daos_prop_entry& entry)
         std::free(entry.dpe_val_ptr);
 }
 
+// Puts a copy of `size` bytes, with a zero behind them, in the place of what the entry has; NULL: nothing.
+int set_copy(daos_prop_entry* entry, bool (*has_the_kind)(uint32_t), const void* from, daos_size_t size)
+{
+    if (!entry || !has_the_kind(entry->dpe_type)) return -DER_INVAL;
+    char* copy = nullptr;
+    if (from) {
+        copy = size == SIZE_MAX ? nullptr : static_cast<char*>(std::malloc(size + 1));
+        if (!copy) return -DER_NOMEM;
+        std::memcpy(copy, from, size);
+        copy[size] = '\0';
+    }
+    std::free(entry->dpe_val_ptr);
+    entry->dpe_val_ptr = copy;
+    return 0;
+}
+
 } // namespace
 
 extern "C" {
@@ -70,15 +86,7 @@ daos_prop_entry* daos_prop_entry_get(daos_prop_t* prop, uint32_t type)
 
 int daos_prop_entry_set_str(daos_prop_entry* entry, const char* str, daos_size_t len)
 {
-    if (!entry || !is_text(entry->dpe_type)) return -DER_INVAL;
-    char* copy = nullptr;
-    if (str && len > 0) {
-        copy = strndup(str, len);
-        if (!copy) return -DER_NOMEM;
-    }
-    std::free(entry->dpe_str);
-    entry->dpe_str = copy;
-    return 0;
+    return set_copy(entry, is_text, len > 0 ? str : nullptr, str ? strnlen(str, len) : 0);
 }
 
 int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_size_t len)
@@ -89,16 +97,7 @@ int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_si
 
 int daos_prop_entry_set_ptr(daos_prop_entry* entry, const void* ptr, daos_size_t size)
 {
-    if (!entry || !is_pointer(entry->dpe_type)) return -DER_INVAL;
-    void* copy = nullptr;
-    if (ptr && size > 0) {
-        copy = std::malloc(size);
-        if (!copy) return -DER_NOMEM;
-        std::memcpy(copy, ptr, size);
-    }
-    std::free(entry->dpe_val_ptr);
-    entry->dpe_val_ptr = copy;
-    return 0;
+    return set_copy(entry, is_pointer, size > 0 ? ptr : nullptr, size);
 }
 
 int daos_prop_set_ptr(daos_prop_t* prop, uint32_t type, const void* ptr, daos_size_t size)
