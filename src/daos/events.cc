@@ -128,6 +128,13 @@ EventQueue::EventQueue() : Resource(handle_kind), generation_(fork_generation())
 {
 }
 
+EventQueue::~EventQueue()
+{
+    // One by one: a long chain that destroys itself needs a deep stack.
+    while (first_arrived_)
+        first_arrived_ = std::shared_ptr<Outcome>(std::move(first_arrived_->next));
+}
+
 bool EventQueue::of_this_process() const
 {
     return generation_ == fork_generation();

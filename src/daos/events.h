@@ -45,6 +45,7 @@ class EventQueue : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::event_queue;
     EventQueue();
+    ~EventQueue() override;
     std::string name() const override { return "event queue"; }
 
     int poll(bool wait_running, std::int64_t timeout, unsigned count, daos_event_t** events);

@@ -162,6 +162,26 @@ static void queries(struct store const* store, daos_handle_t eq)
     CHECK_EQUAL(listed, epoch);
 }
 
+/* The last daos_fini() closes a queue with many calls that nobody polled. */
+static void abandoned(void)
+{
+    enum { many = 200000 };
+    daos_handle_t eq;
+    daos_handle_t kv;
+    daos_size_t size = 0;
+    daos_event_t* all = calloc(many, sizeof *all);
+    CHECK(all != NULL);
+    struct store store = open_store();
+    CHECK_OK(daos_kv_open(store.container, kv_oid(store.container, 1, "SX"), DAOS_OO_RW, &kv, NULL));
+    CHECK_OK(daos_eq_create(&eq));
+    for (int i = 0; i < many; ++i) {
+        CHECK_OK(daos_event_init(&all[i], eq, NULL));
+        CHECK_OK(daos_kv_get(kv, DAOS_TX_NONE, 0, "key", &size, NULL, &all[i]));
+    }
+    CHECK_OK(daos_fini());
+    free(all);
+}
+
 int main(void)
 {
     daos_handle_t eq;
@@ -180,5 +200,6 @@ int main(void)
     CHECK_OK(daos_eq_destroy(eq, 0));
     CHECK_OK(daos_kv_close(kv, NULL));
     close_store(&store);
+    abandoned();
     return 0;
 }
