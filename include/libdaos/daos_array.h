@@ -46,8 +46,8 @@ static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid,
     return daos_obj_generate_oid(coh, oid, add_attr ? DAOS_OT_ARRAY : DAOS_OT_ARRAY_ATTR, cid, hints, args);
 }
 
-/* -DER_EXIST: the object has attributes. -DER_INVAL: a size is 0, or `oid` is not of an array type. -DER_OVERFLOW: a chunk
- * of more than 2^63 bytes. */
+/* -DER_EXIST: the object has attributes. -DER_INVAL: a size is 0, or `oid` is not of an array type.
+ * -DER_OVERFLOW: a chunk of more than 2^63 bytes. */
 int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, daos_size_t cell_size,
                       daos_size_t chunk_size, daos_handle_t* oh, daos_event_t* ev);
 /* mode: DAOS_OO_RO or DAOS_OO_RW. -DER_NONEXIST: no array there. -DER_INVAL: `oid` is not of type DAOS_OT_ARRAY. */

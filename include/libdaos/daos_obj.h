@@ -175,8 +175,8 @@ typedef struct {
 
 /*
  * Completes *oid: keeps its lower 96 bits, sets type and class. cid OC_UNKNOWN: a class that suits the type and the
- * hints; of one over all targets (SX, RP_2GX) the id says how many those are. args: 0. Local. -DER_INVAL: no such type or
- * class, one that needs more targets than there are, or one that Stepstore does not store.
+ * hints; of one over all targets (SX, RP_2GX) the id says how many those are. args: 0. Local. -DER_INVAL: no such type
+ * or class, one that needs more targets than there are, or one that Stepstore does not store.
  */
 int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
                           daos_oclass_hints_t hints, uint32_t args);

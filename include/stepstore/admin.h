@@ -73,8 +73,8 @@ STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 #define STEPSTORE_OO_UNVERIFIED (1U << 30)
 
 /*
- * In arr_nr_read before a daos_array_read() with an event: the counts of the read are wanted when it completes, whatever
- * the type of the array, and `iod` stays until then. DAOS tells them for DAOS_OT_ARRAY_BYTE only.
+ * In arr_nr_read before a daos_array_read() with an event: the counts of the read are wanted when it completes,
+ * whatever the type of the array, and `iod` stays until then. DAOS tells them for DAOS_OT_ARRAY_BYTE only.
  */
 #define STEPSTORE_ARRAY_TELL UINT64_MAX
 

@@ -338,7 +338,7 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
     if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
     if (count > most) {
         fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +
-                               " object ids were asked for at once: ask for 2^48 at most, so that others find some too");
+                               " object ids were asked for at once: ask for 2^48 at most, so that some are left");
     }
     std::uint64_t first = 0;
     pool_->core->backend().meta().write([&](WriteTransaction& meta) {

@@ -11,7 +11,8 @@ static void make(daos_handle_t container, int i)
         CHECK_OK(daos_kv_put(handle, DAOS_TX_NONE, 0, "key", 1, "x", NULL));
         CHECK_OK(daos_kv_close(handle, NULL));
     } else {
-        CHECK_OK(daos_array_create(container, array_oid(container, (uint64_t)i, "S1"), DAOS_TX_NONE, 1, 8, &handle, NULL));
+        daos_obj_id_t const oid = array_oid(container, (uint64_t)i, "S1");
+        CHECK_OK(daos_array_create(container, oid, DAOS_TX_NONE, 1, 8, &handle, NULL));
         CHECK_OK(daos_array_close(handle, NULL));
     }
 }
