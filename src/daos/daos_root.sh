@@ -1,5 +1,5 @@
 #!/bin/sh
-# daos_root.sh CC LIBRARY HEADERS ROOT: what the build files of programs for DAOS look for below DAOS_ROOT.
+# daos_root.sh CC LIBRARY ROOT: the libraries that build files of programs for DAOS look for below DAOS_ROOT.
 #
 # ROOT/lib64/libdaos.so is what -ldaos finds at link time: it has the names of the DAOS calls in LIBRARY and the SONAME of a
 # real libdaos, so that a program linked with it asks for libdaos.so.2 at run time: ours or a DAOS system's, whichever its run
@@ -7,10 +7,9 @@
 # LIBRARY is looked for where it is in a build tree and in a wheel (../../lib), and in an installation (../../..). Both bring
 # libuuid, as those of DAOS do: FDB's back end leaves it to them.
 set -eu
-cc=$1 library=$2 headers=$3 root=$4
+cc=$1 library=$2 root=$3
 libraries=$root/lib64
 mkdir -p "$libraries/pkgconfig"
-ln -sfn "$headers" "$root/include"
 
 # shared NAME SONAME [ARGUMENTS...]: a library, put in its place whole.
 shared() {
