@@ -114,6 +114,7 @@ class Steps:
     def __init__(self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]):
         settings = {name: str(value) for name, value in options.items()}
         self._handle = _open(location, stream, open_timeout, snapshot, settings)
+        self._stream = stream
         self._reversed = self._handle.column_major()
 
     # ---- walking through a stream
@@ -160,37 +161,34 @@ class Steps:
     def variables(self, step: int | None = None) -> dict[str, Variable]:
         """The variables that the step has, by name."""
         number = self._step(step)
-        known = self._handle.definitions()
-        return {v.name: v for v in (self._variable(known, i, number) for i in self._handle.variables(number))}
+        present = self._handle.variables(number)
+        known = self._handle.definitions()  # in this order: a new step brings definitions when it is looked at
+        return {v.name: v for v in (self._variable(known[i], i, number) for i in present)}
 
     def definitions(self) -> dict[str, tuple[str, str]]:
         """Type and kind of all variables that any step so far has, by name."""
-        return {decode_key(name): (kind_type, kind) for name, kind_type, kind, _ in self._handle.definitions()}
+        return {decode_key(name): (kind_type, kind) for name, kind_type, kind, _ in self._known()}
 
     def variable(self, name: str, step: int | None = None) -> Variable:
-        found = self.variables(step).get(name)
-        if found is None:
-            raise Error(DER_NONEXIST, self._no_variable(name, step))
-        return found
+        return self._find(name, self._step(step))
 
     def available_steps(self, name: str) -> list[int]:
         """The steps that have a variable."""
         return self._handle.available_steps(self._id(name))
 
     def shape(self, name: str, step: int | None = None) -> tuple[int, ...]:
-        return self._turned(self._handle.shape(self._id(name), self._step(step)))
+        number = self._step(step)
+        return self._turned(self._handle.shape(self._find(name, number).id, number))
 
     def blocks(self, name: str, step: int | None = None) -> list[Block]:
-        variable = self.variable(name, step)
-        return [
-            Block(writer, index, self._turned(start) if start else None, self._turned(count), *self._minmax(variable, found))
-            for writer, index, start, count, found in self._handle.blocks(variable.id, self._step(step))
-        ]
+        number = self._step(step)
+        return self._blocks(self._find(name, number), number)
 
     def minmax(self, name: str, step: int | None = None) -> tuple[Any, Any]:
         """Minimum and maximum over all blocks; (None, None) when not recorded."""
-        variable = self.variable(name, step)
-        return self._minmax(variable, self._handle.minmax(variable.id, self._step(step)))
+        number = self._step(step)
+        variable = self._find(name, number)
+        return self._minmax(variable, self._handle.minmax(variable.id, number))
 
     def read(
         self,
@@ -201,8 +199,8 @@ class Steps:
     ) -> Any:
         """A variable, or the box start, count of it, as a numpy array; a single value as a numpy scalar or a str.
         A count of -1 goes to the end. Elements that nobody wrote are zero. Local arrays: see read_block."""
-        variable = self.variable(name, step)
         number = self._step(step)
+        variable = self._find(name, number)
         if variable.is_value:
             return self._read_value(variable, number, start, count)
         if variable.shape is None:
@@ -222,16 +220,17 @@ class Steps:
         count: Sequence[int] | None = None,
     ) -> Any:
         """One block as its writer put it, or a box of it."""
-        variable = self.variable(name, step)
+        number = self._step(step)
+        variable = self._find(name, number)
         if variable.is_value:
-            return self._value(variable, block, self._step(step))
-        known = self.blocks(name, step)
+            return self._value(variable, block, number)
+        known = self._blocks(variable, number)
         if not 0 <= block < len(known):
             raise Error(DER_NONEXIST, f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}")
         first, size = self._box(variable, known[block].count, start, count)
         data = np.zeros(size, dtype=variable.dtype)
-        with self._naming(name, self._step(step)):
-            self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, self._step(step))
+        with self._naming(name, number):
+            self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, number)
         return data
 
     # ---- attributes and descriptions
@@ -286,14 +285,19 @@ class Steps:
         except Error as error:
             if name in error.message:
                 raise
-            number = self._handle.current_step() if self._handle.in_step() else step
-            where = f"{name} of step {len(self) - 1 if number is None else number}"
+            where = f"{name} of step {self._handle.current_step() if step is None else step}"
             raise Error(error.code, f"{self.location}: {where}: {error.message}") from error
 
     def _step(self, step: int | None) -> int | None:
-        if step is None or step >= 0:
+        """The number of a step, for all that one call asks: the last step may be another one a moment later. None: the
+        current step of a walk; or there is no step yet, which the reader says itself."""
+        if step is None and self._stream:
+            return None
+        if step is not None and step >= 0:
             return step
         there = len(self)
+        if step is None:
+            return there - 1 if there else None
         if step < -there:
             raise Error(DER_NONEXIST, f"{self.location}: there is no step {step} of {there}")
         return there + step
@@ -302,16 +306,31 @@ class Steps:
         """numpy's order of the dimensions from the writer's, and back: streams of Fortran programs are reversed."""
         return tuple(reversed(dims)) if self._reversed else tuple(dims)
 
-    def _variable(self, known: list[tuple[bytes, str, str, bool]], number: int, step: int | None) -> Variable:
-        name, kind_type, kind, _ = known[number]
+    def _find(self, name: str, step: int | None) -> Variable:
+        wanted = encode_key(name)
+        present = self._handle.variables(step)
+        known = self._handle.definitions()
+        for number in present:
+            if known[number][0] == wanted:
+                return self._variable(known[number], number, step)
+        raise Error(DER_NONEXIST, self._no_variable(name, step))
+
+    def _variable(self, known: tuple[bytes, str, str, bool], number: int, step: int | None) -> Variable:
+        name, kind_type, kind, _ = known
         shape: tuple[int, ...] | None = None
         if kind != "local array":
             shape = self._turned(self._handle.shape(number, step))
         return Variable(decode_key(name), kind_type, kind, shape, number)
 
+    def _known(self) -> list[tuple[bytes, str, str, bool]]:
+        """The definitions up to the last step there is now (in a walk: the current one): looking at a step brings its own."""
+        if not self._stream and (there := len(self)):
+            self._handle.variables(there - 1)
+        return self._handle.definitions()
+
     def _id(self, name: str) -> int:
         wanted = encode_key(name)
-        for number, (known, *_) in enumerate(self._handle.definitions()):
+        for number, (known, *_) in enumerate(self._known()):
             if known == wanted:
                 return number
         raise Error(DER_NONEXIST, self._no_variable(name, None))
@@ -319,8 +338,14 @@ class Steps:
     def _no_variable(self, name: str, step: int | None) -> str:
         names = sorted(self.definitions())
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
-        where = "the stream" if name not in names else f"step {'last' if step is None else step}"
+        where = "the stream" if name not in names else "the current step" if step is None else f"step {step}"
         return f"{self.location}: {where} has no variable {name!r}; there is {shown}"
+
+    def _blocks(self, variable: Variable, step: int | None) -> list[Block]:
+        return [
+            Block(writer, index, self._turned(start) if start else None, self._turned(count), *self._minmax(variable, found))
+            for writer, index, start, count, found in self._handle.blocks(variable.id, step)
+        ]
 
     def _minmax(self, variable: Variable, found: tuple[bytes, bytes] | None) -> tuple[Any, Any]:
         if found is None or variable.type == "string":

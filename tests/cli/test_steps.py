@@ -199,6 +199,51 @@ def test_python_learns_that_the_writer_died(cli, stream):
         assert steps.begin_step(timeout=0) is stepstore.StepStatus.WRITER_DIED
 
 
+def test_python_reads_a_live_stream_whose_steps_bring_new_variables(cli, stream_template):
+    """Every step has a variable that no step before it had, and puts another shape of the one that all have."""
+    program = (
+        "import sys, time, adios2, numpy as np\n"
+        "io = adios2.Adios().declare_io('out')\n"
+        "io.set_engine('Plugin')\n"
+        "io.set_parameters({'PluginName': 'Stepstore', 'PluginLibrary': 'stepstore_adios2', 'Location': sys.argv[1]})\n"
+        "engine = io.open('anything', adios2.bindings.Mode.Write)\n"
+        "growing = io.define_variable('growing', np.zeros(1, dtype=np.int64), [2], [0], [2])\n"
+        "for step in range(150):\n"
+        "    engine.begin_step()\n"
+        "    data = np.full(step + 2, step)\n"
+        "    new = io.define_variable(f'new{step}', data, [step + 2], [0], [step + 2])\n"
+        "    growing.set_shape([step + 2])\n"
+        "    growing.set_selection([[0], [step + 2]])\n"
+        "    engine.put(new, data, adios2.bindings.Mode.Sync)\n"
+        "    engine.put(growing, data, adios2.bindings.Mode.Sync)\n"
+        "    engine.end_step()\n"
+        "    time.sleep(0.002)\n"
+        "engine.close()\n"
+    )
+    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
+    with subprocess.Popen([sys.executable, "-c", program, "./live"], cwd=cli.directory, env=environment) as writer:
+        with stepstore.open_steps(cli.directory / "live", open_timeout=60) as steps:
+            lengths = set()
+            while not (steps.ended and lengths) and writer.poll() in (None, 0):
+                if not len(steps):
+                    continue
+                last = steps.read("growing")
+                assert len(last) == last[0] + 2 and (last == last[0]).all()
+                assert set(steps.variables(int(last[0]))) == {"growing", f"new{last[0]}"}
+                assert f"new{len(steps) - 1}" in steps.definitions()
+                names = steps.variables()
+                newest = next(name for name in names if name != "growing")
+                assert names[newest].shape == names["growing"].shape
+                number = int(newest.removeprefix("new"))
+                assert steps.available_steps(newest) == [number]
+                assert (steps.read(newest, number) == number).all()
+                assert steps.blocks("growing", number)[0].count == (number + 2,)
+                assert steps.read_block("growing", 0)[0] >= number
+                lengths.add(number)
+        assert writer.wait() == 0
+    assert len(lengths) > 5, "the reader saw the stream grow"
+
+
 def test_python_refuses_unknown_options(cli, stream):
     with pytest.raises(stepstore.Error, match="Nonsense.*ReadAhead"):
         stepstore.open_steps(cli.directory / "s", Nonsense="1")
