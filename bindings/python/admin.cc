@@ -68,9 +68,10 @@ class OpenContainer {
 public:
     OpenContainer(const std::string& pool, const std::string& container)
     {
+        const char* name = c_text(container, "container");
         initialise();
-        throw_on_failure(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RO, &pool_, nullptr, nullptr));
-        const int code = daos_cont_open(pool_, container.c_str(), DAOS_COO_RO, &container_, nullptr, nullptr);
+        throw_on_failure(daos_pool_connect(c_text(pool, "pool"), nullptr, DAOS_PC_RO, &pool_, nullptr, nullptr));
+        const int code = daos_cont_open(pool_, name, DAOS_COO_RO, &container_, nullptr, nullptr);
         if (code != 0) {
             const std::string message = stepstore_last_message();
             daos_pool_disconnect(pool_, nullptr);
@@ -123,7 +124,8 @@ nb::dict container_query(const std::string& pool, const std::string& container)
 void pool_check(const std::string& pool, bool data, bool repair, nb::object each)
 {
     Forward to{std::move(each), nullptr};
-    const int code = unlocked([&] { return stepstore_pool_check(pool.c_str(), data, repair, forward, &to); });
+    const char* name = c_text(pool, "pool");
+    const int code = unlocked([&] { return stepstore_pool_check(name, data, repair, forward, &to); });
     if (to.error) std::rethrow_exception(std::exchange(to.error, nullptr));
     throw_on_failure(code);
 }
@@ -132,7 +134,7 @@ std::string pool_path(const std::string& pool)
 {
     std::string path(4096, '\0');
     std::size_t size = path.size();
-    throw_on_failure(stepstore_pool_path(pool.c_str(), path.data(), &size));
+    throw_on_failure(stepstore_pool_path(c_text(pool, "pool"), path.data(), &size));
     return path.c_str();
 }
 
@@ -145,7 +147,7 @@ void bind_admin(nb::module_& module)
         "pool_list",
         [](const std::optional<std::string>& root) {
             return collected([&](stepstore_json_cb each, void* arg) {
-                return stepstore_pool_list(root ? root->c_str() : nullptr, each, arg);
+                return stepstore_pool_list(root ? c_text(*root, "directory") : nullptr, each, arg);
             });
         },
         nb::arg("root") = nb::none());
@@ -153,7 +155,7 @@ void bind_admin(nb::module_& module)
         "pool_describe",
         [](const std::string& pool) {
             return collected(
-                [&](stepstore_json_cb each, void* arg) { return stepstore_pool_describe(pool.c_str(), each, arg); });
+                [&](stepstore_json_cb each, void* arg) { return stepstore_pool_describe(c_text(pool, "pool"), each, arg); });
         },
         nb::arg("pool"));
     module.def(

@@ -2,6 +2,9 @@
 #include "common.h"
 
 #include "base/text.h"
+
+#include <array>
+
 namespace stepstore::python {
 
 namespace {
@@ -42,6 +45,42 @@ Condition condition_of(const std::string& name)
 nb::bytes to_bytes(std::string_view text)
 {
     return nb::bytes(text.data(), text.size());
+}
+
+// Bytes that are filled before Python sees them, so that a large value is not copied once more.
+class NewBytes {
+public:
+    explicit NewBytes(std::size_t size)
+        : object_(nb::steal<nb::object>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))), size_(size)
+    {
+        if (!object_.is_valid()) throw nb::python_error();
+    }
+    MutableBytes memory() const { return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_}; }
+    nb::object first(std::size_t size)
+    {
+        if (size == size_) return std::move(object_);
+        return nb::bytes(memory().data(), size);
+    }
+
+private:
+    nb::object object_;
+    std::size_t size_;
+};
+
+nb::object get_value(KeyValueHandle& self, const nb::bytes& key)
+{
+    const auto get_into = [&](MutableBytes into) {
+        return self.use([&](auto& it) { return it.get_into(text_of(key), into); });
+    };
+    std::array<std::byte, 4096> small; // one call for usual values
+    std::optional<std::size_t> size = get_into(small);
+    if (size && *size <= small.size()) return nb::bytes(small.data(), *size);
+    while (size) { // again when it was replaced by a larger one meanwhile
+        NewBytes value(*size);
+        size = get_into(value.memory());
+        if (size && *size <= value.memory().size()) return value.first(*size);
+    }
+    return nb::none();
 }
 
 void bind_object_id(nb::module_& module)
@@ -222,14 +261,14 @@ void bind_key_value(nb::module_& module)
                 self.use([&](auto& it) { it.put(text_of(key), memory.bytes(), wanted); });
             },
             nb::arg("key"), nb::arg("value"), nb::arg("condition") = "none")
+        .def("get", &get_value, nb::arg("key"))
         .def(
-            "get",
-            [](KeyValueHandle& self, const nb::bytes& key) -> std::optional<nb::bytes> {
-                const auto value = self.use([&](auto& it) { return it.get(text_of(key)); });
-                if (!value) return std::nullopt;
-                return nb::bytes(value->data(), value->size());
+            "read_into",
+            [](KeyValueHandle& self, const nb::bytes& key, nb::handle into) {
+                const Buffer memory(into, true);
+                return self.use([&](auto& it) { return it.get_into(text_of(key), memory.writable()); });
             },
-            nb::arg("key"))
+            nb::arg("key"), nb::arg("into"))
         .def(
             "size",
             [](KeyValueHandle& self, const nb::bytes& key) {
@@ -270,6 +309,14 @@ void bind_array(nb::module_& module)
                 self.use([&](auto& it) { it.write(index, memory.bytes()); });
             },
             nb::arg("index"), nb::arg("data"))
+        .def(
+            "read",
+            [](ArrayHandle& self, std::uint64_t index, std::size_t bytes) {
+                NewBytes cells(bytes);
+                self.use([&](auto& it) { it.read(index, cells.memory()); });
+                return cells.first(bytes);
+            },
+            nb::arg("index"), nb::arg("bytes"))
         .def(
             "read_into",
             [](ArrayHandle& self, std::uint64_t index, nb::handle into) {

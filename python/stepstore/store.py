@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -199,12 +200,17 @@ class KeyValue(_Handle, MutableMapping):
 
     def put(self, key: Key, value: Any, *, condition: str = "none") -> None:
         """condition: "none", "must_not_exist" (else DER_EXIST) or "must_exist" (else DER_NONEXIST)."""
-        data = value.encode() if isinstance(value, str) else value
+        data = value.encode() if isinstance(value, str) else _memory(value)
         self._handle.put(_checked(key), data, condition)
 
     def get(self, key: Key, default: Any = None) -> Any:
         value = self._handle.get(_checked(key))
         return default if value is None else value
+
+    def read_into(self, key: Key, into: Any) -> int | None:
+        """Reads a value into memory of yours (a bytearray, a numpy array). Returns its size in bytes; where that is more
+        than there is room for, nothing is read. None: no such key."""
+        return self._handle.read_into(_checked(key), _room(into))
 
     def remove(self, key: Key, *, condition: str = "none") -> None:
         self._handle.remove(_checked(key), condition)
@@ -250,6 +256,41 @@ def _checked(key: Key) -> bytes:
     return encode_key(key)
 
 
+def _memory(data: Any) -> Any:
+    """What a put takes: the bytes of any object with the buffer protocol, as they lie in memory."""
+    return _bytes_of(np.ascontiguousarray(data)) if isinstance(data, np.ndarray | np.generic) else _viewed(data)
+
+
+def _room(into: Any) -> Any:
+    """What a read fills: the same, of memory that is written to."""
+    if isinstance(into, np.ndarray):
+        if not into.flags.c_contiguous:
+            raise Error(DER_INVAL, "the memory to read into is no contiguous array: give one, and assign it from there")
+        return _bytes_of(into)
+    return _viewed(into)
+
+
+def _bytes_of(values: np.ndarray) -> Any:
+    _require_plain(values.dtype)
+    return values.reshape(-1).view(np.uint8) if values.size else bytearray()
+
+
+def _viewed(data: Any) -> memoryview:
+    view = memoryview(data)
+    if "O" in view.format:  # in the name of a field, or for a type
+        _require_plain(np.asarray(view).dtype)
+    return view
+
+
+def _require_plain(dtype: np.dtype) -> None:
+    if dtype.hasobject:
+        raise Error(
+            DER_INVAL,
+            f"values of type {dtype} are Python objects, whose memory holds addresses of this process: "
+            "turn them into numbers or bytes first (astype, pickle)",
+        )
+
+
 class Array(_Handle):
     """A one-dimensional array object of cells; what was never written reads as zero."""
 
@@ -270,29 +311,46 @@ class Array(_Handle):
         """Cells in a chunk, which lies on one target."""
         return self._handle.chunk_size
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """The number of cells, which may be more than len() can say."""
         return self._handle.size()
+
+    def __len__(self) -> int:
+        size = self.size
+        if size > sys.maxsize:
+            raise OverflowError(f"array {self.id} has {size} cells, and len() ends at {sys.maxsize}: use .size")
+        return size
+
+    def __bool__(self) -> bool:
+        return self.size > 0
 
     def write(self, index: int, data: Any) -> None:
         """Writes bytes, or any array, from cell `index` on; its size is a multiple of the cell size."""
-        if isinstance(data, np.ndarray):
-            data = np.ascontiguousarray(data)
-            data = data.reshape(-1).view(np.uint8) if data.size else b""
-        self._handle.write(index, data)
+        self._handle.write(index, _memory(data))
 
     def read(self, index: int = 0, count: int | None = None, dtype: Any = None) -> Any:
         """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy array of dtype."""
-        size = len(self)
+        size = self.size
         index = min(index, size)
         count = size - index if count is None else min(count, size - index)
-        memory = bytearray(count * self.cell_size)
-        if memory:
-            self._handle.read_into(index, memory)
+        bytes_ = count * self.cell_size
+        if bytes_ > sys.maxsize:
+            raise Error(DER_INVAL, f"array {self.id}: {count} cells from {index} on are more than memory can hold: read fewer at once")
         if dtype is None:
-            return bytes(memory)
-        if len(memory) % np.dtype(dtype).itemsize:
-            raise Error(DER_INVAL, f"{len(memory)} bytes of array {self.id} are no whole number of {np.dtype(dtype)} values")
-        return np.frombuffer(memory, dtype=dtype)
+            return self._handle.read(index, bytes_)
+        kind = np.dtype(dtype)
+        _require_plain(kind)
+        if not kind.itemsize or bytes_ % kind.itemsize:
+            raise Error(DER_INVAL, f"{bytes_} bytes of array {self.id} are no whole number of {kind} values")
+        values = np.empty(bytes_ // kind.itemsize, dtype=kind)
+        self.read_into(index, values)
+        return values
+
+    def read_into(self, index: int, into: Any) -> int:
+        """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many of them lie
+        behind the end of the array; these read as zero."""
+        return self._handle.read_into(index, _room(into))
 
     def resize(self, cells: int) -> None:
         self._handle.set_size(cells)

@@ -1,5 +1,9 @@
-// Ids as text: one form in every message, on the command line and in JSON. Names without regard to case.
+// Ids as text: one form in every message, on the command line and in JSON. Names without regard to case. Texts for C.
 #pragma once
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +67,15 @@ inline bool same_name(std::string_view a, std::string_view b)
 {
     return std::ranges::equal(a, b,
                               [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// A text for a C call, which reads it up to its first zero byte: -DER_INVAL where that is not its end.
+inline const char* c_text(const std::string& text, const char* what)
+{
+    if (const std::size_t zero = text.find('\0'); zero != std::string::npos)
+        throw Error(-DER_INVAL, std::string(what) + " '" + text.substr(0, zero) + "...' has a zero byte in it at " +
+                                    std::to_string(zero) + ", where C and DAOS end a text: leave it out");
+    return text.c_str();
 }
 
 } // namespace stepstore

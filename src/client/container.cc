@@ -10,7 +10,7 @@ Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Acces
     : pool(std::move(in)), label(std::move(name))
 {
     const unsigned flags = access == Access::read_only ? DAOS_COO_RO : DAOS_COO_RW;
-    const int rc = library().cont_open(pool->handle, label.c_str(), flags, &handle, nullptr, nullptr);
+    const int rc = library().cont_open(pool->handle, c_text(label, "container"), flags, &handle, nullptr, nullptr);
     check(library(), rc, [&] { return "open " + this->name(); });
 }
 
@@ -60,7 +60,7 @@ ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType typ
     const Library& library = state_->library();
     daos_oclass_id_t oclass = OC_UNKNOWN;
     if (!object_class.empty()) {
-        oclass = static_cast<daos_oclass_id_t>(library.oclass_name2id(std::string(object_class).c_str()));
+        oclass = static_cast<daos_oclass_id_t>(library.oclass_name2id(c_text(std::string(object_class), "object class")));
         if (oclass == OC_UNKNOWN)
             throw Error(-DER_INVAL, "there is no object class " + quoted(object_class) +
                                         ": use S1, S2, S4, S6, S8, S12, S16, S32, SX or RP_2G1 ... RP_2GX");
@@ -88,6 +88,7 @@ std::uint64_t Container::create_snapshot(const std::string& name)
     if (!name.empty() && !state_->library().is_ours())
         throw Error(-DER_NOSYS, "create snapshot " + quoted(name) + " of " + state_->name() +
                                     ": snapshots of a DAOS system have no names: leave it out, and keep the epoch");
+    c_text(name, "snapshot");
     std::string copy = name; // the call takes memory that it may write
     daos_epoch_t epoch = 0;
     const int rc =

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "client/pending.h"
 
 #include <array>
@@ -40,10 +41,9 @@ namespace {
 std::string checked(std::string_view key)
 {
     if (key.empty()) throw Error(-DER_INVAL, "a key is empty");
-    if (key.find('\0') != std::string_view::npos)
-        throw Error(-DER_INVAL, "key " + quoted(key.substr(0, key.find('\0'))) +
-                                    "... has a zero byte in it, which DAOS keys cannot");
-    return std::string(key);
+    std::string name(key);
+    c_text(name, "key");
+    return name;
 }
 
 std::uint64_t put_flags(Condition condition)

@@ -42,7 +42,7 @@ Pool::State::State(std::shared_ptr<const Library> library, const std::string& po
     : session(std::move(library)), location(std::move(where))
 {
     const unsigned flags = access == Access::read_only ? DAOS_PC_RO : DAOS_PC_RW;
-    const int rc = this->library().pool_connect(pool.c_str(), nullptr, flags, &handle, nullptr, nullptr);
+    const int rc = this->library().pool_connect(c_text(pool, "pool"), nullptr, flags, &handle, nullptr, nullptr);
     check(this->library(), rc, [&] { return "connect to pool " + location; });
 }
 
@@ -80,22 +80,23 @@ void Pool::create(const std::string& location, const PoolOptions& options)
     if (is_on_daos(location)) refuse("create", location, "dmg pool create");
     const Library& library = Library::ours();
     stepstore_pool_options wanted{};
-    wanted.label = options.label.empty() ? nullptr : options.label.c_str();
+    wanted.label = options.label.empty() ? nullptr : c_text(options.label, "label");
     wanted.targets = options.targets;
     wanted.power = options.durability == Durability::power ? 1 : 0;
     std::vector<const char*> directories;
     for (const std::string& directory : options.target_directories)
-        directories.push_back(directory.c_str());
+        directories.push_back(c_text(directory, "directory for targets"));
     wanted.target_dirs = directories.data();
     wanted.target_dirs_nr = static_cast<std::uint32_t>(directories.size());
-    check(library, library.pool_create(location.c_str(), &wanted), [&] { return "create pool " + location; });
+    check(library, library.pool_create(c_text(location, "pool"), &wanted), [&] { return "create pool " + location; });
 }
 
 void Pool::destroy(const std::string& location, bool force)
 {
     if (is_on_daos(location)) refuse("destroy", location, "dmg pool destroy");
     const Library& library = Library::ours();
-    check(library, library.pool_destroy(location.c_str(), force ? 1 : 0), [&] { return "destroy pool " + location; });
+    check(library, library.pool_destroy(c_text(location, "pool"), force ? 1 : 0),
+          [&] { return "destroy pool " + location; });
 }
 
 const std::string& Pool::location() const
@@ -110,7 +111,8 @@ const Library& Pool::library() const
 Container Pool::create_container(const std::string& label) const
 {
     const Library& library = state_->library();
-    const int rc = library.cont_create_with_label(state_->handle, label.c_str(), nullptr, nullptr, nullptr);
+    const int rc =
+        library.cont_create_with_label(state_->handle, c_text(label, "container"), nullptr, nullptr, nullptr);
     check(library, rc, [&] { return "create container " + quoted(label) + " in pool " + state_->location; });
     return open_container(label);
 }
@@ -141,7 +143,7 @@ Container Pool::open_or_create_container(const std::string& label) const
 
 void Pool::destroy_container(const std::string& label, bool force) const
 {
-    const int rc = state_->library().cont_destroy(state_->handle, label.c_str(), force ? 1 : 0, nullptr);
+    const int rc = state_->library().cont_destroy(state_->handle, c_text(label, "container"), force ? 1 : 0, nullptr);
     check(state_->library(), rc, [&] { return "destroy container " + quoted(label) + " in pool " + state_->location; });
 }
 

@@ -1,5 +1,7 @@
 #include "steps/location.h"
 
+#include "base/text.h"
+
 #include <daos_errno.h>
 
 #include <algorithm>
@@ -63,7 +65,6 @@ void set_names(Location& location, const std::string& text, std::string_view res
         const std::size_t end = left.find('/');
         const std::string_view part = left.substr(0, end);
         if (part.empty() || part == "." || part == "..") invalid(text, "has an empty, '.' or '..' part after its pool");
-        if (part.find('\0') != std::string_view::npos) invalid(text, "holds a zero byte");
         if (end == std::string_view::npos) return;
         left.remove_prefix(end + 1);
     }
@@ -107,11 +108,11 @@ bool is_on_daos(const std::string& text)
 
 Location resolve_location(const std::string& text)
 {
+    c_text(text, "location");
     if (is_on_daos(text)) return resolve_daos(text);
     const bool may_be_label = text.starts_with(local_scheme);
     std::string path = may_be_label ? text.substr(local_scheme.size()) : text;
     if (path.empty()) invalid(text, "is empty");
-    if (path.find('\0') != std::string::npos) invalid(text, "holds a zero byte");
     path = without_empty_parts(path);
     Location location;
     for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {

@@ -1,11 +1,15 @@
 """The Python API: what the command line does not show."""
 
+import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 import stepstore
+from stepstore import _core
 
 
 @pytest.fixture
@@ -82,6 +86,134 @@ def test_an_array_that_does_not_keep_its_sizes(box):
     with box.open_array(oid, chunk_size=64, read_only=True) as array:
         assert array.read(99, 4) == b"\0abc"
         assert (len(array), array.chunk_size) == (103, 64)
+
+
+def test_names_with_a_zero_byte_are_refused(box, pool, tmp_path):
+    """C and DAOS end a text there: the name before it would be taken."""
+    with stepstore.Pool.connect(pool) as opened:
+        refused = [
+            lambda: opened.create_container("a\0b"),
+            lambda: opened.open_or_create_container("a\0b"),
+            lambda: opened.open_container("box\0b"),
+            lambda: opened.destroy_container("box\0b"),
+            lambda: stepstore.Pool.connect(f"{pool}\0b"),
+            lambda: stepstore.Pool.create(f"{tmp_path}/new\0b"),
+            lambda: stepstore.Pool.create(tmp_path / "new", label="a\0b"),
+            lambda: stepstore.Pool.destroy(f"{pool}\0b"),
+            lambda: box.create_snapshot("a\0b"),
+            lambda: box.object_id(1, object_class="S1\0b"),
+            lambda: box.key_value(1).put("plain\0b", b""),
+            lambda: box.key_value(1).get("plain\0b"),
+            lambda: box.key_value(1).read_into(b"plain\0b", bytearray(9)),
+            lambda: box.key_value(1).remove("plain\0b"),
+            lambda: stepstore.open_steps(f"{pool}/box\0b/s"),
+            lambda: stepstore.open_steps(f"{pool}/box/s\0b"),
+            lambda: _core.container_objects(str(pool), "box\0b"),
+            lambda: _core.container_objects(f"{pool}\0b", "box"),
+            lambda: _core.pool_check(f"{pool}\0b", True, False, print),
+            lambda: _core.pool_describe(f"{pool}\0b"),
+            lambda: _core.pool_path(f"{pool}\0b"),
+            lambda: _core.pool_list(f"{tmp_path}\0b"),
+        ]
+        for number, call in enumerate(refused):
+            with pytest.raises(stepstore.Error, match="zero byte") as caught:
+                call()
+            assert caught.value.name == "DER_INVAL", number
+        assert opened.containers() == ["box"] and not (tmp_path / "new").exists()
+        assert box.snapshots() == [] and box.key_value(1)["plain"] == b"hello"
+
+
+def test_python_objects_are_no_values(box):
+    """Their memory holds addresses, which mean nothing to who reads them."""
+    values, array = box.key_value(52), box.create_array(64)
+    objects = np.array([object(), None])
+    record = np.zeros(2, dtype=[("number", np.int32), ("what", object)])
+    for wrong in (objects, record, memoryview(objects), np.array([[1, 2], ["a", 3]], dtype=object)):
+        for call in (
+            lambda wrong=wrong: values.put("k", wrong),
+            lambda wrong=wrong: array.write(0, wrong),
+            lambda wrong=wrong: values.read_into("k", wrong),
+            lambda wrong=wrong: array.read_into(0, wrong),
+        ):
+            with pytest.raises(stepstore.Error, match="Python objects") as caught:
+                call()
+            assert caught.value.name == "DER_INVAL"
+    assert len(values) == 0 and array.size == 0
+    array.write(0, bytes(16))
+    with pytest.raises(stepstore.Error, match="Python objects"):
+        array.read(dtype=object)
+    values["plain"] = np.zeros(2, dtype=[("Of", np.int32), ("when", "M8[s]")])
+    values["view"] = memoryview(np.zeros(2, dtype=[("Of", np.int32)]))
+    assert values.size("plain") == 24 and values.size("view") == 8
+    values["scalar"] = np.datetime64(0, "s")
+    assert values["scalar"] == bytes(8)
+
+
+def test_an_array_of_more_cells_than_len_can_say(box):
+    array = box.create_array(65, chunk_size=1 << 40)
+    assert not array
+    array.resize(5)
+    assert array and array.size == len(array) == 5
+    array.resize(1 << 63)
+    assert array.size == 1 << 63
+    with pytest.raises(OverflowError, match=r"9223372036854775808 cells.*\.size"):
+        len(array)
+    with pytest.raises(stepstore.Error, match="read fewer"):
+        array.read()
+    assert array.read((1 << 63) - 4, 10) == bytes(4)
+    assert array
+
+
+def test_memory_of_the_caller(box):
+    values, array = box.key_value(53), box.create_array(66, cell_size=8)
+    values["k"] = b"0123456789"
+    room = bytearray(12)
+    assert values.read_into("k", room) == 10 and room == b"0123456789\0\0"
+    small = bytearray(b"....")
+    assert values.read_into("k", small) == 10 and small == b"...."
+    assert values.read_into("none", room) is None
+    array.write(0, np.arange(10.0))
+    into = np.full((2, 3), -1.0)
+    assert array.read_into(2, into) == 0 and np.array_equal(into, [[2, 3, 4], [5, 6, 7]])
+    assert array.read_into(7, into) == 3 and np.array_equal(into, [[7, 8, 9], [0, 0, 0]])
+    with pytest.raises(stepstore.Error, match="contiguous"):
+        array.read_into(0, into.T)
+    for reader in (lambda: array.read_into(0, bytes(8)), lambda: values.read_into("k", b"......")):
+        with pytest.raises((BufferError, ValueError)):
+            reader()
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer's allocator keeps what is freed")
+@pytest.mark.parametrize("kind", ["put", "get", "array_write", "array_read", "array_read_dtype"])
+def test_large_values_are_not_copied(box, pool, kind):
+    """The peak of a process's memory: of a put nothing beyond the value, of a get the value once."""
+    size = 256 << 20
+    data = np.arange(size // 8, dtype=np.uint64)
+    box.key_value(71)["large"] = data
+    box.create_array(72).write(0, data)
+    del data
+    program = (
+        "import re, sys, numpy as np, stepstore\n"
+        "pool, kind, size = sys.argv[1], sys.argv[2], int(sys.argv[3])\n"
+        "def memory(what):\n"
+        "    return int(re.search(what + r':\\s+(\\d+) kB', open('/proc/self/status').read())[1]) << 10\n"
+        "with stepstore.Pool.connect(pool) as opened, opened.open_container('box') as box:\n"
+        "    values, array = box.key_value(71), box.open_array(72)\n"
+        "    values['small'] = b'x'\n"
+        "    data = np.arange(size // 8, dtype=np.uint64) if kind in ('put', 'array_write') else None\n"
+        "    before = memory('VmRSS')\n"
+        "    if kind == 'put': values['large'] = data\n"
+        "    if kind == 'get': assert values['large'][-8:] == (size // 8 - 1).to_bytes(8, 'little')\n"
+        "    if kind == 'array_write': array.write(0, data)\n"
+        "    if kind == 'array_read': assert array.read()[-8:] == (size // 8 - 1).to_bytes(8, 'little')\n"
+        "    if kind == 'array_read_dtype': assert array.read(dtype=np.uint64)[-1] == size // 8 - 1\n"
+        "    print(memory('VmHWM') - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, pool, kind, str(size)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    grown = int(done.stdout)
+    spare = 32 << 20
+    assert grown < (spare if kind in ("put", "array_write") else size + spare), f"{grown >> 20} MiB"
 
 
 def test_bad_attributes_are_refused(box):

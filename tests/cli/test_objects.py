@@ -1,8 +1,13 @@
 """stepstore ls, stat and cat."""
 
+import subprocess
+import sys
+
 import pytest
 import stepstore
 from conftest import object_names
+from rich.cells import cell_len
+from rich.console import Console
 from stepstore.paths import daos_root
 
 
@@ -80,6 +85,50 @@ def test_stat_of_everything(cli, pool, names):
     assert "cell size" in cli("stat", f"./p/box/{names['array']}").out
 
 
+def test_ls_of_many_objects_costs_little_for_each(cli, pool):
+    """Counted in calls of Python functions, as time is the machine's: laying out each cell by itself takes 800 a row."""
+
+    def calls(count: int) -> int:
+        with stepstore.Pool.connect(pool) as opened, opened.create_container(f"many{count}") as box:
+            for number in range(count):
+                box.key_value(number + 1)["k"] = b"x"
+        program = (
+            "import cProfile, pstats, sys\n"
+            "from stepstore.cli import main\n"
+            "profile = cProfile.Profile()\n"
+            "sys.argv[1:] = ['ls', '-l', sys.argv[1]]\n"
+            "profile.enable()\n"
+            "try:\n"
+            "    main()\n"
+            "finally:\n"
+            "    profile.disable()\n"
+            "    print('CALLS', pstats.Stats(profile).total_calls)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, f"./p/many{count}"], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False
+        )
+        lines = done.stdout.splitlines()
+        assert len([line for line in lines if line.startswith("key_value")]) == count, done.stdout[-500:] + done.stderr
+        return int(lines[-1].removeprefix("CALLS "))
+
+    assert calls(2100) - calls(100) < 2000 * 120
+
+
+def test_tables_fit_a_narrow_terminal(capsys):
+    from stepstore.cli import common
+
+    kept = common.Settings.out
+    common.Settings.out = Console(highlight=False, width=20)
+    try:
+        common.show(common.table(["NAME", ("SIZE", "right")], [("a" * 30, 7), ("東京" * 20, 12345), ("two\nlines\a", "")]))
+    finally:
+        common.Settings.out = kept
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "NAME" + " " * 12 + "SIZE"
+    assert all(cell_len(line) == 20 for line in lines) and len(lines) == 4
+    assert lines[1].endswith("…      7") and lines[2].endswith("…  12345") and lines[3].startswith("two lines ")
+
+
 def test_an_object_id_as_messages_print_it(cli, pool, names):
     hi, lo = (int(part) for part in names["key_value"].split("."))
     with stepstore.Pool.connect(pool, read_only=True) as opened, opened.open_container("box") as box:
@@ -96,9 +145,6 @@ def test_objects_that_are_not_there(cli, pool):
 
 
 def test_ls_into_a_closed_pipe_is_quiet(cli, pool):
-    import subprocess
-    import sys
-
     done = subprocess.run(
         f"{sys.executable} -m stepstore ls ./p --json | true", shell=True, cwd=cli.directory, env=cli.environment, capture_output=True, check=False
     )

@@ -24,7 +24,7 @@ def objects_of(address: Address, snapshot: str | None) -> list[dict[str, Any]]:
         pool, container = open_container(address)
         with pool, container:
             epoch = container.epoch_of(snapshot)
-    return [json.loads(text) for text in _core.container_objects(address.pool, address.container, epoch)]
+    return json.loads("[" + ",".join(_core.container_objects(address.pool, address.container, epoch)) + "]")
 
 
 def streams_of(address: Address) -> list[str]:
@@ -225,7 +225,7 @@ def cat(
 
 def _copy_array(array: Array, offset: int, size: int | None) -> None:
     cell = array.cell_size
-    end = len(array) * cell
+    end = array.size * cell
     if size is not None:
         end = min(end, offset + size)
     position = offset

@@ -5,11 +5,15 @@ from __future__ import annotations
 import enum
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.control import strip_control_codes
+from rich.segment import Segment
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -101,15 +105,42 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def table(columns: Iterable[str | tuple[str, str]], rows: Iterable[Iterable[Any]]) -> Table:
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else cell_len(text)
+
+
+class _Rows:
+    """Rows under titles, printed line by line: a rich Table lays out every cell by itself, which takes 0.1 ms a row."""
+
+    def __init__(self, titles: list[str], right: list[bool], rows: list[list[str]]):
+        self.titles, self.right, self.rows = titles, right, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = [max(map(_width, column)) for column in zip(self.titles, *self.rows, strict=True)]
+        # On a narrow terminal the widest columns are cut.
+        while sum(widths) + 2 * (len(widths) - 1) > options.max_width and max(widths) > 1:
+            widths[widths.index(max(widths))] -= 1
+        yield Segment(self._line(self.titles, widths), Style(bold=True))
+        yield Segment.line()
+        for row in self.rows:
+            yield Segment(self._line(row, widths))
+            yield Segment.line()
+
+    def _line(self, row: list[str], widths: list[int]) -> str:
+        cells = []
+        for text, width, right in zip(row, widths, self.right, strict=True):
+            left = width - _width(text)
+            if left < 0:
+                text, left = set_cell_size(text, width - 1) + "…", 0
+            cells.append(" " * left + text if right else text + " " * left)
+        return "  ".join(cells)
+
+
+def table(columns: Sequence[str | tuple[str, str]], rows: Iterable[Iterable[Any]]) -> _Rows:
     """A plain table; a column is a title, or (title, "right")."""
-    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        title, justify = column if isinstance(column, tuple) else (column, "left")
-        made.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    return made
+    titles = [column if isinstance(column, str) else column[0] for column in columns]
+    right = [not isinstance(column, str) and column[1] == "right" for column in columns]
+    return _Rows(titles, right, [[strip_control_codes(str(cell)).replace("\n", " ") for cell in row] for row in rows])
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
