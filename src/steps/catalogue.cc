@@ -191,13 +191,18 @@ void validate(const StreamRecord& record, const std::string& where)
 
 } // namespace
 
+std::uint32_t format_of(const StreamRecord& record)
+{
+    return record.layout == Layout::posix ? 2 : 1;
+}
+
 std::vector<std::byte> encode_record(const StreamRecord& record)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
     to.fixed(record_magic);
-    to.fixed(stream_format);
-    to.fixed(stream_format); // the oldest reader that understands it
+    to.fixed(format_of(record));
+    to.fixed(format_of(record)); // the oldest reader that understands it
     to.fixed(std::uint64_t{0});
     each_field(record, [&](Tag tag, const auto& value) {
         if (is_written(tag, record)) write_field(to, tag, value);

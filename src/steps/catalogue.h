@@ -11,7 +11,7 @@
 
 namespace stepstore::steps {
 
-inline constexpr std::uint32_t stream_format = 1;
+inline constexpr std::uint32_t stream_format = 2; // the greatest that is read; see format_of
 inline constexpr std::uint64_t no_generation = UINT64_MAX;
 
 // The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one more for
@@ -65,6 +65,7 @@ StreamRecord segment_record(const StreamRecord& record, const Segment& segment);
 // Of the segment that has the step; of the last one for steps that are not there yet.
 StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step);
 
+std::uint32_t format_of(const StreamRecord& record); // 2: layout posix, whose data files have checksums; else 1
 std::vector<std::byte> encode_record(const StreamRecord& record);
 // where: for messages. -DER_CSUM, -DER_DF_INVAL: damaged; -DER_DF_INCOMPT: newer.
 StreamRecord decode_record(Bytes bytes, const std::string& where);

@@ -1,24 +1,12 @@
 #include "steps/data_store.h"
 
-#include "steps/file.h"
+#include "steps/data_files.h"
 
 #include <map>
 
 namespace stepstore::steps {
 
 namespace {
-
-std::string data_path(const LayoutContext& context, std::uint32_t rank)
-{
-    return posix_path(context.pool.location(), context.record) + "/data." + std::to_string(rank);
-}
-
-[[noreturn]] void missing(std::uint32_t rank, std::uint64_t bytes)
-{
-    throw Error(-DER_CSUM, std::to_string(bytes) + " bytes of the data of writer rank " + std::to_string(rank) +
-                               " are missing: its data object ends before the blocks that the metadata describes; "
-                               "`stepstore pool check` says what can be saved");
-}
 
 constexpr std::uint64_t least_part = 1 << 20; // bytes that are worth a thread
 constexpr std::uint64_t most_parts = 4;
@@ -73,28 +61,6 @@ private:
     Array array_;
 };
 
-class FileDataWriter final : public DataWriter {
-public:
-    FileDataWriter(const LayoutContext& context, std::uint32_t rank) : file_(File::create(data_path(context, rank))) {}
-    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
-    {
-        std::size_t piece = 0, used = 0;
-        for (const Range& range : ranges) {
-            std::uint64_t done = 0;
-            while (done < range.length) {
-                const std::uint64_t part = std::min<std::uint64_t>(range.length - done, memory[piece].size() - used);
-                file_.write(range.index + done, memory[piece].subspan(used, part));
-                done += part;
-                used += part;
-                if (used == memory[piece].size()) ++piece, used = 0;
-            }
-        }
-    }
-
-private:
-    File file_;
-};
-
 class ArrayDataReader final : public DataReader {
 public:
     explicit ArrayDataReader(const LayoutContext& context)
@@ -140,7 +106,7 @@ private:
         std::uint64_t& known = sizes_[request.place.rank];
         if (end <= known) return;
         known = array(request.place.rank).size();
-        if (end > known) missing(request.place.rank, end - known);
+        if (end > known) missing_data(request.place.rank, end - known);
     }
 
     Array& array(std::uint32_t rank)
@@ -161,58 +127,31 @@ private:
     std::map<std::uint32_t, std::uint64_t> sizes_;
 };
 
-class FileDataReader final : public DataReader {
-public:
-    explicit FileDataReader(const LayoutContext& context) : context_(context) {}
-
-    void read(std::span<DataRequest> requests) override
-    {
-        for (const DataRequest& request : requests)
-            for (std::size_t i = 0; i < request.ranges.size();
-                 ++i) { // one memory piece per range: DataReads makes them so
-                const std::size_t got = file(request.place.rank).read(request.ranges[i].index, request.memory[i]);
-                if (got < request.ranges[i].length) missing(request.place.rank, request.ranges[i].length - got);
-            }
-    }
-
-    std::uint64_t size(std::uint32_t rank) override { return file(rank).size(); }
-
-private:
-    File& file(std::uint32_t rank)
-    {
-        const auto found = files_.find(rank);
-        if (found != files_.end()) return found->second;
-        auto opened = File::open(data_path(context_, rank));
-        if (!opened)
-            throw Error(-DER_CSUM, "the data file of writer rank " + std::to_string(rank) +
-                                       " is missing: " + data_path(context_, rank));
-        return files_.emplace(rank, std::move(*opened)).first->second;
-    }
-
-    LayoutContext context_;
-    std::map<std::uint32_t, File> files_;
-};
-
 } // namespace
+
+void missing_data(std::uint32_t rank, std::uint64_t bytes)
+{
+    throw Error(-DER_CSUM, std::to_string(bytes) + " bytes of the data of writer rank " + std::to_string(rank) +
+                               " are missing: its data object ends before the blocks that the metadata describes; "
+                               "`stepstore pool check` says what can be saved");
+}
 
 std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank)
 {
-    if (context.record.layout == Layout::posix) return std::make_unique<FileDataWriter>(context, rank);
+    if (context.record.layout == Layout::posix) return make_file_data_writer(context, rank);
     return std::make_unique<ArrayDataWriter>(context, rank);
 }
 
 std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context)
 {
-    if (context.record.layout == Layout::posix) return std::make_unique<FileDataReader>(context);
+    if (context.record.layout == Layout::posix) return make_file_data_reader(context);
     return std::make_unique<ArrayDataReader>(context);
 }
 
 void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
 {
-    if (context.record.layout != Layout::posix)
-        return shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}),
-                       end);
-    if (auto file = File::open_to_write(data_path(context, rank))) file->shorten(end);
+    if (context.record.layout == Layout::posix) return trim_data_file(context, rank, end);
+    shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}), end);
 }
 
 } // namespace stepstore::steps

@@ -1,5 +1,5 @@
-// Where the data blocks lie: an array object per writer rank (a file per rank with the layout posix), appended step by
-// step.
+// Where the data blocks lie: an array object per writer rank (files with the layout posix, data_files.h), appended step
+// by step.
 #pragma once
 
 #include "steps/layouts/layout.h"
@@ -11,6 +11,8 @@ public:
     virtual ~DataWriter() = default;
     // Ranges in bytes of this rank's array; the memory pieces have the same total size.
     virtual void write(std::span<const Range> ranges, std::span<const Bytes> memory) = 0;
+    // What was written survives what the pool's durability promises. Writing to objects promises it already.
+    virtual void make_durable() {}
 };
 
 // One array object, or file: the data of a rank of a segment.
@@ -33,6 +35,9 @@ public:
     virtual void read(std::span<DataRequest> requests) = 0;
     virtual std::uint64_t size(std::uint32_t rank) = 0; // bytes
 };
+
+// A reader's failure: so many bytes behind the end of a rank's data.
+[[noreturn]] void missing_data(std::uint32_t rank, std::uint64_t bytes);
 
 std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank);
 std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context);

@@ -113,4 +113,21 @@ void File::shorten(std::uint64_t size)
         if (errno != EINTR) fail("shorten", path_);
 }
 
+void File::sync()
+{
+    while (::fdatasync(descriptor_) != 0)
+        if (errno != EINTR) fail("sync", path_);
+}
+
+void sync_directory(const std::string& path)
+{
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) fail("open the directory", path);
+    const int synced = ::fsync(descriptor);
+    const int error = errno;
+    ::close(descriptor);
+    errno = error;
+    if (synced != 0) fail("sync the directory", path);
+}
+
 } // namespace stepstore::steps

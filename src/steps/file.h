@@ -22,6 +22,7 @@ public:
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
     std::uint64_t size() const;
     void shorten(std::uint64_t size); // never makes it longer
+    void sync();                      // its bytes survive a power failure; its name after sync_directory
     const std::string& path() const { return path_; }
 
 private:
@@ -30,5 +31,8 @@ private:
     int descriptor_ = -1;
     std::string path_;
 };
+
+// The names in a directory survive a power failure.
+void sync_directory(const std::string& path);
 
 } // namespace stepstore::steps

@@ -16,11 +16,7 @@ std::vector<TargetCounts> target_counts(const std::string& pool)
 {
     std::vector<TargetCounts> counts;
     if (pool.starts_with("daos://")) return counts;
-    std::string described;
-    const auto keep = [](const char* json, void* to) { return *static_cast<std::string*>(to) = json, 0; };
-    if (const int code = stepstore_pool_describe(pool.c_str(), keep, &described); code != 0)
-        throw Error(code, stepstore_last_message());
-    const auto pool_now = nlohmann::json::parse(described);
+    const auto pool_now = nlohmann::json::parse(describe_pool(pool));
     for (const auto& target : pool_now.at("targets"))
         counts.push_back(
             {target.at("updates"), target.at("fetches"), target.at("bytes_written"), target.at("bytes_read")});

@@ -606,7 +606,7 @@ std::string Reader::describe_json() const
         {"pool", location().pool},
         {"container", location().container},
         {"stream", location().stream},
-        {"format", stream_format},
+        {"format", format_of(record)},
         {"generation", record.origin},
         {"segments", record.earlier.size() + 1},
         {"layout", name_of(record.layout)},

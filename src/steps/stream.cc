@@ -2,6 +2,7 @@
 
 #include "steps/append.h"
 #include "base/wire.h"
+#include "steps/file.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile_record.h"
 #include "steps/reader.h"
@@ -99,6 +100,11 @@ void make_posix_directory(const std::string& pool, const StreamRecord& record)
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
+    if (!survives_power_failure(pool)) return;
+    // Up to the pool's own: which of them were there nobody knows.
+    std::filesystem::path one = directory;
+    for (const auto& part : std::filesystem::path(record.directory))
+        if (!part.empty()) sync_directory((one = one.parent_path()).string());
 }
 
 } // namespace

@@ -112,7 +112,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
     all_together(*communicator, [&] {
         pool = Pool::connect(opened.location.pool, Access::read_write);
         container = pool->open_container(opened.location.container, Access::read_write);
-        const LayoutContext context{*pool, *container, opened.record};
+        const bool power = opened.record.layout == Layout::posix && survives_power_failure(opened.location.pool);
+        const LayoutContext context{*pool, *container, opened.record, Gets::async, power};
         const auto rank = static_cast<std::uint32_t>(communicator->rank());
         layout = make_layout_writer(context, *communicator);
         data = make_data_writer(context, rank);
@@ -160,9 +161,10 @@ std::uint64_t Writer::Impl::begin_step()
         throw Error(-DER_INVAL, "step " + std::to_string(steps) + " of " + opened.location.text() +
                                     " is open already: end it first");
     // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few boundaries as
-    // possible.
+    // possible. Files have no chunks, and no gaps between what their checksums are of.
     const std::uint64_t chunk = opened.record.data_chunk_size;
-    if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
+    const bool chunks = opened.record.layout != Layout::posix;
+    if (chunks && encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
     encoder->begin_step(data_end);
     puts.clear();
     in_step = true;
@@ -284,6 +286,10 @@ Bytes Writer::Impl::prepare_blob()
     if (watch) watch->look(steps);
     if (lease != nullptr) lease->require_held();
     perform_puts(true);
+    {
+        const Stopwatch time(profile.data, "stepstore.data");
+        data->make_durable();
+    }
     const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
     return encoder->finish(steps);
 }

@@ -174,7 +174,7 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
         const Pool pool = Pool::connect(opened.location.pool);
         const Container container = pool.open_container(opened.location.container);
         if (GetParam() == Layout::posix)
-            std::filesystem::resize_file(posix_path(pool.location(), opened.record) + "/data.2", 200);
+            std::filesystem::resize_file(posix_path(pool.location(), opened.record) + "/blocks.2", 200);
         else
             container.open_array(opened.record.data_of(2), {1, opened.record.data_chunk_size}).set_size(200);
     }

@@ -20,6 +20,7 @@ struct LayoutContext {
     const Container& container;
     const StreamRecord& record;
     Gets gets = Gets::async;
+    bool power = false; // posix: what is written is synced before it is acknowledged
 };
 
 class LayoutWriter {
@@ -74,6 +75,8 @@ std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
 
 // The directory of a pool; nullopt: it has none (daos://). Throws what stepstore_pool_path says.
 std::optional<std::string> pool_directory(const std::string& pool);
+std::string describe_pool(const std::string& pool); // as stepstore_pool_describe does
+bool survives_power_failure(const std::string& pool);
 // Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole. Nobody
 // writes the segment any more.
 void trim_layout(const LayoutContext& context, std::uint64_t end);

@@ -1,22 +1,28 @@
 // The layout `posix`: the baseline of the references. Rank 0 gathers all blobs of a step and appends them to one file;
-// data lies in a file per writer rank. All below the pool's directory:
-// files/<container>/<generation>/{metadata,index,data.<rank>}.
+// data lies in files per writer rank (data_files.h). All below the pool's directory:
+// files/<container>/<generation>/{metadata,index,blocks.<rank>,sums.<rank>}.
 //
 // 1. All ranks hand their blobs to rank 0 (gather); a rank that has failed hands over nothing, and rank 0 gives the
 // step up. Rank 0 tells all what became of the step (broadcast).
 // 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`: entry N is
 // step N, counted from the first step of the segment.
-// 3. A step is there when its entry is there, whole. An entry at the end that is not whole is still being written (or
-// its writer died).
+// In a pool that survives power failures every rank syncs its data before it hands over its blob, and rank 0 `metadata`
+// before it writes the entry, and the entry before it tells that the step is stored.
+// 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being written (or its
+// writer died).
 #include "base/checksum.h"
 #include "steps/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/layout.h"
 #include "stepstore/admin.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 namespace stepstore::steps {
@@ -67,12 +73,13 @@ bool load_entry(const std::byte* from, IndexEntry& entry)
 class PosixWriter final : public LayoutWriter {
 public:
     PosixWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record), communicator_(communicator)
+        : record_(context.record), communicator_(communicator), power_(context.power)
     {
         if (communicator.rank() != 0) return;
         const std::string directory = posix_path(context.pool.location(), record_);
         metadata_ = File::create(directory + "/metadata");
         index_ = File::create(directory + "/index");
+        if (power_) sync_directory(directory);
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t step) override { hand_over(step, {}); }
@@ -148,15 +155,18 @@ private:
                          checksum(sizes)};
         metadata_->write(end_, sizes);
         metadata_->write(end_ + sizes.size(), gathered_);
+        if (power_) metadata_->sync();
         std::byte bytes[entry_size];
         store_entry(entry, bytes);
         index_->write((step - record_.first_step) * entry_size, bytes);
+        if (power_) index_->sync();
         requests_ += 3;
         end_ += entry.length;
     }
 
     const StreamRecord& record_;
     Communicator& communicator_;
+    bool power_;
     std::optional<File> metadata_, index_;
     std::uint64_t end_ = 0;
     std::vector<std::byte> gathered_;
@@ -218,16 +228,19 @@ private:
         if (!metadata_) metadata_ = File::open(directory_ + "/metadata");
         if (!index_ || !metadata_) return false;
         std::byte bytes[entry_size];
-        ++requests_;
-        const std::uint64_t at = (step - record_.first_step) * entry_size;
-        if (index_->read(at, bytes) < entry_size) return false;
-        if (load_entry(bytes, entry) && entry.step == step && entry.generation == record_.generation &&
-            entry.ranks == record_.ranks)
-            return true;
-        // Not whole: at the end it is being written; before the end it is damaged. Zeros: a step that was given up.
-        if (std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; })) return false;
-        const bool last = index_->size() <= at + entry_size && !(record_.closed && step < record_.steps);
-        if (last) return false;
+        // At the end an entry may be being written. It goes in one write: one that stays as it is is damaged.
+        for (int attempt = 0; attempt < 20; ++attempt) {
+            if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            ++requests_;
+            const std::uint64_t at = (step - record_.first_step) * entry_size;
+            if (index_->read(at, bytes) < entry_size) return false;
+            if (load_entry(bytes, entry) && entry.step == step && entry.generation == record_.generation &&
+                entry.ranks == record_.ranks)
+                return true;
+            // Zeros: a step that was given up.
+            if (std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; })) return false;
+            if (index_->size() > at + entry_size || record_.closed) break;
+        }
         throw Error(-DER_CSUM, "the entry of step " + std::to_string(step) + " in " + index_->path() +
                                    " is damaged: this step cannot be read, others can");
     }
@@ -279,6 +292,20 @@ std::optional<std::string> pool_directory(const std::string& pool)
         throw Error(code, stepstore_last_message());
     path.resize(std::strlen(path.c_str()));
     return path;
+}
+
+std::string describe_pool(const std::string& pool)
+{
+    std::string described;
+    const auto keep = [](const char* json, void* to) { return *static_cast<std::string*>(to) = json, 0; };
+    if (const int code = stepstore_pool_describe(pool.c_str(), keep, &described); code != 0)
+        throw Error(code, stepstore_last_message());
+    return described;
+}
+
+bool survives_power_failure(const std::string& pool)
+{
+    return nlohmann::json::parse(describe_pool(pool)).at("durability") == "power";
 }
 
 std::string posix_path(const std::string& pool, const StreamRecord& record)

@@ -1,0 +1,296 @@
+#include "steps/data_files.h"
+
+#include "base/checksum.h"
+#include "steps/file.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::uint64_t piece_size = 64 << 10;
+constexpr std::uint64_t run_size = 512 << 10; // read at once, and verified while it is in the cache
+constexpr std::uint32_t sum_magic = 0x53445353; // "SSDS"
+constexpr std::size_t sum_size = 32;
+
+struct Piece {
+    std::uint64_t begin = 0; // in the blocks' file
+    std::uint32_t length = 0;
+    std::uint64_t sum = 0;
+    std::uint64_t end() const { return begin + length; }
+};
+
+void store_sum(const Piece& piece, std::byte* to)
+{
+    store_little(to, piece.begin);
+    store_little(to + 8, piece.length);
+    store_little(to + 12, sum_magic);
+    store_little(to + 16, piece.sum);
+    store_little(to + 24, checksum(Bytes(to, 24)));
+}
+
+bool load_sum(const std::byte* from, Piece& piece)
+{
+    piece = {load_little<std::uint64_t>(from), load_little<std::uint32_t>(from + 8),
+             load_little<std::uint64_t>(from + 16)};
+    return load_little<std::uint32_t>(from + 12) == sum_magic && piece.length > 0 && piece.length <= piece_size &&
+           load_little<std::uint64_t>(from + 24) == checksum(Bytes(from, 24));
+}
+
+std::string data_file(const LayoutContext& context, const char* name, std::uint32_t rank)
+{
+    return posix_path(context.pool.location(), context.record) + "/" + name + "." + std::to_string(rank);
+}
+
+// Several pieces of memory, taken from one after the other.
+class Pieces {
+public:
+    explicit Pieces(std::span<const Bytes> pieces) : left_(pieces) {}
+    // At most `most` bytes that lie together.
+    Bytes take(std::uint64_t most)
+    {
+        const Bytes part = left_.front().subspan(used_, std::min<std::uint64_t>(most, left_.front().size() - used_));
+        used_ += part.size();
+        if (used_ == left_.front().size()) left_ = left_.subspan(1), used_ = 0;
+        return part;
+    }
+
+private:
+    std::span<const Bytes> left_;
+    std::size_t used_ = 0;
+};
+
+class FileDataWriter final : public DataWriter {
+public:
+    FileDataWriter(const LayoutContext& context, std::uint32_t rank)
+        : blocks_(File::create(data_file(context, "blocks", rank))),
+          sums_(File::create(data_file(context, "sums", rank))), power_(context.power)
+    {
+        if (power_) sync_directory(posix_path(context.pool.location(), context.record));
+    }
+
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
+    {
+        Pieces from(memory), again(memory);
+        entries_.clear();
+        for (const Range& range : ranges) {
+            for (std::uint64_t done = 0; done < range.length; done += piece_size)
+                add_entry(range.index + done, std::min(piece_size, range.length - done), again);
+            for (std::uint64_t done = 0; done < range.length;) {
+                const Bytes part = from.take(range.length - done);
+                blocks_.write(range.index + done, part);
+                done += part.size();
+            }
+        }
+        sums_.write(sums_end_, entries_);
+        sums_end_ += entries_.size();
+        dirty_ = true;
+    }
+
+    void make_durable() override
+    {
+        if (!power_ || !dirty_) return;
+        blocks_.sync();
+        sums_.sync();
+        dirty_ = false;
+    }
+
+private:
+    void add_entry(std::uint64_t begin, std::uint64_t length, Pieces& from)
+    {
+        Piece piece{begin, static_cast<std::uint32_t>(length), 0};
+        Bytes part = from.take(length);
+        if (part.size() == length) {
+            piece.sum = checksum(part);
+        } else {
+            ChecksumStream sum;
+            for (;; part = from.take(length)) {
+                sum.update(part);
+                length -= part.size();
+                if (length == 0) break;
+            }
+            piece.sum = sum.digest();
+        }
+        entries_.resize(entries_.size() + sum_size);
+        store_sum(piece, entries_.data() + entries_.size() - sum_size);
+    }
+
+    File blocks_, sums_;
+    bool power_;
+    bool dirty_ = false;
+    std::uint64_t sums_end_ = 0;
+    std::vector<std::byte> entries_;
+};
+
+// The files of one rank, for reading.
+class RankFiles {
+public:
+    RankFiles(const LayoutContext& context, std::uint32_t rank)
+        : rank_(rank), checked_(true), blocks_(open(context, "blocks")), sums_(std::nullopt)
+    {
+        if (blocks_)
+            sums_ = open(context, "sums");
+        else
+            checked_ = false, blocks_ = open(context, "data");
+        if (!blocks_ || (checked_ && !sums_))
+            throw Error(-DER_CSUM, "a data file of writer rank " + std::to_string(rank) + " is missing: " +
+                                       data_file(context, blocks_ ? "sums" : "blocks", rank));
+    }
+
+    std::uint64_t size() const { return blocks_->size(); }
+
+    void read(const Range& range, MutableBytes into)
+    {
+        if (!checked_) return require(range.index, into);
+        const std::uint64_t end = range.index + range.length;
+        for (std::uint64_t at = range.index; at < end;) {
+            const Piece& piece = piece_at(at);
+            if (piece.begin == at && piece.end() <= end) {
+                at = read_whole(at, end, into.subspan(at - range.index));
+                continue;
+            }
+            const std::uint64_t until = std::min(end, piece.end());
+            const Bytes bytes = buffered(piece);
+            std::ranges::copy(bytes.subspan(at - piece.begin, until - at), into.data() + (at - range.index));
+            at = until;
+        }
+    }
+
+private:
+    std::optional<File> open(const LayoutContext& context, const char* name) const
+    {
+        return File::open(data_file(context, name, rank_));
+    }
+
+    void require(std::uint64_t at, MutableBytes into) const
+    {
+        const std::size_t got = blocks_->read(at, into);
+        if (got < into.size()) missing_data(rank_, into.size() - got);
+    }
+
+    // Whole pieces that follow each other, in place. Returns where they end.
+    std::uint64_t read_whole(std::uint64_t begin, std::uint64_t end, MutableBytes into)
+    {
+        auto next = pieces_.find(begin);
+        std::uint64_t until = begin;
+        for (; next != pieces_.end() && next->first == until && next->second.end() <= end && until - begin < run_size;
+             ++next)
+            until = next->second.end();
+        require(begin, into.first(until - begin));
+        for (auto one = pieces_.find(begin); one != next; ++one)
+            verify(one->second, Bytes(into).subspan(one->first - begin, one->second.length));
+        return until;
+    }
+
+    // A piece of which a part is wanted: the next part is often of the same one.
+    Bytes buffered(const Piece& piece)
+    {
+        if (buffered_ != piece.begin || buffer_.size() != piece.length) {
+            buffered_ = no_piece;
+            buffer_.resize(piece.length);
+            require(piece.begin, buffer_);
+            verify(piece, buffer_);
+            buffered_ = piece.begin;
+        }
+        return buffer_;
+    }
+
+    void verify(const Piece& piece, Bytes bytes) const
+    {
+        if (checksum(bytes) != piece.sum) damaged(piece.begin, "their checksum does not match");
+    }
+
+    const Piece& piece_at(std::uint64_t at)
+    {
+        if (const Piece* found = find(at)) return *found;
+        load(); // the writer goes on
+        if (const Piece* found = find(at)) return *found;
+        if (const std::uint64_t size = blocks_->size(); at >= size) missing_data(rank_, at + 1 - size);
+        damaged(at, "their checksums in " + sums_->path() + " are missing or damaged");
+    }
+
+    const Piece* find(std::uint64_t at) const
+    {
+        auto behind = pieces_.upper_bound(at);
+        if (behind == pieces_.begin()) return nullptr;
+        const Piece& piece = std::prev(behind)->second;
+        return at < piece.end() ? &piece : nullptr;
+    }
+
+    // The entries behind those that are known. One that is damaged is left out: reads of its piece say so.
+    void load()
+    {
+        std::vector<std::byte> bytes(run_size);
+        while (const std::size_t whole = sums_->read(loaded_, bytes) / sum_size) {
+            for (std::size_t i = 0; i < whole; ++i) {
+                Piece piece;
+                if (load_sum(bytes.data() + i * sum_size, piece)) pieces_.insert_or_assign(piece.begin, piece);
+            }
+            loaded_ += whole * sum_size;
+        }
+    }
+
+    [[noreturn]] void damaged(std::uint64_t at, const std::string& why) const
+    {
+        throw Error(-DER_CSUM, "bytes of " + blocks_->path() + " from " + std::to_string(at) + " on, data of writer rank " +
+                                   std::to_string(rank_) + ", are damaged: " + why +
+                                   "; `stepstore pool check` says what can be saved");
+    }
+
+    static constexpr std::uint64_t no_piece = UINT64_MAX;
+    std::uint32_t rank_;
+    bool checked_;
+    std::optional<File> blocks_, sums_;
+    std::map<std::uint64_t, Piece> pieces_;
+    std::uint64_t loaded_ = 0; // of `sums`, bytes
+    std::vector<std::byte> buffer_;
+    std::uint64_t buffered_ = no_piece; // the piece in the buffer
+};
+
+class FileDataReader final : public DataReader {
+public:
+    explicit FileDataReader(const LayoutContext& context) : context_(context) {}
+
+    void read(std::span<DataRequest> requests) override
+    {
+        for (const DataRequest& request : requests)
+            for (std::size_t i = 0; i < request.ranges.size(); ++i) // one memory piece per range: DataReads makes them so
+                files(request.place.rank).read(request.ranges[i], request.memory[i]);
+    }
+
+    std::uint64_t size(std::uint32_t rank) override { return files(rank).size(); }
+
+private:
+    RankFiles& files(std::uint32_t rank)
+    {
+        const auto found = files_.find(rank);
+        if (found != files_.end()) return found->second;
+        return files_.try_emplace(rank, context_, rank).first->second;
+    }
+
+    LayoutContext context_;
+    std::map<std::uint32_t, RankFiles> files_;
+};
+
+} // namespace
+
+std::unique_ptr<DataWriter> make_file_data_writer(const LayoutContext& context, std::uint32_t rank)
+{
+    return std::make_unique<FileDataWriter>(context, rank);
+}
+
+std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context)
+{
+    return std::make_unique<FileDataReader>(context);
+}
+
+// The entries of what is cut off stay: they are few, and nothing asks for them.
+void trim_data_file(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
+{
+    for (const char* name : {"blocks", "data"})
+        if (auto file = File::open_to_write(data_file(context, name, rank))) file->shorten(end);
+}
+
+} // namespace stepstore::steps
