@@ -11,7 +11,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint64_t piece_size = 64 << 10;
-constexpr std::uint64_t run_size = 512 << 10; // read at once, and verified while it is in the cache
+constexpr std::uint64_t run_size = 512 << 10; // read or written at once, with its checksums while it is in the cache
 constexpr std::uint32_t sum_magic = 0x53445353; // "SSDS"
 constexpr std::size_t sum_size = 32;
 
@@ -76,13 +76,8 @@ public:
         Pieces from(memory), again(memory);
         entries_.clear();
         for (const Range& range : ranges) {
-            for (std::uint64_t done = 0; done < range.length; done += piece_size)
-                add_entry(range.index + done, std::min(piece_size, range.length - done), again);
-            for (std::uint64_t done = 0; done < range.length;) {
-                const Bytes part = from.take(range.length - done);
-                blocks_.write(range.index + done, part);
-                done += part.size();
-            }
+            for (std::uint64_t done = 0; done < range.length; done += run_size)
+                write_run(range.index + done, std::min(run_size, range.length - done), from, again);
         }
         sums_.write(sums_end_, entries_);
         sums_end_ += entries_.size();
@@ -98,6 +93,17 @@ public:
     }
 
 private:
+    void write_run(std::uint64_t begin, std::uint64_t length, Pieces& from, Pieces& again)
+    {
+        for (std::uint64_t done = 0; done < length; done += piece_size)
+            add_entry(begin + done, std::min(piece_size, length - done), again);
+        for (std::uint64_t done = 0; done < length;) {
+            const Bytes part = from.take(length - done);
+            blocks_.write(begin + done, part);
+            done += part.size();
+        }
+    }
+
     void add_entry(std::uint64_t begin, std::uint64_t length, Pieces& from)
     {
         Piece piece{begin, static_cast<std::uint32_t>(length), 0};
@@ -234,8 +240,8 @@ private:
 
     [[noreturn]] void damaged(std::uint64_t at, const std::string& why) const
     {
-        throw Error(-DER_CSUM, "bytes of " + blocks_->path() + " from " + std::to_string(at) + " on, data of writer rank " +
-                                   std::to_string(rank_) + ", are damaged: " + why +
+        throw Error(-DER_CSUM, "bytes of " + blocks_->path() + " from " + std::to_string(at) +
+                                   " on, data of writer rank " + std::to_string(rank_) + ", are damaged: " + why +
                                    "; `stepstore pool check` says what can be saved");
     }
 
@@ -255,8 +261,9 @@ public:
 
     void read(std::span<DataRequest> requests) override
     {
+        // One memory piece per range: DataReads makes them so.
         for (const DataRequest& request : requests)
-            for (std::size_t i = 0; i < request.ranges.size(); ++i) // one memory piece per range: DataReads makes them so
+            for (std::size_t i = 0; i < request.ranges.size(); ++i)
                 files(request.place.rank).read(request.ranges[i], request.memory[i]);
     }
 

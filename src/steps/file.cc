@@ -1,5 +1,6 @@
 #include "steps/file.h"
 
+#include "base/sync.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
@@ -121,13 +122,8 @@ void File::sync()
 
 void sync_directory(const std::string& path)
 {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) fail("open the directory", path);
-    const int synced = ::fsync(descriptor);
-    const int error = errno;
-    ::close(descriptor);
-    errno = error;
-    if (synced != 0) fail("sync the directory", path);
+    errno = sync_path(path);
+    if (errno != 0) fail("sync the directory", path);
 }
 
 } // namespace stepstore::steps

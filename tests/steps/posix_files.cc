@@ -79,7 +79,8 @@ public:
         fs::remove_all(to);
         fs::create_directory(to);
         for (const auto& entry : fs::directory_iterator(pool_))
-            if (entry.path().filename() != "files") fs::copy(entry, to / entry.path().filename(), fs::copy_options::recursive);
+            if (entry.path().filename() != "files")
+                fs::copy(entry, to / entry.path().filename(), fs::copy_options::recursive);
         restore_names(pool_, to, true);
     }
 
@@ -262,6 +263,16 @@ TEST_F(PosixFiles, WithoutThatPromiseNothingIsSynced)
     EXPECT_EQ(disk().syncs(), 0);
 }
 
+TEST_F(PosixFiles, ASyncOfThePoolTakesThemAlong)
+{
+    write(Durability::process);
+    Pool::connect(location).sync();
+    const std::string image = directory / "image";
+    disk().restore(image);
+    read(image, steps);
+    EXPECT_FALSE(check_streams(image, true).damaged());
+}
+
 TEST_F(PosixFiles, AFlippedBitInAnyFileIsFound)
 {
     write(Durability::process);
@@ -333,10 +344,12 @@ TEST_F(PosixFiles, PartsOfBlocksAreVerifiedAndRead)
     ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
     for (int i = 0; i < 300; ++i) {
         const std::size_t number = random() % sizes.size();
-        const std::uint64_t start = random() % sizes[number], count = 1 + random() % (sizes[number] - start);
+        const std::uint64_t start = random() % sizes[number];
+        const std::uint64_t count = 1 + random() % (sizes[number] - start);
         std::vector<std::uint8_t> part(count);
         reader.get_block(0, number, Dims{start}, Dims{count}, part.data(), Mode::sync);
-        ASSERT_TRUE(std::ranges::equal(part, std::span(blocks[number]).subspan(start, count))) << number << " " << start;
+        ASSERT_TRUE(std::ranges::equal(part, std::span(blocks[number]).subspan(start, count)))
+            << number << " " << start;
     }
 }
 
