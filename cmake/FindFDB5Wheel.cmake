@@ -18,7 +18,7 @@ set(_roots "")
 if(_python)
   execute_process(COMMAND ${_python} -c
     "import importlib.util as u, os
-for name in ('fdb5lib', 'eckitlib', 'metkitlib'):
+for name in ('fdb5lib', 'eckitlib', 'metkitlib', 'eccodeslib'):
     s = u.find_spec(name); print(os.path.dirname(s.origin) if s else '', end=';')"
     OUTPUT_VARIABLE _roots OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
@@ -37,6 +37,18 @@ foreach(_part "fdb5|fdb5/database/Catalogue.h" "eckit|eckit/system/Plugin.h" "me
   list(APPEND _includes ${FDB5Wheel_${_name}_INCLUDE_DIR})
   list(APPEND _libraries ${FDB5Wheel_${_name}_LIBRARY})
 endforeach()
+# FDB's library needs ecCodes', which the plugin does not.
+find_library(FDB5Wheel_eccodes_LIBRARY eccodes HINTS ${fdb5_DIR}/../../../lib64 ${_roots} PATH_SUFFIXES lib64 lib)
+mark_as_advanced(FDB5Wheel_eccodes_LIBRARY)
+set(FDB5Wheel_LIBRARY_DIRS "") # all that a program needs to find which loads the plugin and has only eckit
+foreach(_library ${_libraries} ${FDB5Wheel_eccodes_LIBRARY})
+  if(EXISTS "${_library}")
+    get_filename_component(_library "${_library}" REALPATH)
+    get_filename_component(_library "${_library}" DIRECTORY)
+    list(APPEND FDB5Wheel_LIBRARY_DIRS ${_library})
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES FDB5Wheel_LIBRARY_DIRS)
 if(FDB5Wheel_fdb5_INCLUDE_DIR AND EXISTS ${FDB5Wheel_fdb5_INCLUDE_DIR}/fdb5/fdb5_version.h)
   file(STRINGS ${FDB5Wheel_fdb5_INCLUDE_DIR}/fdb5/fdb5_version.h _version REGEX "define fdb5_VERSION_STR ")
   string(REGEX REPLACE ".*\"(.*)\".*" "\\1" FDB5Wheel_VERSION "${_version}")

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from stepstore.demos import fields
@@ -56,3 +57,42 @@ def test_a_list_of_one_step_does_not_read_the_pages_of_the_others(cli, shell):
     # Spelled in another way, as FDB allows: what the plugin leaves out must be what FDB does not want.
     assert listed(f"{DATASET},step=7/to/8/by/1,levelist=1/to/100/by/1,number=2,param=t")[0] == 200
     assert listed(f"{DATASET},type=pf,step=09,number=5,levtype=pl,levelist=7")[0] == 1
+
+
+def programs_of_the_wheels():
+    """Every program that the wheels around FDB's bring."""
+    programs = []
+    for wheel in ("eccodeslib", "metkitlib", "eckitlib"):
+        found = importlib.util.find_spec(wheel)
+        if found:
+            folder = Path(found.origin).parent / "bin"
+            programs += sorted(path for path in folder.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    return programs
+
+
+@pytest.mark.parametrize("program", programs_of_the_wheels(), ids=lambda path: path.name)
+def test_other_programs_with_eckit_do_in_this_environment_what_they_do_without(cli, program):
+    folders = dict(line.removeprefix("export ").split("=", 1) for line in cli("fdb5-env").out.splitlines())
+    folders.pop("PATH", None)
+    import eccodes
+
+    field = eccodes.codes_grib_new_from_samples("regular_ll_pl_grib2")
+    answers = []
+    for name, environment in (("without", {}), ("with", folders)):
+        directory = cli.directory / name
+        directory.mkdir()
+        (directory / "fields.grib").write_bytes(eccodes.codes_get_message(field))
+        answers.append([
+            (done.returncode, done.stdout, [line for line in done.stderr.splitlines() if b"ERROR" in line])
+            for arguments in ([], ["fields.grib"])
+            for done in [
+                subprocess.run(
+                    [program, *arguments], cwd=directory, env={**cli.environment, **environment}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+                )
+            ]
+        ])
+    assert answers[1] == answers[0]
+
+
+def test_there_are_programs_to_try():
+    assert len(programs_of_the_wheels()) >= 31

@@ -29,6 +29,11 @@ if(NOT output MATCHES "value: hello")
   message(FATAL_ERROR "the installed libdaos did not read what the C++ client stored:\n${output}")
 endif()
 
+if(ECKIT_PROGRAM)
+  run(${CMAKE_COMMAND} -E env PLUGINS_MANIFEST_PATH=${prefix}/share/stepstore/plugins DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR}
+    ${ECKIT_PROGRAM})
+endif()
+
 # Nothing that was installed points back into the build tree.
 file(GLOB libraries ${prefix}/${LIBDIR}/*.so)
 foreach(library IN LISTS libraries)
