@@ -12,6 +12,8 @@
 #include "fields/maintenance.h"
 
 #include "eckit/config/Configuration.h"
+#include "fdb5/api/local/AxesVisitor.h"
+#include "fdb5/api/local/ListVisitor.h"
 #include "fdb5/database/DatabaseNotFoundException.h"
 #include "fdb5/rules/Rule.h"
 
@@ -110,21 +112,78 @@ void Catalogue::control(const fdb5::ControlAction& action, const fdb5::ControlId
 
 std::vector<fdb5::Index> Catalogue::indexes(bool sorted) const
 {
-    std::vector<fdb5::Index> found;
-    if (!dataset_) {
-        return found;
-    }
-    translated([&] {
-        fields::CatalogueReader(dataset_).indexes({}, [&](const fields::IndexSummary& summary) {
-            found.emplace_back(new Index(dataset_, to_fdb(summary.collocation), *summary.axes, summary.newest));
-            return true;
-        });
-    });
+    auto found = shown_ ? shown_() : indexes(Spelled(), AxesOf::all);
     if (sorted) {
         std::sort(found.begin(), found.end(),
                   [](const fdb5::Index& a, const fdb5::Index& b) { return a.key() < b.key(); });
     }
     return found;
+}
+
+std::vector<fdb5::Index> Catalogue::indexes(const Spelled& request, AxesOf axes) const
+{
+    std::vector<fdb5::Index> found;
+    if (!dataset_) {
+        return found;
+    }
+    translated([&] {
+        fields::CatalogueReader reader(dataset_);
+        reader.indexes({}, [&](const fields::IndexSummary& summary) {
+            const fdb5::Key key = to_fdb(summary.collocation);
+            auto shown = summary.axes;
+            if (request) {
+                const fdb5::Rule& rule = schema().matchingRule(dbKey_, key);
+                if (!key.partialMatch(request(rule.parent()))) {
+                    return true;
+                }
+                const fields::Request wanted = Index::wanted(request(rule), summary.collocation);
+                if (axes == AxesOf::matching) {
+                    shown = reader.axes(summary.collocation, wanted);
+                } else if (axes == AxesOf::any && !reader.may_have(summary.collocation, wanted)) {
+                    shown = nullptr;
+                }
+            }
+            if (shown != nullptr) {
+                found.emplace_back(new Index(dataset_, key, *shown, summary.newest));
+            }
+            return true;
+        });
+    });
+    return found;
+}
+
+namespace {
+
+// What a visitor asks for is for visitors only.
+template <typename Visitor>
+struct Asking : Visitor {
+    using Visitor::canonicalise;
+};
+
+template <typename Visitor>
+std::function<const metkit::mars::MarsRequest&(const fdb5::Rule&)> asked_by(Visitor& visitor)
+{
+    return [&visitor](const fdb5::Rule& rule) -> const metkit::mars::MarsRequest& {
+        return (visitor.*(&Asking<Visitor>::canonicalise))(rule);
+    };
+}
+
+} // namespace
+
+void Catalogue::visitEntries(fdb5::EntryVisitor& visitor, bool sorted)
+{
+    if (auto* axes = dynamic_cast<fdb5::api::local::AxesVisitor*>(&visitor)) {
+        shown_ = [this, axes] { return indexes(asked_by(*axes), AxesOf::matching); };
+    } else if (auto* list = dynamic_cast<fdb5::api::local::ListVisitor*>(&visitor)) {
+        shown_ = [this, list] { return indexes(asked_by(*list), AxesOf::any); };
+    }
+    try {
+        fdb5::Catalogue::visitEntries(visitor, sorted);
+    } catch (...) {
+        shown_ = nullptr;
+        throw;
+    }
+    shown_ = nullptr;
 }
 
 void Catalogue::hideContents()

@@ -7,6 +7,7 @@
 
 #include "fdb5/database/Catalogue.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,18 @@ public:
     void control(const fdb5::ControlAction& action, const fdb5::ControlIdentifiers& identifiers) const override;
 
     std::vector<fdb5::Index> indexes(bool sorted) const override;
+    // FDB matches a request with the axes of each index. A collocation key has one index here, whose axes span all
+    // its flushes; who visits for axes or a list is shown those of the flushes that the request matches.
+    void visitEntries(fdb5::EntryVisitor& visitor, bool sorted) override;
+    // The request in the spelling of a rule's types.
+    using Spelled = std::function<const metkit::mars::MarsRequest&(const fdb5::Rule& rule)>;
+    enum class AxesOf : std::uint8_t {
+        all,      // the fields that match are looked for afterwards
+        matching, // the axes are what is asked for
+        any       // so it is asked whether there are any
+    };
+    // Those that can have what the request asks for; without one, all.
+    std::vector<fdb5::Index> indexes(const Spelled& request, AxesOf axes) const;
     bool supportsConcurrentIndexReads() const override { return true; }
     // Removes every field from the catalogue; their space is reclaimed by purge.
     void hideContents() override;
@@ -68,6 +81,7 @@ protected:
 private:
     void wipe_all() const;
 
+    std::function<std::vector<fdb5::Index>()> shown_; // to the visitor that is there; empty: all
     mutable std::mutex schema_mutex_; // guards the two below, which are there from when they are first asked for
     mutable std::shared_ptr<const fdb5::Schema> schema_;
     mutable const fdb5::Rule* rule_ = nullptr;

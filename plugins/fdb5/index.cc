@@ -55,20 +55,23 @@ Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, con
     timestamp_ = static_cast<std::time_t>(newest);
 }
 
-fields::Listing Index::fields(const metkit::mars::MarsRequest* request) const
+fields::Request Index::wanted(const metkit::mars::MarsRequest& request, const fields::Key& collocation)
 {
     fields::Request wanted;
-    if (request != nullptr) {
-        for (const auto& parameter : request->parameters()) {
-            if (collocation_.find(parameter.name()) != nullptr) {
-                continue; // FDB has matched it, and by a rule of its own
-            }
-            for (const std::string& value : parameter.values()) {
-                wanted.add(parameter.name(), value);
-            }
+    for (const auto& parameter : request.parameters()) {
+        if (collocation.find(parameter.name()) != nullptr) {
+            continue; // FDB has matched it, and by a rule of its own
+        }
+        for (const std::string& value : parameter.values()) {
+            wanted.add(parameter.name(), value);
         }
     }
-    return {dataset_, collocation_, std::move(wanted)};
+    return wanted;
+}
+
+fields::Listing Index::fields(const metkit::mars::MarsRequest* request) const
+{
+    return {dataset_, collocation_, request == nullptr ? fields::Request() : wanted(*request, collocation_)};
 }
 
 std::vector<eckit::URI> Index::dataURIs() const

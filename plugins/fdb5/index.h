@@ -32,6 +32,8 @@ public:
           std::uint64_t newest);
 
     const fields::Key& collocation() const { return collocation_; }
+    // What a request, in the spelling of the element's rule, asks of this index.
+    static fields::Request wanted(const metkit::mars::MarsRequest& request, const fields::Key& collocation);
     // Those that the request, in the spelling of the element's rule, asks for; nullptr: all. Pages without any of them
     // are not fetched.
     fields::Listing fields(const metkit::mars::MarsRequest* request = nullptr) const;

@@ -43,7 +43,8 @@ bool Lister::open_dataset(const eckit::URI& uri)
         return false;
     }
     if (level_ > 1) {
-        indexes_ = catalogue_->indexes(false);
+        indexes_ = catalogue_->indexes([&](const fdb5::Rule& rule) -> const auto& { return spelled(rule); },
+                                       level_ > 2 ? Catalogue::AxesOf::all : Catalogue::AxesOf::any);
     }
     return true;
 }

@@ -1,8 +1,10 @@
 #include "fields/catalogue.h"
 
 #include "fields/index_row.h"
+#include "fields/listing.h"
 #include "fields/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -114,6 +116,40 @@ std::shared_ptr<const Axes> CatalogueReader::axes(const Key& collocation)
     if (!row->refresh()) return nullptr;
     const auto summary = row->summary();
     return {summary, &summary->axes};
+}
+
+std::shared_ptr<const Axes> CatalogueReader::axes(const Key& collocation, const Request& request)
+{
+    return request.empty() ? axes(collocation) : matching_axes(collocation, request, true);
+}
+
+bool CatalogueReader::may_have(const Key& collocation, const Request& request)
+{
+    return request.empty() ? axes(collocation) != nullptr : matching_axes(collocation, request, false) != nullptr;
+}
+
+std::shared_ptr<const Axes> CatalogueReader::matching_axes(const Key& collocation, const Request& request, bool all)
+{
+    const auto row = state_->row_of(collocation);
+    if (!row->refresh()) return nullptr;
+    const auto pages = row->pages();
+    // What a page with removals takes away is in pages before it.
+    bool read = std::ranges::any_of(pages, [](const auto& page) { return page->record.summary.removals > 0; });
+    auto sum = std::make_shared<Axes>();
+    for (const auto& page : pages) {
+        if (page->record.summary.entries == 0 || !may_match(page->record, request, collocation)) continue;
+        read = read || page->record.is_base || page->record.summary.mixed;
+        for (const auto& [keyword, values] : page->record.summary.axes)
+            (*sum)[keyword].insert(values.begin(), values.end());
+    }
+    if (read && !sum->empty()) {
+        sum->clear();
+        Listing matching(state_->dataset, collocation, request, {.masked = false, .even_if_locked = true});
+        for (ListedField field; (all || sum->empty()) && matching.next(field);)
+            for (const auto& [keyword, value] : field.element.pairs())
+                (*sum)[keyword].insert(value);
+    }
+    return sum->empty() ? nullptr : sum;
 }
 
 void CatalogueReader::indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each)

@@ -73,8 +73,15 @@ public:
     // The values of each keyword of the element keys under a collocation key; may still hold those of removed fields
     // until purge. The same object as long as nothing new was archived there. nullptr: nothing ever was.
     std::shared_ptr<const Axes> axes(const Key& collocation);
+    // The axes of the pages that have what the request asks for; of merged pages, which hold the fields of many flushes,
+    // those of the matching fields only. nullptr: nothing can match. request: of keywords of the element keys.
+    std::shared_ptr<const Axes> axes(const Key& collocation, const Request& request);
+    // Whether those axes are there, at the cost of one matching field.
+    bool may_have(const Key& collocation, const Request& request);
 
 private:
+    std::shared_ptr<const Axes> matching_axes(const Key& collocation, const Request& request, bool all);
+
     struct State;
     std::unique_ptr<State> state_;
 };

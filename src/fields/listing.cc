@@ -9,22 +9,6 @@
 
 namespace stepstore::fields {
 
-namespace {
-
-// Whether a page can hold a match: each of its axes that the request names has a wanted value.
-bool may_match(const RowRecord& record, const Request& request, const Key& collocation)
-{
-    if (record.summary.mixed) return true; // there may be keys without the keyword, which match
-    return std::ranges::all_of(request.wanted(), [&](const auto& one) {
-        if (collocation.find(one.first) != nullptr) return true;
-        const auto axis = record.summary.axes.find(one.first);
-        if (axis == record.summary.axes.end()) return true;
-        return std::ranges::any_of(one.second, [&](const std::string& value) { return axis->second.contains(value); });
-    });
-}
-
-} // namespace
-
 struct Listing::State {
     State(std::shared_ptr<Dataset> of, Request wanted, const ListOptions& with)
         : dataset(std::move(of)), request(std::move(wanted)), options(with)

@@ -2,6 +2,8 @@
 
 #include "fields/record.h"
 
+#include <algorithm>
+
 namespace stepstore::fields {
 
 namespace {
@@ -10,6 +12,17 @@ constexpr int flag_base = 1;
 constexpr int flag_mixed = 2;
 
 } // namespace
+
+bool may_match(const RowRecord& record, const Request& request, const Key& collocation)
+{
+    if (record.summary.mixed) return true; // there may be keys without the keyword, which match
+    return std::ranges::all_of(request.wanted(), [&](const auto& one) {
+        if (collocation.find(one.first) != nullptr) return true;
+        const auto axis = record.summary.axes.find(one.first);
+        if (axis == record.summary.axes.end()) return true;
+        return std::ranges::any_of(one.second, [&](const std::string& value) { return axis->second.contains(value); });
+    });
+}
 
 std::vector<std::byte> encode_row(const RowRecord& record)
 {

@@ -27,6 +27,9 @@ struct RowRecord {
     std::vector<std::byte> inside;
 };
 
+// Whether a page can hold a match: each of its axes that the request names has a wanted value.
+bool may_match(const RowRecord& record, const Request& request, const Key& collocation);
+
 std::vector<std::byte> encode_row(const RowRecord& record);
 RowRecord decode_row(Bytes bytes, const std::string& what);
 

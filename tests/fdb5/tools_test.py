@@ -56,6 +56,34 @@ class OnEveryKind(Compared):
 
         self.assertIn("step=(0,24,6)", self.compare(script)[0])
 
+    # Of what was flushed together FDB's files have the axes as one; so each flush here is of one step, level and parameter.
+    def test_axes_and_indexes_of_the_fields_that_match(self):
+        def script(archive):
+            for step, level, param in [(6, 500, 130), (6, 850, 131), (9, 500, 132), (12, 1000, 130)]:
+                archive.write(*forecast(steps=(step,), levels=(level,), params=(param,)))
+            archive.write(*forecast(steps=(9,), levels=(850,), params=(130,), type="an"), *forecast(steps=(9,), expver="yyyy"))
+            requests = ["step=6", "step=6/12", "levelist=500", "param=130", "step=6,param=131", "step=6,param=132", "step=7", "type=an", "step=09"]
+            return [
+                (request, archive.output("fdb-axes", f"{DATASET},{request}"), archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors"))
+                for request in requests
+            ]
+
+        seen = {request: (axes, indexes) for request, axes, indexes in self.compare(script)}
+        self.assertIn("step=(6)", seen["step=6"][0])
+        self.assertEqual([len(seen[request][1]) for request in ("step=6", "step=6,param=131", "step=6,param=132", "step=7")], [1, 1, 0, 0])
+
+    def test_axes_after_a_purge_are_those_of_the_fields_that_match(self):
+        for kind in ("stepstore", "fdbs-client"):
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            for step, param in [(6, 130), (9, 131), (12, 130), (12, 130)]:
+                archive.write(*forecast(steps=(step,), levels=(500,), params=(param,)))
+            archive.output("fdb-purge", "--doit", DATASET)
+            for request, step, param, indexes in [("step=6", "6", "130", 1), ("param=130", "12,6", "130", 1), ("step=6,param=131", "", "", 0)]:
+                axes = archive.output("fdb-axes", f"{DATASET},{request}")
+                self.assertEqual(re.findall(r"(?:step|param)=\(([^)]*)\)", axes), [param, step] if step else [], axes)
+                self.assertEqual(len(archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors")), indexes)
+
     def test_inspect_and_url(self):
         messages = forecast()
 
