@@ -13,7 +13,7 @@ class CatalogueWriter final : public Catalogue, public fdb5::CatalogueWriter {
 public:
     CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config) : Catalogue(key, config)
     {
-        translated([&] { open_or_make(to_fields(key)); });
+        translated([&] { dataset_ = find_or_make_dataset(settings_, to_fields(key), configured_schema(config_)); });
         prepare();
     }
     CatalogueWriter(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_write)
@@ -84,21 +84,6 @@ public:
     }
 
 private:
-    void open_or_make(const fields::Key& key)
-    {
-        for (const auto& pool : settings_.pools) { // in the pool that has it
-            const bool first = &pool == &settings_.pools.front();
-            const auto session =
-                first ? session_to_write(pool, settings_.pool) : fields::Session::open(pool, Access::read_write);
-            dataset_ = session->find(key);
-            if (dataset_) {
-                return;
-            }
-        }
-        dataset_ = session_to_write(settings_.pools.front(), settings_.pool)
-                       ->create(key, settings_.dataset, configured_schema(config_));
-    }
-
     void prepare()
     {
         translated([&] {

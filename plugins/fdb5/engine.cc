@@ -26,7 +26,10 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
         std::map<std::string, eckit::URI> found; // by the key's text: tools show datasets in this order
         std::vector<eckit::URI> uris;
         for (const auto& pool : settings_of(config).pools) {
-            const auto session = fields::Session::open(pool, Access::read_only);
+            const auto session = session_if_there(pool, Access::read_only);
+            if (!session) {
+                continue;
+            }
             session->datasets({}, [&](const fields::DatasetEntry& entry) {
                 if (wanted(to_fdb(entry.key))) {
                     found.emplace(entry.key.text(),

@@ -6,9 +6,12 @@
 #include "daos_errno.h"
 
 #include "eckit/filesystem/PathName.h"
+#include "eckit/log/Log.h"
 
 #include <charconv>
 #include <map>
+#include <mutex>
+#include <set>
 
 namespace stepstore::fdb_plugin {
 namespace {
@@ -102,14 +105,41 @@ Settings settings_of(const fdb5::Config& config)
     return settings;
 }
 
-std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options)
+namespace {
+
+// As FDB says it of a root that is not there; once, since readers ask again and again.
+void warn_of_missing(const std::string& pool)
+{
+    static std::mutex mutex;
+    static std::set<std::string> known;
+    const std::lock_guard lock(mutex);
+    if (known.insert(pool).second) {
+        eckit::Log::warning() << "Stepstore: there is no pool " << pool << ": nothing is found in it until it is made"
+                              << std::endl;
+    }
+}
+
+} // namespace
+
+std::shared_ptr<fields::Session> session_if_there(const std::string& pool, Access access)
 {
     try {
-        return fields::Session::open(pool, Access::read_write);
+        return fields::Session::open(pool, access);
     } catch (const Error& error) {
         if (error.code() != -DER_NONEXIST) {
             throw;
         }
+    }
+    if (access == Access::read_only) {
+        warn_of_missing(pool);
+    }
+    return nullptr;
+}
+
+std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options)
+{
+    if (auto session = session_if_there(pool, Access::read_write)) {
+        return session;
     }
     try {
         Pool::create(pool, options);
@@ -124,11 +154,21 @@ std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const
 std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access)
 {
     for (const auto& pool : settings.pools) {
-        if (auto dataset = fields::Session::open(pool, access)->find(key)) {
+        const auto session = session_if_there(pool, access);
+        if (auto dataset = session ? session->find(key) : nullptr) {
             return dataset;
         }
     }
     return nullptr;
+}
+
+std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, const fields::Key& key,
+                                                      const std::string& schema)
+{
+    if (auto dataset = find_dataset(settings, key, Access::read_write)) {
+        return dataset;
+    }
+    return session_to_write(settings.pools.front(), settings.pool)->create(key, settings.dataset, schema);
 }
 
 Place place_of(const fields::Dataset& dataset)
@@ -138,7 +178,8 @@ Place place_of(const fields::Dataset& dataset)
 
 std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access)
 {
-    return fields::Session::open(place.pool, access)->find_container(place.container);
+    const auto session = session_if_there(place.pool, access);
+    return session ? session->find_container(place.container) : nullptr;
 }
 
 } // namespace stepstore::fdb_plugin

@@ -137,12 +137,7 @@ private:
             }
             refuse("cannot archive to " + to_uri(*place_).asRawString() + ": the dataset was wiped");
         }
-        for (const auto& pool : settings_.pools) {
-            if (auto found = session_to_write(pool, settings_.pool)->find(key_)) {
-                return found;
-            }
-        }
-        return session_to_write(settings_.pools.front(), settings_.pool)->create(key_, settings_.dataset);
+        return find_or_make_dataset(settings_, key_, std::string());
     }
 
     // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one index, as a

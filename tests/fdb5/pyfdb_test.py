@@ -71,6 +71,23 @@ class PyfdbTest(Compared):
         with reader.retrieve({**IDENTIFIER, "param": "131"}) as handle:
             self.assertEqual(handle.read(), forecast()[1])
 
+    # On files a retrieve that found nothing is not tried again.
+    def test_a_reader_that_was_there_before_the_pool(self):
+        for kind in ("stepstore", "fdbs-client", "our-catalogue"):
+            archive = Archive(kind)
+            self.addCleanup(archive.close)
+            reader = pyfdb.FDB(archive.config())
+
+            def seen():
+                with reader.retrieve(IDENTIFIER) as handle:
+                    read = handle.read()
+                return len(list(reader.list(SELECTION))), len(list(reader.inspect(IDENTIFIER))), len(list(reader.status(SELECTION))), read
+
+            self.assertEqual(seen(), (0, 0, 0, b""), kind)
+            self.assertFalse(archive.pool.exists(), "reading made a pool")
+            archive.write(*forecast())
+            self.assertEqual(seen(), (8, 1, 1, forecast()[0]), kind)
+
     def test_keys_and_locations_of_any_length(self):
         archive = Archive("stepstore")
         self.addCleanup(archive.close)

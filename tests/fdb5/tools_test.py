@@ -226,6 +226,38 @@ class OnEveryKind(Compared):
                     self.assertEqual(archives[1].listed(DATASET), [])
                     self.assertEqual(archives[0].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
 
+    def test_an_archive_that_was_not_made_yet_is_empty(self):
+        def script(archive):
+            answers = []
+            whole = DATASET + ",domain=g"
+            for tool, *arguments in [
+                ("fdb-list", DATASET),
+                ("fdb-list", "--depth=1", DATASET),
+                ("fdb-list", "--depth=2", DATASET),
+                ("fdb-axes", DATASET),
+                ("fdb-status", DATASET),
+                ("fdb-stats", DATASET),
+                ("fdb-where", DATASET),
+                ("fdb-purge", DATASET),
+                ("fdb-purge", "--doit", DATASET),
+                ("fdb-wipe", DATASET),
+                ("fdb-wipe", "--doit", DATASET),
+                ("fdb-lock", "--list", DATASET),
+                ("fdb-dump", DATASET),
+                ("fdb-inspect", WHOLE + ",step=0,levelist=500,param=130"),
+                ("fdb-root", whole),
+                ("fdb-info", "--all"),
+                ("fdb-move", f"--dest={archive.folder}/elsewhere", whole),
+            ]:
+                status, output, errors = archive.run(tool, *arguments, check=False)
+                said = [line.replace(str(archive.folder), "") for line in output.splitlines() + errors.splitlines()]
+                answers.append((tool, status, [line for line in said if not line.startswith("Stepstore: there is no pool ")]))
+            answers.append(archive.read(WHOLE + ",step=0,levelist=500,param=130"))
+            self.assertFalse(archive.pool.exists(), "reading made a pool")
+            return answers
+
+        self.compare(script)
+
     def test_root_where_status_info(self):
         def script(archive):
             archive.write(*forecast())
