@@ -1,5 +1,6 @@
 #include "catalogue_reader.h"
 
+#include "expansion.h"
 #include "failure.h"
 #include "index.h"
 #include "keys.h"
@@ -51,7 +52,11 @@ bool CatalogueReader::selectIndex(const fdb5::Key& key)
         }
         show_axes(open_anew() ? translated([&] { return reader().axes(collocation_); }) : nullptr);
     }
-    return axes_ != nullptr && !axes_->empty();
+    if (axes_ == nullptr || axes_->empty()) {
+        keywords_of(schema().matchingRule(dbKey_, key)); // who failed to archive with this schema has left no index
+        return false;
+    }
+    return true;
 }
 
 void CatalogueReader::deselectIndex()

@@ -30,11 +30,19 @@ bool are_known_parameters(const fdb5::Type& type, const Values& asked, const fdb
 
 } // namespace
 
+std::vector<std::string> keywords_of(const fdb5::Rule& rule)
+{
+    std::vector<std::string> keywords;
+    for (const auto& predicate : rule.*(&Predicates::predicates_)) {
+        keywords.push_back(rule.registry().lookupType(predicate->keyword()).alias());
+    }
+    return keywords;
+}
+
 RuleExpansion::RuleExpansion(const fdb5::Rule& rule) : rule_(&rule)
 {
     for (const auto& predicate : rule.*(&Predicates::predicates_)) {
         spellings_.push_back({predicate.get(), {}, {}, nullptr});
-        keywords_.push_back(rule.registry().lookupType(predicate->keyword()).alias());
     }
     asked_.resize(spellings_.size());
 }
@@ -43,9 +51,11 @@ RuleExpansion::RuleExpansion(const fdb5::Rule& rule) : rule_(&rule)
 Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::mars::MarsRequest& request,
                                 const fdb5::CatalogueReader* catalogue) const
 {
-    const fdb5::Type& type = rule_->registry().lookupType(predicate.keyword());
+    // A type that there is not is an error, but only of a keyword that is looked at.
+    const auto type_of = [&]() -> const fdb5::Type& { return rule_->registry().lookupType(predicate.keyword()); };
     Values asked;
     if (request.countValues(predicate.keyword()) > 0) {
+        const fdb5::Type& type = type_of();
         const auto axis = catalogue != nullptr ? catalogue->axis(type.alias()) : std::nullopt;
         const Values& given = request.values(predicate.keyword());
         if (axis && are_known_parameters(type, given, *axis)) {
@@ -65,7 +75,7 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
     std::unordered_set<std::string> seen;
     for (const std::string& value : asked) {
         if (predicate.match(value)) {
-            std::string key = value.empty() ? value : type.toKey(value);
+            std::string key = value.empty() ? value : type_of().toKey(value);
             if (seen.insert(key).second) {
                 spelled.push_back(std::move(key));
             }
@@ -110,6 +120,9 @@ bool RuleExpansion::expand(const metkit::mars::MarsRequest& request, const fdb5:
         if (asked_[i]->empty()) {
             return false;
         }
+    }
+    if (keywords_.empty()) {
+        keywords_ = keywords_of(*rule_);
     }
     return !spellings_.empty();
 }

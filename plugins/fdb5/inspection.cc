@@ -139,6 +139,7 @@ void Inspection::inspect(OpenDataset& dataset, IndexLevel& level, IndexInUse& in
     CatalogueReader& catalogue = *dataset.catalogue;
     auto axes = catalogue.reader().axes(index.collocation); // looks for what is new
     if (axes == nullptr || axes->empty()) {
+        keywords_of(level.rule->rule()); // as CatalogueReader::selectIndex
         return;
     }
     if (index.axes != axes) {

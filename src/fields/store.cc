@@ -5,8 +5,10 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -18,6 +20,7 @@ namespace {
 constexpr std::size_t most_in_flight = max_unwritten_numbers;
 
 struct InFlight {
+    std::uint64_t object = 0;
     std::vector<std::byte> data;
     Range range;
     Bytes memory;
@@ -32,32 +35,33 @@ struct Store::State {
 
     FieldLocation pack(Bytes data);
     void write_pack();
-    void write(std::uint64_t object, std::vector<std::byte>&& data);
+    void write(std::uint64_t object, std::vector<std::byte>& data);
     void wait_oldest();
     void wait_all();
-    // After a failed write nothing says which of the fields archived since the last flush are there. So that none of
-    // them is indexed by mistake, everything fails from then on.
+    void retry();
+    void sync();
+    // Runs `body` once nothing is left that could not be written before.
     template <class Body>
-    void until_failure(Body body)
+    void when_all_is_written(Body body)
     {
-        if (failure) std::rethrow_exception(failure);
-        try {
-            dataset->guarded(body);
-        } catch (...) {
-            failure = std::current_exception();
-            throw;
-        }
+        if (unsynced) std::rethrow_exception(unsynced);
+        dataset->guarded([&] {
+            retry();
+            body();
+        });
     }
 
     std::shared_ptr<Dataset> dataset;
     WriterOptions options;
     std::mutex mutex; // guards all below
-    std::exception_ptr failure;
+    std::exception_ptr unsynced;   // of a sync that failed
     std::vector<std::byte> packed; // small fields that are not written yet
     std::uint64_t pack_object = 0; // where they go
     std::optional<EventQueue> queue;
     std::deque<InFlight> in_flight;
     std::uint64_t bytes_in_flight = 0;
+    // Of fields whose archive() has returned, and which could not be written, on a full disk, say.
+    std::map<std::uint64_t, std::vector<std::byte>> unwritten; // by object
 };
 
 FieldLocation Store::State::pack(Bytes data)
@@ -68,33 +72,43 @@ FieldLocation Store::State::pack(Bytes data)
     }
     const FieldLocation location{pack_object, packed.size(), data.size()};
     packed.insert(packed.end(), data.begin(), data.end());
-    if (packed.size() >= dataset->options().pack_size) write_pack();
+    try {
+        if (packed.size() >= dataset->options().pack_size) write_pack();
+    } catch (...) { // the others of the pack are archived, this one is not
+        packed.resize(std::min<std::size_t>(packed.size(), location.offset));
+        throw;
+    }
     return location;
 }
 
 void Store::State::write_pack()
 {
     if (packed.empty()) return;
-    if (options.asynchronous) {
-        write(pack_object, std::exchange(packed, {}));
-        return;
-    }
-    dataset->data_array(pack_object).write(0, packed);
+    if (options.asynchronous)
+        write(pack_object, packed);
+    else
+        dataset->data_array(pack_object).write(0, packed);
     packed.clear();
 }
 
-void Store::State::write(std::uint64_t object, std::vector<std::byte>&& data)
+// data: taken over when the write has begun, left alone when it throws.
+void Store::State::write(std::uint64_t object, std::vector<std::byte>& data)
 {
     if (!queue) queue.emplace(dataset->session().pool().event_queue());
     while (in_flight.size() >= most_in_flight ||
            (!in_flight.empty() && bytes_in_flight + data.size() > options.in_flight))
         wait_oldest();
-    InFlight& one = in_flight.emplace_back(
-        InFlight{std::move(data), {}, {}, dataset->data_array(object), Pending()});
-    one.range = {0, one.data.size()};
-    one.memory = one.data;
+    InFlight& one = in_flight.emplace_back(object, std::vector<std::byte>(), Range{0, data.size()}, Bytes(data),
+                                           dataset->data_array(object), Pending());
+    try {
+        one.pending = one.array.write(*queue, {&one.range, 1}, {&one.memory, 1});
+    } catch (...) {
+        in_flight.pop_back();
+        throw;
+    }
+    one.data = std::move(data); // the memory stays where it is
+    data.clear();
     bytes_in_flight += one.data.size();
-    one.pending = one.array.write(*queue, {&one.range, 1}, {&one.memory, 1});
 }
 
 void Store::State::wait_oldest()
@@ -103,11 +117,11 @@ void Store::State::wait_oldest()
     bytes_in_flight -= one.data.size();
     try {
         one.pending.wait();
-    } catch (...) {
-        in_flight.pop_front();
-        throw;
+    } catch (const Error&) { // perhaps it can be written now
+        unwritten.emplace(one.object, std::move(one.data));
     }
     in_flight.pop_front();
+    retry();
 }
 
 void Store::State::wait_all()
@@ -121,6 +135,27 @@ void Store::State::wait_all()
         }
     }
     if (first) std::rethrow_exception(first);
+}
+
+void Store::State::retry()
+{
+    while (!unwritten.empty()) {
+        const auto one = unwritten.begin();
+        dataset->data_array(one->first).write(0, one->second);
+        unwritten.erase(one);
+    }
+}
+
+// Nothing says afterwards what a system has dropped whose sync failed, and its next sync may succeed: so that nothing of
+// it is indexed, everything fails from then on.
+void Store::State::sync()
+{
+    try {
+        dataset->session().sync_flushed();
+    } catch (...) {
+        unsynced = std::current_exception();
+        throw;
+    }
 }
 
 Store::Store(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
@@ -138,16 +173,18 @@ FieldLocation Store::archive(Bytes data)
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     FieldLocation location;
-    state.until_failure([&] {
+    state.when_all_is_written([&] {
         if (data.size() < state.dataset->options().pack_below) {
             location = state.pack(data);
             return;
         }
         location = {state.dataset->writer().object_number(), 0, data.size()};
-        if (state.options.asynchronous)
-            state.write(location.object, std::vector<std::byte>(data.begin(), data.end()));
-        else
+        if (state.options.asynchronous) {
+            std::vector<std::byte> copy(data.begin(), data.end());
+            state.write(location.object, copy);
+        } else {
             state.dataset->data_array(location.object).write(0, data);
+        }
     });
     return location;
 }
@@ -156,10 +193,10 @@ void Store::flush(bool sync)
 {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
-    state.until_failure([&] {
+    state.when_all_is_written([&] {
         state.write_pack();
         state.wait_all();
-        if (sync) state.dataset->session().sync_flushed();
+        if (sync) state.sync();
     });
 }
 

@@ -29,9 +29,10 @@ public:
     // error comes from a later archive() or flush().
     FieldLocation archive(Bytes data);
     // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller that
-    // flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error of archive() or
-    // flush() every further call throws the same: what was archived since the last flush() may not be indexed (drop the
-    // CatalogueWriter too). What was flushed before stays.
+    // flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error nothing archived
+    // since the last flush() may be indexed until another flush() has succeeded. What archive() has taken is kept, and
+    // later calls try again to write it: so a full disk costs only the field whose archive() threw. A sync that fails
+    // is final: every further call throws the same. What was flushed before stays.
     void flush(bool sync = true);
 
     // The bytes of a field: one read, no size query. memory: location.length bytes. -DER_STALE: the field was removed

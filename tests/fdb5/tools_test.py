@@ -115,6 +115,26 @@ class OnEveryKind(Compared):
         self.assertIn("Number of elements: 2", inspected)
         self.assertEqual((len(patched), status), (8, 0))
 
+    # The types of a schema are looked at when a keyword of theirs is: also where an archive that failed has left nothing.
+    def test_unknown_types_in_a_schema(self):
+        def script(archive):
+            answers = []
+            good = archive.schema.read_text()
+            unused = "\n[ class, expver, stream=wave, date, foo [ type [ step ]]]\n"
+            archive.schema.write_text("foo: Nope;\n" + good + unused)
+            archive.write(*forecast())
+            answers.append(archive.read(WHOLE + ",step=0,levelist=500,param=130"))
+            for keyword in ("levtype", "date"):
+                archive.schema.write_text(f"{keyword}: Nope;\n" + good.replace("date: Date;\n", ""))
+                file = archive.folder / "fields.grib"
+                file.write_bytes(b"".join(forecast(expver=keyword[:4])))
+                for tool, argument in [("fdb-write", file), ("fdb-inspect", WHOLE.replace("xxxx", keyword[:4]) + ",step=0,levelist=500,param=130")]:
+                    status, _, errors = archive.run(tool, argument, check=False)
+                    answers.append((keyword, tool, status, "No TypesFactory called Nope" in errors))
+            return answers
+
+        self.assertEqual([answer[2:] for answer in self.compare(script)[1:]], [(1, True)] * 4)
+
     def test_missing_fields_are_no_error_of_ours(self):
         def script(archive):
             archive.write(*forecast(steps=(0,)))
