@@ -69,9 +69,12 @@ fields::Request Index::wanted(const metkit::mars::MarsRequest& request, const fi
     return wanted;
 }
 
-fields::Listing Index::fields(const metkit::mars::MarsRequest* request) const
+fields::Listing Index::fields(const metkit::mars::MarsRequest* request, bool masked) const
 {
-    return {dataset_, collocation_, request == nullptr ? fields::Request() : wanted(*request, collocation_)};
+    return {dataset_,
+            collocation_,
+            request == nullptr ? fields::Request() : wanted(*request, collocation_),
+            {.masked = masked, .removed = false}};
 }
 
 std::vector<eckit::URI> Index::dataURIs() const
@@ -117,7 +120,8 @@ void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope&
     translated([&] {
         // A list compares the values of the request with those of the element key; other visitors want everything.
         auto* list = dynamic_cast<ListVisitor*>(&visitor);
-        fields::Listing listing = fields(list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()));
+        fields::Listing listing =
+            fields(list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()), list != nullptr);
         for (fields::ListedField field; listing.next(field);) {
             if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
                 list->visitDatum(scope, to_field(field.entry, dataset_), named_in(field.element));

@@ -66,7 +66,7 @@ bool Lister::open_index(const fdb5::Index& index)
                 unnamed_.erase(name);
             }
         }
-        fields_.emplace(dynamic_cast<const Index&>(*index.content()).fields(&spelled(rule)));
+        fields_.emplace(dynamic_cast<const Index&>(*index.content()).fields(&spelled(rule), true));
     }
     return true;
 }

@@ -87,7 +87,10 @@ bool Listing::next(ListedField& field)
         // The rest of a field's entries, when masked ones are wanted.
         while (state.given > 0 && state.options.masked && state.merge && state.given < state.merge->entries().size()) {
             const PageEntry& entry = state.merge->entries()[state.given++];
-            if (entry.removed) continue;
+            if (entry.removed) {
+                if (!state.options.removed) break;
+                continue;
+            }
             field = {state.collocation, state.element, {entry.location, entry.timestamp}, true};
             return true;
         }
@@ -103,8 +106,11 @@ bool Listing::next(ListedField& field)
         if (!state.request.matches(element)) continue;
         state.given = 1;
         const PageEntry& newest = state.merge->newest();
-        if (state.options.masked) state.element = element;
-        if (newest.removed) continue;
+        if (state.options.masked && state.merge->entries().size() > 1) state.element = element;
+        if (newest.removed) {
+            if (!state.options.removed) state.given = 0;
+            continue;
+        }
         field = {state.collocation, std::move(element), {newest.location, newest.timestamp}, false};
         return true;
     }

@@ -1,8 +1,10 @@
 """What bad input gets, what a dying writer leaves, moving between pools, and what FDB itself refuses to any back end but its files."""
 
+import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,6 +42,31 @@ for step in range(10000):
         fdb.archive(grib(step=step, levelist=level, param=int(sys.argv[2]), values=[float(step)] * 496))
     fdb.flush()
     print(step, flush=True)
+"""
+# Archives until the disk is full, makes room by removing the file argv[2], and goes on with the same FDB object. Says which
+# steps were archived.
+ARCHIVE_ON_A_FULL_DISK = """
+import os, sys, pyfdb
+identifier = dict(pair.split("=") for pair in sys.argv[1].split(","))
+fdb, archived, failed = pyfdb.FDB(), [], 0
+for step in range(200):
+    try:
+        fdb.archive(b"%d" % step * int(sys.argv[3]), {**identifier, "step": str(step)})
+        archived.append(step)
+    except RuntimeError:
+        failed += 1
+    if failed == 3 or step == 100:
+        try:
+            fdb.flush()
+        except RuntimeError:
+            failed += 1
+        os.remove(sys.argv[2])
+        break
+for step in range(1000, 1020):
+    fdb.archive(b"%d" % step * int(sys.argv[3]), {**identifier, "step": str(step)})
+    archived.append(step)
+fdb.flush()
+print(failed, *archived)
 """
 LIST_UNTIL_WIPED = """
 import sys, pyfdb
@@ -251,6 +278,34 @@ class AdministrationTest(unittest.TestCase):
             self.assertEqual(output.splitlines()[-1], "[0, 200]")
         else:
             self.assertIn("wiped", errors)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "only root can make a small disk")
+    def test_the_same_object_goes_on_after_a_full_disk(self):
+        for kind, size in itertools.product(("stepstore", "our-store"), (1000, 50_000, 500_000)):
+            archive = self.archive(kind, targets=4)
+            disk = archive.folder / "disk"
+            disk.mkdir()
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", disk], capture_output=True).returncode != 0:
+                self.skipTest("no file system can be mounted here")
+            try:
+                archive.section["pool"] = str(disk / "pool")
+                archive.roots[0] = disk / "root"
+                archive.roots[0].mkdir()
+                archive.write(grib(step=1000))
+                free = os.statvfs(disk)
+                ballast = disk / "ballast"
+                ballast.write_bytes(bytes(free.f_bavail * free.f_frsize - max(20 * size, 128 << 10)))
+                done = subprocess.run(
+                    [sys.executable, "-c", ARCHIVE_ON_A_FULL_DISK, WHOLE + ",levelist=1000,param=130", ballast, str(size)], env=archive.environment(), capture_output=True, text=True
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                failed, *archived = map(int, done.stdout.splitlines()[-1].split())
+                self.assertGreater(failed, 0, f"{kind}, {size} bytes: the disk was not full")
+                fields = [b"%d" % step * size for step in archived]
+                read = archive.read(WHOLE + f",step={'/'.join(map(str, archived))},levelist=1000,param=130")
+                self.assertTrue(read == b"".join(fields), f"{kind}, {size} bytes: {len(read)} bytes of {sum(map(len, fields))}")
+            finally:
+                subprocess.run(["umount", disk], check=True)
 
     def test_two_processes_archive_the_same_field(self):
         archive = self.archive()

@@ -202,6 +202,16 @@ class PyfdbTest(Compared):
             sizes = [len(found) for asked, _, found in answers["toc"] if asked == call and isinstance(found, list)]
             self.assertGreater(sum(size > 0 for size in sizes), 30, sizes)
 
+    def test_masked_fields(self):
+        def script(open_fdb):
+            for content in (b"old", b"newer", b"newest"):
+                with open_fdb() as fdb:
+                    fdb.archive(content, IDENTIFIER)
+            fdb = open_fdb()
+            return [[str(element.combined_key()) for element in fdb.list(SELECTION, include_masked=masked)] for masked in (False, True)]
+
+        self.assertEqual(list(map(len, self.compare(script))), [1, 3])
+
     def test_what_tools_do(self):
         def script(open_fdb):
             with open_fdb() as fdb:

@@ -158,6 +158,32 @@ class OnEveryKind(Compared):
         self.assertEqual(read, new)
         self.assertEqual((numbers["fields"], numbers["duplicates"], numbers["reachable"]), (9, 1, 8))
 
+    def test_replaced_fields(self):
+        newer = [grib(step=0, levelist=500, param=130, values=[float(n)] * 496) for n in range(3)]
+
+        def script(archive):
+            archive.write(*forecast(), *forecast(expver="yyyy"), *forecast(type="an", steps=(0,)))
+            for message in newer:
+                archive.write(message)
+            archive.write(*forecast(steps=(6,), levels=(500,)))
+
+            def lists():
+                return [
+                    archive.listed(request, *arguments)
+                    for request in (DATASET, DATASET + ",step=0")
+                    for arguments in ([], ["--full"], ["--only-duplicates"])
+                ]
+
+            before = lists()
+            lengths = archive.output("fdb-list", "--full", "--length", DATASET + ",step=0,levelist=500,param=130").count("length=")
+            archive.output("fdb-wipe", "--doit", DATASET + ",type=fc,levtype=pl")
+            wiped = lists()
+            archive.write(newer[0])
+            return before, lengths, wiped, lists(), archive.read(WHOLE + ",step=0,levelist=500,param=130")
+
+        before = self.compare(script)[0]
+        self.assertEqual([len(listed) for listed in before], [12, 17, 5, 8, 11, 3])
+
     def test_locks(self):
         def script(archive):
             archive.write(*forecast())
