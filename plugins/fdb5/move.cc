@@ -68,8 +68,8 @@ std::string MoveVisitor::destination_pool() const
 {
     std::string pools;
     for (const auto& pool : settings_.pools) {
-        if (pool == dest_.name() || pool == dest_.asRawString()) {
-            if (pool != dataset_->session().location()) {
+        if (same_pool(pool, dest_.name()) || pool == dest_.asRawString()) {
+            if (!same_pool(pool, dataset_->session().location())) {
                 return pool;
             }
             refuse(dataset_->name() + " is in " + pool + " already");

@@ -9,6 +9,7 @@
 #include "eckit/log/Log.h"
 
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -103,6 +104,21 @@ Settings settings_of(const fdb5::Config& config)
     settings.whole = our_catalogue && config.getString("store", "file") == type_name;
     settings.writer.indexed_elsewhere = !our_catalogue;
     return settings;
+}
+
+bool same_pool(const std::string& pool, const std::string& other)
+{
+    namespace fs = std::filesystem;
+    if (pool == other) {
+        return true;
+    }
+    if (!pool.starts_with('/')) { // a label, or a pool of a DAOS system
+        return false;
+    }
+    std::error_code pool_error, other_error;
+    const fs::path one = fs::weakly_canonical(pool, pool_error);
+    const fs::path two = fs::weakly_canonical(fs::absolute(other), other_error);
+    return !pool_error && !other_error && one / "" == two / "";
 }
 
 namespace {

@@ -30,6 +30,9 @@ struct Settings {
 // A UserError when the section is missing, or has a key or value that it should not have: it lists the valid ones.
 Settings settings_of(const fdb5::Config& config);
 
+// Whether both name the same pool: as text, or as directories that are the same.
+bool same_pool(const std::string& pool, const std::string& other);
+
 // The process's session on a pool. nullptr: there is no such pool (yet).
 std::shared_ptr<fields::Session> session_if_there(const std::string& pool, Access access);
 // The same; a pool that is not there is made.

@@ -363,6 +363,61 @@ class AdministrationTest(unittest.TestCase):
         self.assertEqual(len(archive.output("fdb-where", whole).split()), 1)
         self.assertEqual(len(archive.listed(DATASET)), 12)
 
+    # As FDB compares its roots: where they lead, not how they are written.
+    def test_move_to_a_path_of_any_spelling(self):
+        def spellings(directory):
+            link = directory.parent / f"link-to-{directory.name}"
+            link.symlink_to(directory)
+            inside = os.path.relpath(directory)
+            return [inside, f"./{inside}", f"{directory}/", f"{directory.parent}/./{directory.name}", f"file:{directory}", str(link)]
+
+        whole = DATASET + ",domain=g"
+        for kind in ("toc", "stepstore"):
+            archive = self.archive(kind)
+            places = [archive.folder / name for name in ("first", "second")]
+            if kind == "toc":
+                for place in places:
+                    place.mkdir()
+                archive.roots = places
+            else:
+                archive.section = {"pools": list(map(str, places))}
+            archive.write(*forecast())
+            (archive.folder / "elsewhere").mkdir()
+            with self.assertRaises(ToolFailed):
+                archive.run("fdb-move", "--dest=./elsewhere", whole)
+            archive.output("fdb-unlock", "--archive", "--wipe", whole)
+            for back, forth in zip(spellings(places[0]), spellings(places[1])):
+                for destination, place in ((forth, places[1]), (back, places[0])):
+                    archive.output("fdb-move", f"--dest={destination}", whole)
+                    where = archive.output("fdb-where", whole).split()
+                    self.assertTrue(len(where) == 1 and where[0].startswith(f"{place}/"), f"{kind}, {destination}: {where}")
+            self.assertEqual(len(archive.listed(DATASET)), 8)
+
+    # A pool of the list that is not there yet is passed over by readers and writers, as FDB passes over its roots.
+    def test_one_of_the_pools_is_missing(self):
+        def script(archive, missing, there):
+            archive.write(*forecast())
+            archive.write(*forecast(steps=(12,)))
+            listed = archive.listed(DATASET)
+            archive.output("fdb-purge", "--doit", DATASET)
+            read = archive.read(WHOLE + ",step=12,levelist=500,param=130")
+            where = [place.startswith(str(there)) for place in archive.output("fdb-where", DATASET).split()]
+            archive.output("fdb-wipe", "--doit", DATASET)
+            return listed, read, where, missing.exists(), archive.listed(DATASET)
+
+        for name in ("second", "also/second"):
+            answers = []
+            for kind in ("toc", "stepstore", "fdbs-client", "our-catalogue"):
+                archive = self.archive(kind)
+                missing = archive.folder / name
+                archive.roots.append(missing)
+                archive.section = {"pools": [str(archive.pool), str(missing)]}
+                there = archive.roots[0] if kind == "toc" else archive.pool
+                answers.append(script(archive, missing, there))
+            for answer in answers:
+                self.assertEqual(answer, answers[0])
+            self.assertEqual(answers[0][2:4], ([True], False))
+
     def test_what_fdb_keeps_to_its_files(self):
         archive = self.archive()
         archive.write(*forecast())
