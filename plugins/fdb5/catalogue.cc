@@ -32,7 +32,8 @@ Catalogue::Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access a
 {
     dataset_ = translated([&] { return find_dataset(to_place(uri), access); });
     if (!dataset_) {
-        throw fdb5::DatabaseNotFoundException("Stepstore: there is no dataset " + uri.asRawString() + ": it was wiped");
+        throw fdb5::DatabaseNotFoundException("Stepstore: there is no dataset " + uri.asRawString() + ": " +
+                                              translated([&] { return why_not_there(to_place(uri)); }));
     }
     dbKey_ = to_fdb(dataset_->key());
 }

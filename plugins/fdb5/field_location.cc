@@ -112,7 +112,7 @@ eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
     return translated([&] {
         auto dataset = dataset_ ? dataset_ : find_dataset(to_place(uri_), Access::read_only);
         if (!dataset) {
-            refuse("cannot read " + uri_.asRawString() + ": its dataset was wiped");
+            refuse("cannot read " + uri_.asRawString() + ": of its dataset, " + why_not_there(to_place(uri_)));
         }
         return new FieldHandle({{std::move(dataset), within_dataset()}});
     });

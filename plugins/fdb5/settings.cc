@@ -192,6 +192,17 @@ Place place_of(const fields::Dataset& dataset)
     return {.pool = dataset.session().location(), .container = dataset.container_label()};
 }
 
+std::string why_not_there(const Place& place)
+{
+    const auto session = session_if_there(place.pool, Access::read_only);
+    if (session && session->lists(place.container)) {
+        return "the pool lists it, but not all of it is there: its writer has not finished making it, or it is damaged "
+               "('stepstore pool check " +
+               place.pool + "' says)";
+    }
+    return "it was wiped";
+}
+
 std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access)
 {
     const auto session = session_if_there(place.pool, access);

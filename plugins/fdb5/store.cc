@@ -135,7 +135,7 @@ private:
             if (auto found = dataset(Access::read_write)) {
                 return found;
             }
-            refuse("cannot archive to " + to_uri(*place_).asRawString() + ": the dataset was wiped");
+            refuse("cannot archive to " + to_uri(*place_).asRawString() + ": " + why_not_there(*place_));
         }
         return find_or_make_dataset(settings_, key_, std::string());
     }

@@ -156,14 +156,20 @@ void Dataset::require_there() const
 void Dataset::explain(const Error& error) const
 {
     const int code = error.code();
-    if (code == -DER_NONEXIST || code == -DER_CONT_NONEXIST || code == -DER_NO_HDL) {
+    const bool missing = code == -DER_NONEXIST || code == -DER_CONT_NONEXIST;
+    if (missing || code == -DER_NO_HDL) {
         bool there = true;
         try {
             there = is_there();
         } catch (const Error&) { // the first error says more
+            throw error;
         }
         if (!there) require_there();
     }
+    if (missing)
+        throw Error(-DER_IO, name() + " is damaged, not wiped: the pool lists it, and a part of it is not there (" +
+                                 error.what() + "). 'stepstore pool check " + session_->location() +
+                                 "' says what can be saved");
     throw error;
 }
 

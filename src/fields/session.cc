@@ -370,6 +370,16 @@ std::shared_ptr<Dataset> Session::find_container(const std::string& label)
     return cache(std::move(dataset));
 }
 
+bool Session::lists(const std::string& label) const
+{
+    bool listed = false;
+    datasets({}, [&](const DatasetEntry& entry) {
+        listed = entry.container == label;
+        return !listed;
+    });
+    return listed;
+}
+
 void Session::datasets(const Request& request, const std::function<bool(const DatasetEntry&)>& each) const
 {
     KeyValue* const entries = locked_root(false);

@@ -49,6 +49,8 @@ public:
     std::shared_ptr<Dataset> find(const Key& key, const std::string& schema = {});
     // The dataset whose container has this label: for locations that name the container. nullptr: wiped, or never was.
     std::shared_ptr<Dataset> find_container(const std::string& label);
+    // Whether a dataset is said to lie in it. Costs a look at all datasets.
+    bool lists(const std::string& label) const;
 
     // Every dataset whose key matches, in no promised order, until `each` returns false. One listing of the root
     // key-value; opens nothing.

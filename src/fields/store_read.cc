@@ -19,7 +19,8 @@ constexpr std::size_t most_reads = 32; // in flight
 {
     dataset.require_there();
     throw Error(-DER_STALE, "the field in object " + std::to_string(object) + " of " + dataset.name() +
-                                " was replaced or removed, and its space reclaimed by a purge: look it up again");
+                                " is not there: it was replaced or removed, and its space reclaimed by a purge (look it "
+                                "up again), or the pool is damaged (stepstore pool check says)");
 }
 
 // What is read of one object in one request.

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 from random import Random
 
 from support import HERE, TOOLS, Archive, ToolFailed, grib
@@ -306,6 +307,38 @@ class AdministrationTest(unittest.TestCase):
                 self.assertTrue(read == b"".join(fields), f"{kind}, {size} bytes: {len(read)} bytes of {sum(map(len, fields))}")
             finally:
                 subprocess.run(["umount", disk], check=True)
+
+    # One bit of the dataset's number flipped in a target's list of containers: nobody has wiped anything.
+    def test_damage_is_not_called_a_wipe(self):
+        archive = self.archive(targets=4, packBelow=0)
+        archive.write(*forecast())
+        whole = archive.pool.with_name("whole")
+        shutil.copytree(archive.pool, whole)
+        script = (
+            "import sys, pyfdb\n"
+            "fdb = pyfdb.FDB()\n"
+            "wanted = dict(pair.split('=') for pair in sys.argv[1].split(','))\n"
+            "for ask in (lambda: list(fdb.list({name: wanted[name] for name in ('class', 'expver')})), lambda: fdb.retrieve(wanted).__enter__().read()):\n"
+            "    try:\n"
+            "        ask()\n"
+            "    except RuntimeError as error:\n"
+            "        print('said:', error)\n"
+        )
+        said = []
+        for number in range(4):
+            name = Path(f"target-{number:03}") / "data.mdb"
+            text = (whole / name).read_bytes()
+            for found in re.finditer(rb"\x05\x00\x02\x00\x00\x00\x02", text):  # a key of five bytes: kind, container
+                at = found.end() - 1
+                shutil.rmtree(archive.pool)
+                shutil.copytree(whole, archive.pool)
+                (archive.pool / name).write_bytes(text[:at] + bytes([text[at] ^ 4]) + text[at + 1 :])
+                done = subprocess.run([sys.executable, "-c", script, WHOLE + ",step=6,levelist=500,param=131"], env=archive.environment(), capture_output=True, text=True)
+                said += [line for line in done.stdout.splitlines() if line.startswith("said: ")]
+        self.assertTrue(said)
+        for line in said:
+            self.assertIn("damage", line)
+            self.assertNotRegex(line, "(it|dataset) was wiped")
 
     def test_two_processes_archive_the_same_field(self):
         archive = self.archive()
