@@ -41,7 +41,7 @@ Catalogue::Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access a
 fields::Dataset& Catalogue::dataset() const
 {
     if (!dataset_) {
-        refuse("there is no dataset " + to_fields(dbKey_).text() + " in pool " + settings_.pools.front());
+        refuse("there is no dataset " + to_fields(dbKey_).text() + " in pool " + settings_.pools.all().front().location);
     }
     return *dataset_;
 }
@@ -95,7 +95,8 @@ const fdb5::Rule& Catalogue::rule() const
 
 bool Catalogue::enabled(const fdb5::ControlIdentifier& identifier) const
 {
-    return CatalogueImpl::enabled(identifier) &&
+    const ConfiguredPool* pool = dataset_ ? settings_.pools.find(dataset_->session().location()) : nullptr;
+    return CatalogueImpl::enabled(identifier) && (pool == nullptr || pool->allows(identifier)) &&
            (!dataset_ || translated([&] { return is_enabled(*dataset_, identifier); }));
 }
 

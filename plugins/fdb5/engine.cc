@@ -25,8 +25,11 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
     return translated([&] {
         std::map<std::string, eckit::URI> found; // by the key's text: tools show datasets in this order
         std::vector<eckit::URI> uris;
-        for (const auto& pool : settings_of(config).pools) {
-            const auto session = session_if_there(pool, Access::read_only);
+        const Settings settings = settings_of(config);
+        for (const auto& pool : settings.pools.all()) {
+            const auto session = pool.allows(fdb5::ControlIdentifier::List)
+                                     ? session_if_there(pool.location, Access::read_only)
+                                     : nullptr;
             if (!session) {
                 continue;
             }
@@ -60,7 +63,7 @@ public:
             if (const auto dataset = find_dataset(settings, to_fields(key), Access::read_only)) {
                 return to_uri(place_of(*dataset));
             }
-            return to_uri({.pool = settings.pools.front(), .container = ""});
+            return to_uri({.pool = settings.pools.choose(to_fields(key)), .container = ""});
         });
     }
 

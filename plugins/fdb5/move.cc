@@ -67,7 +67,10 @@ MoveVisitor::MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Setting
 std::string MoveVisitor::destination_pool() const
 {
     std::string pools;
-    for (const auto& pool : settings_.pools) {
+    for (const auto& [pool, off, regex] : settings_.pools.all()) {
+        if (!off.enabled(fdb5::ControlIdentifier::Wipe) || !regex.match(fingerprint(dataset_->key()))) {
+            continue; // as FDB chooses the roots to move to
+        }
         if (same_pool(pool, dest_.name()) || pool == dest_.asRawString()) {
             if (!same_pool(pool, dataset_->session().location())) {
                 return pool;

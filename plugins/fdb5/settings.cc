@@ -5,11 +5,9 @@
 
 #include "daos_errno.h"
 
-#include "eckit/filesystem/PathName.h"
 #include "eckit/log/Log.h"
 
 #include <charconv>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -17,7 +15,7 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-constexpr const char* own_keys = "pool or pools, durability, targets";
+constexpr const char* own_keys = "pool or pools, handler, durability, targets";
 
 [[noreturn]] void refuse_value(const std::string& key, const std::string& value, const std::string& expected)
 {
@@ -42,20 +40,6 @@ Durability durability_of(const std::string& value)
     return value == "power" ? Durability::power : Durability::process;
 }
 
-// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling for one
-// pool.
-std::string absolute(const fdb5::Config& config, std::string pool)
-{
-    if (pool.starts_with("local:") && pool.find('/') != std::string::npos) {
-        pool.erase(0, std::string_view("local:").size());
-    }
-    if (pool.starts_with('~')) {
-        return config.expandPath(pool).asString();
-    }
-    const bool path = pool.find('/') != std::string::npos && pool.find(':') == std::string::npos;
-    return path && !pool.starts_with('/') ? eckit::PathName(pool).fullName().asString() : pool;
-}
-
 fields::Options options_of(const std::map<std::string, std::string>& values)
 {
     try {
@@ -76,14 +60,13 @@ Settings settings_of(const fdb5::Config& config)
                own_keys + ", and the fields' options (docs/fdb.md)");
     }
     const eckit::LocalConfiguration section = config.getSubConfiguration("stepstore");
-    Settings settings;
+    Settings settings{.pools = Pools(config, section), .pool = {}, .dataset = {}, .writer = {}};
     std::map<std::string, std::string> options;
     for (const auto& key : section.keys()) {
-        if (key == "pools") {
-            settings.pools = section.getStringVector(key);
-        } else if (key == "pool") {
-            settings.pools = {section.getString(key)};
-        } else if (key == "targets") {
+        if (key == "pools" || key == "pool" || key == "handler") {
+            continue; // they are read
+        }
+        if (key == "targets") {
             settings.pool.targets = targets_of(section.getString(key));
         } else if (key == "durability") {
             settings.pool.durability = durability_of(section.getString(key));
@@ -94,31 +77,10 @@ Settings settings_of(const fdb5::Config& config)
     const fields::Options parsed = options_of(options);
     settings.dataset = parsed.dataset;
     settings.writer = parsed.writer;
-    if (section.has("pool") == section.has("pools") || settings.pools.empty() || settings.pools.front().empty()) {
-        refuse("configuration: section 'stepstore' needs either 'pool', or 'pools' with at least one");
-    }
-    for (auto& pool : settings.pools) {
-        pool = absolute(config, pool);
-    }
     const bool our_catalogue = config.getString("engine", "") == type_name;
     settings.whole = our_catalogue && config.getString("store", "file") == type_name;
     settings.writer.indexed_elsewhere = !our_catalogue;
     return settings;
-}
-
-bool same_pool(const std::string& pool, const std::string& other)
-{
-    namespace fs = std::filesystem;
-    if (pool == other) {
-        return true;
-    }
-    if (!pool.starts_with('/')) { // a label, or a pool of a DAOS system
-        return false;
-    }
-    std::error_code pool_error, other_error;
-    const fs::path one = fs::weakly_canonical(pool, pool_error);
-    const fs::path two = fs::weakly_canonical(fs::absolute(other), other_error);
-    return !pool_error && !other_error && one / "" == two / "";
 }
 
 namespace {
@@ -169,8 +131,11 @@ std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const
 
 std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access)
 {
-    for (const auto& pool : settings.pools) {
-        const auto session = session_if_there(pool, access);
+    for (const auto& pool : settings.pools.all()) {
+        if (!pool.allows(fdb5::ControlIdentifier::List)) {
+            continue; // as FDB passes over such a root
+        }
+        const auto session = session_if_there(pool.location, access);
         if (auto dataset = session ? session->find(key) : nullptr) {
             return dataset;
         }
@@ -184,7 +149,11 @@ std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, 
     if (auto dataset = find_dataset(settings, key, Access::read_write)) {
         return dataset;
     }
-    return session_to_write(settings.pools.front(), settings.pool)->create(key, settings.dataset, schema);
+    const Pools::Turn turn = settings.pools.take_turn();
+    if (auto dataset = turn ? find_dataset(settings, key, Access::read_write) : nullptr) {
+        return dataset;
+    }
+    return session_to_write(settings.pools.choose(key), settings.pool)->create(key, settings.dataset, schema);
 }
 
 Place place_of(const fields::Dataset& dataset)

@@ -3,10 +3,11 @@
 //   engine: stepstore            # the catalogue
 //   store: stepstore             # the fields' bytes
 //   stepstore:
-//     pool: /data/pool           # or `pools`: a list, of which the first one gets new datasets and all are searched
+//     pool: /data/pool           # or `pools`: a list (pools.h)
 //     ...                        # docs/fdb.md lists the other keys
 #pragma once
 
+#include "pools.h"
 #include "uri.h"
 
 #include "fields/session.h"
@@ -20,7 +21,7 @@
 namespace stepstore::fdb_plugin {
 
 struct Settings {
-    std::vector<std::string> pools; // never empty
+    Pools pools;
     PoolOptions pool;               // for a pool that archive() makes
     fields::DatasetOptions dataset; // for a dataset that archive() makes
     fields::WriterOptions writer;
@@ -29,9 +30,6 @@ struct Settings {
 
 // A UserError when the section is missing, or has a key or value that it should not have: it lists the valid ones.
 Settings settings_of(const fdb5::Config& config);
-
-// Whether both name the same pool: as text, or as directories that are the same.
-bool same_pool(const std::string& pool, const std::string& other);
 
 // The process's session on a pool. nullptr: there is no such pool (yet).
 std::shared_ptr<fields::Session> session_if_there(const std::string& pool, Access access);

@@ -121,7 +121,7 @@ public:
     bool doUnsafeFullWipe() const override;
 
 private:
-    const std::string& pool() const { return place_ ? place_->pool : settings_.pools.front(); }
+    const std::string& pool() const { return place_ ? place_->pool : settings_.pools.all().front().location; }
 
     std::shared_ptr<fields::Dataset> dataset(Access access) const
     {

@@ -94,11 +94,12 @@ class AdministrationTest(unittest.TestCase):
 
     def test_wrong_configuration(self):
         for section, words in [
-            ({"pol": "x"}, ["pol", "packBelow", "pool or pools, durability, targets"]),
+            ({"pol": "x"}, ["pol", "packBelow", "pool or pools, handler, durability, targets"]),
             ({"index": "sometimes"}, ["sometimes", "shared", "process"]),
             ({"targets": 0}, ["stepstore.targets", "'0'", "1 to 256"]),
             ({"durability": "none"}, ["stepstore.durability", "process or power"]),
             ({"pools": ["/a", "/b"]}, ["either 'pool', or 'pools'"]),
+            ({"handler": "Best"}, ["'handler' is 'Best'", "Default, First, LeastUsed", "WeightedRandom"]),
         ]:
             with self.subTest(section=section):
                 archive = self.archive(**section)
@@ -450,6 +451,78 @@ class AdministrationTest(unittest.TestCase):
             for answer in answers:
                 self.assertEqual(answer, answers[0])
             self.assertEqual(answers[0][2:4], ([True], False))
+
+    def two_places(self, kind, *entries, **section):
+        """An archive whose pools, or roots, are those entries of "first" and "second"."""
+        archive = self.archive(kind)
+        archive.places = [archive.folder / name for name in ("first", "second")]
+        if kind == "toc":
+            for place in archive.places:
+                place.mkdir()
+        self.configure(archive, *entries, **section)
+        return archive
+
+    def configure(self, archive, *entries, **section):
+        entries = [{**entry, "path": str(archive.folder / entry["path"])} for entry in entries]
+        archive.section = {"pools": entries, **section}
+        config = {**Archive.config(archive), "spaces": [{"roots": entries}]}
+        archive.config = lambda: config
+
+    # What a flag keeps from the datasets of a place is what it keeps from those of FDB's roots.
+    def test_flags_of_a_pool(self):
+        requests = [{}, {"list": False}, {"retrieve": False}, {"visit": False}, {"archive": False}, {"writable": False}]
+        answers = {}
+        for kind in ("toc", "stepstore", "fdbs-client"):
+            answers[kind] = []
+            for flags in requests:
+                archive = self.two_places(kind, {"path": "second"})
+                archive.write(*forecast())
+                self.configure(archive, {"path": "first"}, {"path": "second", **flags})
+                file = archive.folder / "fields.grib"
+                status, _, errors = archive.run("fdb-write", file, check=False)
+                read = archive.read(WHOLE + ",step=6,levelist=500,param=130")
+                where = [place.replace(str(archive.folder), "") for place in archive.run("fdb-where", "--ignore-errors", DATASET, check=False)[1].split()]
+                answers[kind].append((flags, status, "LOCKED against archiving" in errors, len(archive.listed(DATASET)), len(read), [name.split("/")[1] for name in where]))
+        for kind, answer in answers.items():
+            self.assertEqual(answer, answers["toc"], kind)
+
+    def test_a_pool_that_may_not_be_wiped(self):
+        archive = self.two_places("stepstore", {"path": "first", "wipe": False})
+        archive.write(*forecast())
+        archive.run("fdb-wipe", "--doit", DATASET, check=False)
+        self.assertEqual(len(archive.listed(DATASET)), 8)
+
+    def test_a_rule_that_spreads_datasets(self):
+        for handler in ("Random", "RoundRobin", "WeightedRandom", "LeastUsed"):
+            archive = self.two_places("stepstore", {"path": "first"}, {"path": "second"}, handler=handler)
+            messages = [grib(expver=f"{number:04}") for number in range(24)]
+            archive.write(*messages)
+            where = [archive.output("fdb-where", f"class=rd,expver={number:04}").split() for number in range(0, 24, 3)]
+            self.assertTrue(all(len(places) == 1 for places in where), where)
+            if handler == "RoundRobin":
+                self.assertTrue(all(place.exists() for place in archive.places))
+            archive.write(*messages)  # goes to where they are
+            self.assertEqual(sum(len(archive.listed(f"class=rd,expver={number:04}")) for number in range(0, 24, 6)), 4)
+
+    def test_a_pool_for_some_datasets_only(self):
+        archive = self.two_places("stepstore", {"path": "second", "regex": "rd:aaaa:.*"}, {"path": "first"})
+        archive.write(grib(expver="aaaa"), grib(expver="bbbb"))
+        for expver, place in (("aaaa", archive.places[1]), ("bbbb", archive.places[0])):
+            self.assertTrue(archive.output("fdb-where", f"class=rd,expver={expver}").startswith(f"{place}/"))
+
+    # Of writers that make a dataset at once each would choose for itself.
+    def test_writers_that_choose_at_once(self):
+        archive = self.two_places("stepstore", {"path": "first"}, {"path": "second"}, handler="Random")
+        processes = []
+        for number in range(6):
+            file = archive.folder / f"{number}.grib"
+            file.write_bytes(b"".join(grib(step=number, expver=f"{expver:04}") for expver in range(8)))
+            processes.append(subprocess.Popen([TOOLS / "fdb-write", file], env=archive.environment(), stdout=subprocess.DEVNULL))
+        for process in processes:
+            self.assertEqual(process.wait(), 0)
+        for expver in range(8):
+            self.assertEqual(len(archive.output("fdb-where", f"class=rd,expver={expver:04}").split()), 1)
+            self.assertEqual(len(archive.listed(f"class=rd,expver={expver:04}")), 6)
 
     def test_what_fdb_keeps_to_its_files(self):
         archive = self.archive()

@@ -36,6 +36,7 @@ number: Integer;
 """
 
 CONFIG = f"""{_MARK}
+# FDB knows the type after: eval "$(stepstore fdb5-env)". Else: 'FDB factory "stepstore" not found'.
 type: stepstore
 schema: {{directory}}/schema
 engine: stepstore
