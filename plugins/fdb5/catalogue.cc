@@ -41,7 +41,8 @@ Catalogue::Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access a
 fields::Dataset& Catalogue::dataset() const
 {
     if (!dataset_) {
-        refuse("there is no dataset " + to_fields(dbKey_).text() + " in pool " + settings_.pools.all().front().location);
+        refuse("there is no dataset " + to_fields(dbKey_).text() + " in pool " +
+               settings_.pools.all().front().location);
     }
     return *dataset_;
 }

@@ -19,7 +19,7 @@ struct ConfiguredPool {
     fdb5::ControlIdentifiers off; // what is not done with the datasets in it, whatever their own flags say
     eckit::Regex regex{".*"};     // of a new dataset's values, joined by ':', as FDB's spaces have it
 
-    bool allows(fdb5::ControlIdentifier identifier) const { return off.enabled(identifier); } // FDB's word for "not off"
+    bool allows(fdb5::ControlIdentifier identifier) const { return off.enabled(identifier); } // FDB's "enabled": not in
 };
 
 class Pools {

@@ -146,8 +146,8 @@ void Store::State::retry()
     }
 }
 
-// Nothing says afterwards what a system has dropped whose sync failed, and its next sync may succeed: so that nothing of
-// it is indexed, everything fails from then on.
+// A sync that failed may have dropped what it should have written, and the next one may succeed all the same. So that
+// nothing of it is indexed, everything fails from then on.
 void Store::State::sync()
 {
     try {

@@ -115,6 +115,19 @@ class Archive:
         return target.read_bytes()
 
 
+class Archives(unittest.TestCase):
+    def archive(self, kind="stepstore", **section):
+        archive = Archive(kind, **section)
+        self.addCleanup(archive.close)
+        return archive
+
+    def refused(self, archive, expected, tool, *arguments):
+        status, output, errors = archive.run(tool, *arguments, check=False)
+        self.assertNotEqual(status, 0, output)
+        for words in expected:
+            self.assertIn(words, errors)
+
+
 class Compared(unittest.TestCase):
     """Runs what `script` does on each kind of archive; what it returns must be the same as on FDB's files."""
 
