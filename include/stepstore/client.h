@@ -51,7 +51,7 @@ struct PoolOptions {
     std::string label;    // default: the last part of the path
     unsigned targets = 0; // storage targets, at most 256; 0: one per processor of this machine, 4 to 16
     Durability durability = Durability::process;
-    std::vector<std::string> target_directories; // existing ones, into which the targets go in turn; none: the pool's
+    std::vector<std::string> target_directories = {}; // existing ones, into which targets go in turn; none: the pool's
 };
 
 struct ArrayAttributes {
