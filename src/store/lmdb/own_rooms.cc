@@ -32,7 +32,7 @@ struct OwnRooms::Entry {
 
 struct OwnRooms::Slot {
     static constexpr unsigned size = (WritersFile::slot_size - 64) / sizeof(Entry);
-    alignas(64) Word mark; // WritersFile::mark()
+    alignas(64) Word mark; // WritersFile::mark(), the slot's first word
     alignas(64) Entry entries[size];
 };
 
@@ -73,8 +73,8 @@ void OwnRooms::reclaim()
             const std::lock_guard lock(guard_);
             if (mine_ != nullptr && number == number_) continue; // its lock is ours and would be given to us again
         }
-        if (slot_at(number)->mark.load() == 0) continue; // never used, or given back whole
-        if (!file_.try_slot(number)) continue;           // its process lives
+        if (file_.first_word(number) == 0) continue; // never used, or given back whole
+        if (!file_.try_slot(number)) continue;       // its process lives
         take_over(number);
         file_.leave_slot(number);
     }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <span>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +86,14 @@ bool WritersFile::room_for_slot(unsigned number)
 std::byte* WritersFile::slot(unsigned number)
 {
     return map_ + slots_at + number * slot_size;
+}
+
+std::uint64_t WritersFile::first_word(unsigned number) const
+{
+    std::uint64_t word = 0;
+    const bool whole = read_all(fd_.get(), std::as_writable_bytes(std::span(&word, 1)), slots_at + number * slot_size) ==
+                       static_cast<std::int64_t>(sizeof word);
+    return whole ? word : 0;
 }
 
 std::uint64_t WritersFile::mark()
