@@ -100,7 +100,8 @@ class Target {
 public:
     virtual ~Target() = default;
 
-    // Runs `body` on a consistent view. `body` may not start another transaction on this target.
+    // Runs `body` on a consistent view. `body` may not start another transaction on this target. It may run more than
+    // once (the view of a process that writers do not know of was lost), so all it does must be repeatable.
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
     // Runs `body` as the only writer of this target over all processes, and commits when it returns; an exception

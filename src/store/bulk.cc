@@ -31,6 +31,7 @@ bool read_as_it_is(Target& target, FunctionRef<void(ReadTransaction&, std::vecto
     std::uint64_t version = 0;
     target.read([&](ReadTransaction& transaction) {
         version = transaction.version();
+        reads.clear();
         find(transaction, reads);
     });
     for (const BulkRead& one : reads) {
@@ -159,8 +160,10 @@ void read_with_bulk(Target& target, bool may_write, Verify verify,
         return reads.size();
     };
     for (int attempt = 0; attempt < patience; ++attempt) {
-        reads.clear();
-        target.read([&](ReadTransaction& transaction) { find(transaction, reads); });
+        target.read([&](ReadTransaction& transaction) {
+            reads.clear();
+            find(transaction, reads);
+        });
         const std::size_t bad = first_bad();
         if (bad == reads.size()) return;
         const BulkSource& source = reads[bad].source;

@@ -55,7 +55,13 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
 
 void Check::run()
 {
-    check_meta();
+    try {
+        check_meta();
+    } catch (const Error& error) {
+        if (!says_damage(error)) throw;
+        find(Severity::damage, pool_ + ", metadata", error.what(),
+             "the rest of the metadata could not be checked: put it back from a copy; the targets are checked below");
+    }
     report_.containers = meta_.containers.size();
     for (unsigned index = 0; index < backend_.targets(); ++index) {
         try {

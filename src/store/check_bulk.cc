@@ -51,6 +51,7 @@ void Check::check_bulk_data(unsigned index)
         std::vector<std::vector<std::byte>> keys;
         target.read([&](ReadTransaction& transaction) {
             Entry entry;
+            keys.clear();
             more = transaction.seek(from, entry);
             for (std::size_t count = 0; more && count < records_at_once; ++count, more = transaction.next(entry)) {
                 Record record;
@@ -168,6 +169,7 @@ void Check::name_references(unsigned index, const ExtentRef& extent, const std::
 {
     std::vector<std::vector<std::byte>> keys;
     backend_.target(index).read([&](ReadTransaction& transaction) {
+        keys.clear();
         Entry entry;
         const std::byte first = static_cast<std::byte>(Space::live);
         for (bool more = transaction.seek({&first, 1}, entry); more; more = transaction.next(entry)) {

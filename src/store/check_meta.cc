@@ -30,7 +30,11 @@ void Check::read_meta(MetaView& view, bool report)
 {
     std::map<std::string, std::uint32_t> names; // keys of the uuid and label indices
     view = {};
+    const CheckReport before = report_;
     backend_.meta().read([&](ReadTransaction& meta) {
+        view = {};
+        names.clear();
+        report_ = before;
         Entry entry;
         const std::byte lowest{};
         for (bool more = meta.seek({&lowest, 1}, entry); more; more = meta.next(entry))

@@ -81,11 +81,17 @@ void Check::check_target(unsigned index)
     // The files first: what a file that nobody appends to holds now was referred to before now, if ever.
     const std::vector<Target::ExtentFile> files = target.extent_files();
     TargetWalk walked;
-    target.read([&](ReadTransaction& transaction) { walk(index, transaction, walked); });
+    const CheckReport before = report_;
+    target.read([&](ReadTransaction& transaction) {
+        walked = {};
+        report_ = before;
+        walk(index, transaction, walked);
+    });
     check_damaged(index, walked);
     for (const auto& [other, records] : walked.copied) {
         std::vector<Bytes> suspects;
         backend_.target(other).read([&](ReadTransaction& transaction) {
+            suspects.clear();
             for (const auto& [key, mine] : records)
                 if (!(look_at_copy(transaction, key) == mine)) suspects.emplace_back(key);
         });

@@ -191,6 +191,7 @@ std::vector<ContainerInfo> Pool::containers()
     std::vector<ContainerInfo> all;
     impl_->core->backend().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::container);
+        all.clear();
         std::vector<std::uint64_t> ids;
         Entries entries(meta, prefix.view(), prefix.view());
         for (Entry entry; entries.next(entry);) {

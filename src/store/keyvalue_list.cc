@@ -183,8 +183,8 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef
         Batch found;
         for (unsigned copy = 0; copy < set.count; ++copy) {
             const unsigned index = set.targets[copy];
-            found = {};
             object.target(index).read([&](ReadTransaction& transaction) {
+                found = {};
                 object.require_epoch(transaction, index, epoch);
                 const Bytes after(position.key.data(), position.length);
                 if (epoch == latest)

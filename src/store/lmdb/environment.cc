@@ -89,7 +89,8 @@ Descriptor open_index(const Place& path, const std::string& where)
 Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
                          bool no_lock, bool for_writing, WritersFile& writers, unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation()),
-      writers_(writers), target_(target), file_(open_index(directory / "data.mdb", where_))
+      writers_(writers), target_(target), unseen_(no_lock), file_(open_index(directory / "data.mdb", where_)),
+      map_(file_.get())
 {
     const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty())
@@ -99,8 +100,8 @@ Environment::Environment(const Place& directory, std::string where, Durability d
     flags_ = MDB_NOTLS;
     if (durability == Durability::process) flags_ |= MDB_NOSYNC;
     if (read_only) flags_ |= MDB_RDONLY;
-    if (no_lock) flags_ |= MDB_NOLOCK;
     for_writing_ = for_writing || read_only;
+    if (unseen_) return;
     open(for_writing_ ? flags_ : flags_ | MDB_RDONLY);
 }
 
@@ -117,7 +118,7 @@ void Environment::open(unsigned flags)
     if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ / "data.mdb"))
         throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
-    if ((flags & MDB_NOLOCK) == 0) make_ready_to_lock(directory_, where_);
+    make_ready_to_lock(directory_, where_);
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
     mdb_env_set_assert(env_, on_assertion);
@@ -127,7 +128,7 @@ void Environment::open(unsigned flags)
     result = mdb_env_open(env_, path.get(), flags, 0666);
     if (result != 0) fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
     int dead = 0;
-    if ((flags & MDB_NOLOCK) == 0) mdb_reader_check(env_, &dead);
+    mdb_reader_check(env_, &dead);
     mdb_env_get_fd(env_, &fd_);
     if (!same_file(fd_, file_.get(), where_))
         throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was replaced while it was opened");
@@ -143,7 +144,7 @@ void Environment::open(unsigned flags)
         Reader* reader;
         ~Ending() { env.free_reader(reader); }
     } ending{*this, first};
-    verify_length();
+    if (!find_meta(*first)) verify_length(newest_meta(file_.get(), where_));
     result = mdb_dbi_open(first->transaction, nullptr, 0, &database_);
     if (result != 0) fail(result, where_, "cannot open the index");
     closing.env = nullptr;
@@ -194,13 +195,11 @@ Environment::~Environment()
 // shorter: pages that a transaction took and gave back were never written. So a
 // short one is walked: when no page in use is missing it is made as long as it
 // says, else it was cut off.
-void Environment::verify_length()
+void Environment::verify_length(const Meta& meta)
 {
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    const std::uint64_t needed = (info.me_last_pgno + 1) * page_size_;
+    const std::uint64_t needed = (meta.last_page + 1) * page_size_;
     if (size_of(fd_, where_) < needed) {
-        const auto damage = walk(1);
+        const auto damage = check_pages(file_.get(), meta, 1);
         if (!damage.empty()) {
             throw Error(-DER_CSUM, where_ + ": the index file " + directory_ + "/data.mdb was cut off or damaged (" +
                                        damage.front() + "); \"stepstore pool check\" says what can be saved");
@@ -209,7 +208,7 @@ void Environment::verify_length()
         (void)!fallocate(fd_, 0, static_cast<off_t>(needed - 1), 1);
     }
     std::uint64_t known = verified_page_.load();
-    while (known < info.me_last_pgno && !verified_page_.compare_exchange_weak(known, info.me_last_pgno)) {
+    while (known < meta.last_page && !verified_page_.compare_exchange_weak(known, meta.last_page)) {
     }
 }
 
@@ -301,7 +300,11 @@ std::vector<std::string> Environment::walk(std::size_t limit) const
 std::vector<std::string> Environment::check()
 {
     std::vector<std::string> damage;
-    read([&](ReadTransaction&) { damage = walk(100); });
+    read([&](ReadTransaction& transaction) {
+        damage = walk(100);
+        // Without a slot the pages may have been used again meanwhile.
+        if (unseen_ && newest_transaction(file_.get(), page_size_) > transaction.version() + 1) throw SnapshotGone{};
+    });
     for (std::string& text : damage)
         text = where_ + ": " + directory_ + "/data.mdb: " + text;
     return damage;

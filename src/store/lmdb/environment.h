@@ -35,6 +35,7 @@
 #include "store/backend.h"
 #include "store/lmdb/files.h"
 #include "store/lmdb/transactions.h"
+#include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"
 
 #include <array>
@@ -53,8 +54,8 @@ class Environment {
 public:
     // Makes an empty index in `directory`, which must exist.
     static void create(const Place& directory, const std::string& where);
-    // read_only: the files cannot be written. no_lock: nor can the lock file:
-    // readers of such an index are not seen by writers, so it must have none.
+    // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of this
+    // reader: it copies pages (tree.h) and does not open LMDB.
     // for_writing: as it is opened; else anew at the first write.
     // writers, target: where a writer takes its turn.
     Environment(const Place& directory, std::string where, Durability durability, bool read_only, bool no_lock,
@@ -78,7 +79,7 @@ public:
 private:
     struct Reader {
         MDB_txn* transaction = nullptr;
-        MDB_cursor* cursor = nullptr;
+        Meta meta;             // of the version that it read last
         std::size_t place = 0; // in readers_, where it goes back to
     };
     struct Waiting;
@@ -88,11 +89,18 @@ private:
     void open(unsigned flags);
     void close();
     void open_for_writing();
+    void read_unseen(FunctionRef<void(ReadTransaction&)> body);
     Reader* begin_read();
+    bool find_version(Reader* reader);
+    bool find_meta(Reader& reader);
+    bool meta_of(std::uint64_t version, Meta& meta, std::string& problem);
+    Meta committed_last(MDB_txn* transaction);
+    Tree tree_of(const Meta& meta);
+    [[noreturn]] void damaged_metas(const std::string& problem) const;
     void end_read(Reader* reader);
     Reader* new_reader();
     void free_reader(Reader* reader);
-    void verify_length();
+    void verify_length(const Meta& meta);
     std::vector<std::string> walk(std::size_t limit) const;
 
     bool try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted);
@@ -128,13 +136,14 @@ private:
     int fd_ = -1; // LMDB's own, of data.mdb
     std::uint64_t page_size_ = 0;
     std::atomic<bool> for_writing_{false}; // it is open for all that is allowed
+    const bool unseen_;                    // LMDB is not opened: see no_lock
     const Descriptor file_;                // data.mdb, to read and to sync
+    IndexMap map_;
 
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};
     std::atomic<std::size_t> map_size_{0};
     std::atomic<std::uint64_t> verified_page_{0};    // the file is known to reach to the end of this page
-    std::atomic<std::uint64_t> verified_version_{0}; // and to hold every page of this transaction
     std::atomic<std::uint64_t> synced_version_{0};   // this transaction and those before it are on the medium
     std::atomic<bool> own_unsynced_{false};          // this process has committed what it has not synced
     std::atomic<std::uint64_t> look_at_page_{0};     // a commit that ends behind it looks at old readers

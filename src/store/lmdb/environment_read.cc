@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto reader_patience = 5s; // for a reader slot
+constexpr auto reader_patience = 5s;  // for a reader slot
+constexpr auto unseen_patience = 30s; // for a version that stays until it was read
 
 std::size_t own_slot() noexcept
 {
@@ -26,9 +27,11 @@ std::size_t own_slot() noexcept
 
 void Environment::read(FunctionRef<void(ReadTransaction&)> body)
 {
+    if (unseen_) [[unlikely]]
+        return read_unseen(body);
     std::optional<MapUse> use(std::in_place, *this);
     Reader* reader = nullptr;
-    while ((reader = begin_read()) == nullptr) {
+    while ((reader = begin_read()) == nullptr || !find_version(reader)) {
         use.reset();
         adopt_map();
         use.emplace(*this);
@@ -38,16 +41,98 @@ void Environment::read(FunctionRef<void(ReadTransaction&)> body)
         Reader* reader;
         ~Ending() { env.end_read(reader); }
     } ending{*this, reader};
-    const std::uint64_t version = mdb_txn_id(reader->transaction);
-    if (version != verified_version_.load(std::memory_order_relaxed)) {
-        MDB_envinfo info;
-        mdb_env_info(env_, &info); // of the newest transaction, which is this one or a later one
-        if (info.me_last_pgno > verified_page_.load(std::memory_order_relaxed)) [[unlikely]]
-            verify_length();
-        verified_version_.store(version, std::memory_order_relaxed);
-    }
-    LmdbRead transaction(reader->transaction, database_, reader->cursor, where_);
+    Tree transaction = tree_of(reader->meta);
     body(transaction);
+}
+
+// Finds the meta page of the version that this reader's slot keeps, or of a later one. False, and the reader is gone:
+// another process made the map larger.
+bool Environment::find_version(Reader* reader)
+{
+    try {
+        while (reader->meta.transaction != mdb_txn_id(reader->transaction) && !find_meta(*reader)) {
+            mdb_txn_reset(reader->transaction);
+            const int result = mdb_txn_renew(reader->transaction);
+            if (result == 0) continue;
+            if (result != MDB_MAP_RESIZED) fail(result, where_, "cannot begin to read");
+            free_reader(reader);
+            return false;
+        }
+        return true;
+    } catch (const Error&) {
+        free_reader(reader);
+        throw;
+    }
+}
+
+Tree Environment::tree_of(const Meta& meta)
+{
+    const std::byte* map = map_.covering((meta.last_page + 1) * page_size_);
+    if (map == nullptr) fail_errno(where_, "cannot map the index");
+    return {meta, map, nullptr, where_};
+}
+
+void Environment::damaged_metas(const std::string& problem) const
+{
+    throw Error(-DER_CSUM, where_ + ": the first pages of the index are damaged (" + problem +
+                               "): \"stepstore pool check\" says what can be saved");
+}
+
+// The meta page of this version, and the file reaches as far as it says. False: it does not stand there; `problem`
+// says why.
+bool Environment::meta_of(std::uint64_t version, Meta& meta, std::string& problem)
+{
+    const std::byte* map = map_.covering(2 * page_size_);
+    if (map == nullptr) fail_errno(where_, "cannot map the index");
+    std::array<std::byte, meta_length> page;
+    std::memcpy(page.data(), map + (version & 1) * page_size_, page.size());
+    problem = "a version is missing";
+    const auto found = read_meta(page.data(), problem);
+    if (!found || found->transaction != version || found->page_size != page_size_) return false;
+    if (found->last_page > verified_page_.load(std::memory_order_relaxed)) [[unlikely]]
+        verify_length(*found);
+    meta = *found;
+    return true;
+}
+
+// The meta page of the version that this reader's slot keeps. False: a later commit may be overwriting it; it begins
+// to only when the other page has the version after this one.
+bool Environment::find_meta(Reader& reader)
+{
+    const std::uint64_t version = mdb_txn_id(reader.transaction);
+    Meta meta;
+    std::string problem;
+    const bool there = meta_of(version, meta, problem);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const auto other = load_little<std::uint64_t>(map_.covering(2 * page_size_) + ((version & 1) ^ 1) * page_size_ +
+                                                  meta_length - sizeof version);
+    if (there && other != version + 1) {
+        reader.meta = meta;
+        return true;
+    }
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    if (info.me_last_txnid <= version) damaged_metas(problem);
+    return false;
+}
+
+// Bodies run again where writers were faster.
+void Environment::read_unseen(FunctionRef<void(ReadTransaction&)> body)
+{
+    const auto deadline = std::chrono::steady_clock::now() + unseen_patience;
+    while (std::chrono::steady_clock::now() < deadline) {
+        const Meta meta = newest_meta(file_.get(), where_);
+        PageCopies copies(file_.get(), meta);
+        Tree transaction(meta, nullptr, &copies, where_);
+        try {
+            return body(transaction);
+        } catch (const SnapshotGone&) {
+        }
+    }
+    throw Error(-DER_TIMEDOUT,
+                where_ + ": others write faster than this process can read, which may not write the pool's lock files: "
+                         "read less at once, or ask the owner for write permission" +
+                    owner_of(directory_));
 }
 
 // nullptr: another process made the map larger.
@@ -102,7 +187,6 @@ void Environment::end_read(Reader* reader)
 void Environment::free_reader(Reader* reader)
 {
     if (reader == nullptr) return;
-    if (reader->cursor != nullptr) mdb_cursor_close(reader->cursor);
     mdb_txn_abort(reader->transaction);
     delete reader;
 }

@@ -57,7 +57,10 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
     std::optional<Transaction> transaction;
     begin_to_write(use, transaction);
     map_seen = map_size_.load();
-    LmdbWrite writer(transaction->get(), database_, where_);
+    const Meta meta = committed_last(transaction->get());
+    Tree base = tree_of(meta);
+    base.require_sound_free_pages();
+    LmdbWrite writer(transaction->get(), database_, where_, base, false);
     try {
         body(writer);
     } catch (...) {
@@ -75,6 +78,15 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
         return false;
     }
     return true;
+}
+
+// With LMDB's lock on writers held, so that nobody writes to the meta pages.
+Meta Environment::committed_last(MDB_txn* transaction)
+{
+    Meta meta;
+    std::string problem;
+    if (!meta_of(mdb_txn_id(transaction) - 1, meta, problem)) damaged_metas(problem);
+    return meta;
 }
 
 void Environment::commit(Transaction& transaction)
@@ -184,11 +196,14 @@ bool Environment::try_together(std::vector<Waiting*>& group, std::size_t& map_se
     Transaction common(env_, nullptr);
     if (common.result() != 0) fail(common.result(), where_, "cannot begin to write");
     map_seen = map_size_.load();
+    const Meta meta = committed_last(common.get());
+    Tree base = tree_of(meta);
+    base.require_sound_free_pages();
     for (Waiting* each : group) {
         each->error = nullptr;
         Transaction nested(env_, common.get());
         if (nested.result() != 0) fail(nested.result(), where_, "cannot begin to write");
-        LmdbWrite writer(nested.get(), database_, where_);
+        LmdbWrite writer(nested.get(), database_, where_, base, each != group.front());
         try {
             each->body(writer);
         } catch (...) {

@@ -1,7 +1,10 @@
 #include "store/lmdb/pages.h"
 
 #include "base/bytes.h"
+#include "stepstore/error.h"
 #include "store/lmdb/files.h"
+
+#include <daos_errno.h>
 
 #include <algorithm>
 #include <cstring>
@@ -81,11 +84,44 @@ const Meta* Metas::newest() const
     return pages[0]->transaction >= pages[1]->transaction ? &*pages[0] : &*pages[1];
 }
 
+std::optional<Meta> read_meta(const std::byte* page, std::string& problem)
+{
+    return meta_at({page, meta_length}, problem);
+}
+
+// A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is read twice
+// alike is whole. A damaged page stays damaged; one that is just written does not.
+Meta newest_meta(int fd, const std::string& where)
+{
+    constexpr int rounds = 1000;
+    Metas last;
+    for (int round = 0; round < rounds; ++round) {
+        const Metas metas = read_metas(fd);
+        const bool whole = metas.problem.empty();
+        if (whole && last.problem.empty() && last.newest() != nullptr && *metas.newest() == *last.newest())
+            return *metas.newest();
+        last = metas;
+    }
+    throw Error(-DER_CSUM, where + ": the first pages of the index are damaged (" +
+                               (last.problem.empty() ? "they change all the time" : last.problem) +
+                               "): \"stepstore pool check\" says what can be saved");
+}
+
+std::uint64_t newest_transaction(int fd, std::uint64_t page_size)
+{
+    std::uint64_t newest = 0;
+    for (const std::uint64_t page : {std::uint64_t{0}, std::uint64_t{1}}) {
+        std::byte number[8];
+        if (read_all(fd, number, page * page_size + 144) == 8) newest = std::max(newest, at<std::uint64_t>(number, 0));
+    }
+    return newest;
+}
+
 Metas read_metas(int fd)
 {
     Metas metas;
     metas.file_size = size_of(fd, "index file");
-    std::byte page[152];
+    std::byte page[meta_length];
     std::uint64_t page_size = 4096;
     for (std::size_t number = 0; number < 2; ++number) {
         const std::int64_t got = read_all(fd, page, number * page_size);
@@ -99,21 +135,6 @@ Metas read_metas(int fd)
     if (metas.problem.empty() && metas.file_size < 2 * page_size)
         metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
     return metas;
-}
-
-bool lies_in_its_pages(const void* data, std::size_t length)
-{
-    static constexpr std::size_t page_size = 4096; // the least that LMDB maps
-    const auto address = reinterpret_cast<std::uintptr_t>(data);
-    const std::size_t offset = address & (page_size - 1);
-    if (offset + length <= page_size) return true;
-    if (offset != header_size) return false;
-    // The first page of a run states how many there are.
-    std::uint32_t pages;
-    std::uint16_t flags;
-    std::memcpy(&flags, reinterpret_cast<const void*>(address - 6), sizeof flags);
-    std::memcpy(&pages, reinterpret_cast<const void*>(address - 4), sizeof pages);
-    return (flags & overflow_flag) != 0 && header_size + length <= std::uint64_t{pages} * page_size;
 }
 
 // ---- the walk

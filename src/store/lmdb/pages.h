@@ -18,6 +18,7 @@ struct Meta {
     struct Database {
         std::uint64_t depth = 0, branches = 0, leaves = 0, overflows = 0, entries = 0;
         std::uint64_t root = 0; // page number; UINT64_MAX: empty
+        friend bool operator==(const Database&, const Database&) = default;
     };
     std::uint64_t page_size = 0;
     std::uint64_t map_size = 0;
@@ -25,7 +26,13 @@ struct Meta {
     std::uint64_t transaction = 0;
     Database free_pages;
     Database content;
+    friend bool operator==(const Meta&, const Meta&) = default;
 };
+
+inline constexpr std::size_t meta_length = 152; // bytes of a meta page that say something
+
+// Reads a meta page. Empty, and `problem` set: it is damaged.
+std::optional<Meta> read_meta(const std::byte* page, std::string& problem);
 
 // The meta pages of a file, and what is wrong with them (empty: nothing).
 struct Metas {
@@ -35,10 +42,10 @@ struct Metas {
     const Meta* newest() const;
 };
 Metas read_metas(int fd);
-
-// True when `length` bytes at `data`, which LMDB gave out of its map, end
-// within the page or the run of pages they began in.
-bool lies_in_its_pages(const void* data, std::size_t length);
+// The newest meta page of a file that others may write to at this moment. DER_CSUM: it is damaged.
+Meta newest_meta(int fd, const std::string& where);
+// The version that was committed last. 0: the file ends before.
+std::uint64_t newest_transaction(int fd, std::uint64_t page_size);
 
 // Walks every page that the transaction `meta` can reach: page headers, order
 // of keys, places of values, depths and counts, and that no page is used twice

@@ -30,12 +30,6 @@ bool possible_key(Bytes key)
 
 // ---- Lookup
 
-// A damaged length must not lead a reader beyond the map.
-void Lookup::require_whole(const MDB_val& value) const
-{
-    if (mapped_ && !lies_in_its_pages(value.mv_data, value.mv_size)) fail(MDB_CORRUPTED, where_, "cannot read a value");
-}
-
 bool Lookup::get(Bytes key, Bytes& value)
 {
     if (!possible_key(key)) return false;
@@ -44,7 +38,6 @@ bool Lookup::get(Bytes key, Bytes& value)
     const int result = mdb_get(transaction_, database_, &wanted, &found);
     if (result == MDB_NOTFOUND) return false;
     if (result != 0) fail(result, where_, "cannot read");
-    require_whole(found);
     value = bytes_of(found);
     return true;
 }
@@ -73,7 +66,6 @@ bool Lookup::give(int result, Entry& entry)
     }
     if (result != 0) fail(result, where_, "cannot read on");
     if (key_.mv_size == 0 || key_.mv_size > kept_.size()) fail(MDB_CORRUPTED, where_, "cannot read a key");
-    require_whole(value_);
     placed_ = true;
     astray_ = false;
     position_ = bytes_of(key_);
@@ -125,7 +117,22 @@ void Lookup::before_change()
     astray_ = true;
 }
 
+void Lookup::stand_at(Bytes key)
+{
+    std::ranges::copy(key, kept_.begin());
+    position_ = Bytes(kept_).first(key.size());
+    placed_ = true;
+    astray_ = true;
+}
+
 // ---- LmdbWrite
+
+void LmdbWrite::before_change()
+{
+    if (!changed_ && !base_.position().empty()) lookup_.stand_at(base_.position());
+    changed_ = true;
+    lookup_.before_change();
+}
 
 LmdbWrite::~LmdbWrite()
 {
@@ -144,7 +151,8 @@ std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
         throw Error(-DER_INVAL, where_ + ": a key of " + std::to_string(key.size()) + " bytes (1 to " +
                                     std::to_string(ReadTransaction::max_key) + " are possible)");
     }
-    lookup_.before_change();
+    base_.require_sound_for_put(key, value.size());
+    before_change();
     MDB_val name = value_of(key);
     MDB_val content = value_of(value);
     const int result = mdb_put(transaction_, database_, &name, &content, flags);
@@ -171,7 +179,8 @@ MutableBytes LmdbWrite::reserve(Bytes key, std::size_t length)
 bool LmdbWrite::erase(Bytes key)
 {
     if (!possible_key(key)) return false;
-    lookup_.before_change();
+    base_.require_sound_for_erase(key);
+    before_change();
     MDB_val name = value_of(key);
     const int result = mdb_del(transaction_, database_, &name, nullptr);
     if (result == MDB_NOTFOUND) return false;

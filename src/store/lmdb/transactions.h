@@ -1,8 +1,8 @@
-// ReadTransaction and WriteTransaction over a transaction of LMDB's. Only
-// environment.cc makes them.
+// WriteTransaction over a transaction of LMDB's. Only environment_write.cc makes them.
 #pragma once
 
 #include "store/backend.h"
+#include "store/lmdb/tree.h"
 
 #include <array>
 #include <lmdb.h>
@@ -15,11 +15,11 @@ struct MapFull {
     std::size_t wanted;
 };
 
-// What both kinds have in common: lookups, and the one position.
+// Lookups in a write transaction, and the one position.
 class Lookup {
 public:
-    Lookup(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where, bool mapped)
-        : transaction_(transaction), database_(database), cursor_(cursor), where_(where), mapped_(mapped)
+    Lookup(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where)
+        : transaction_(transaction), database_(database), cursor_(cursor), where_(where)
     {
     }
     bool get(Bytes key, Bytes& value);
@@ -30,19 +30,17 @@ public:
     // The pages are about to change: the position's key is kept, and found again
     // by the next move.
     void before_change();
+    void stand_at(Bytes key); // as if it had been given last
 
 private:
     bool give(int result, Entry& entry);
     int move(MDB_cursor_op operation);
     MDB_cursor* cursor();
-    void require_whole(const MDB_val& value) const;
 
     MDB_txn* transaction_;
     MDB_dbi database_;
     MDB_cursor*& cursor_; // renewed or opened by the first move
     const std::string& where_;
-    bool mapped_; // all pages lie in the map: a stored length can be checked
-                  // against its page
     bool cursor_ready_ = false;
     bool placed_ = false;
     bool astray_ = false; // the cursor does not stand on position_
@@ -51,40 +49,28 @@ private:
     std::array<std::byte, ReadTransaction::max_key + 12> kept_;
 };
 
-class LmdbRead final : public ReadTransaction {
-public:
-    LmdbRead(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where)
-        : transaction_(transaction), lookup_(transaction, database, cursor, where, true)
-    {
-    }
-    std::uint64_t version() const override { return mdb_txn_id(transaction_); }
-    bool get(Bytes key, Bytes& value) override { return lookup_.get(key, value); }
-    bool seek(Bytes key, Entry& entry) override { return lookup_.seek(key, entry); }
-    bool seek_last(Bytes key, Entry& entry) override { return lookup_.seek_last(key, entry); }
-    bool next(Entry& entry) override { return lookup_.next(entry); }
-    bool previous(Entry& entry) override { return lookup_.previous(entry); }
-
-private:
-    MDB_txn* transaction_;
-    Lookup lookup_;
-};
-
+// Until its first change a transaction reads the version that it began with, and by our own means (tree.h). LMDB
+// itself is let near the pages of a key only after they were looked at.
 class LmdbWrite final : public WriteTransaction {
 public:
-    LmdbWrite(MDB_txn* transaction, MDB_dbi database, const std::string& where)
-        : transaction_(transaction), database_(database), where_(where),
-          lookup_(transaction, database, cursor_, where, false)
+    // base: what was committed last. changed: others have written in this transaction before.
+    LmdbWrite(MDB_txn* transaction, MDB_dbi database, const std::string& where, Tree& base, bool changed)
+        : transaction_(transaction), database_(database), where_(where), base_(base), changed_(changed),
+          lookup_(transaction, database, cursor_, where)
     {
     }
     ~LmdbWrite() override;
     LmdbWrite(const LmdbWrite&) = delete;
     LmdbWrite& operator=(const LmdbWrite&) = delete;
 
-    bool get(Bytes key, Bytes& value) override { return lookup_.get(key, value); }
-    bool seek(Bytes key, Entry& entry) override { return lookup_.seek(key, entry); }
-    bool seek_last(Bytes key, Entry& entry) override { return lookup_.seek_last(key, entry); }
-    bool next(Entry& entry) override { return lookup_.next(entry); }
-    bool previous(Entry& entry) override { return lookup_.previous(entry); }
+    bool get(Bytes key, Bytes& value) override { return changed_ ? lookup_.get(key, value) : base_.get(key, value); }
+    bool seek(Bytes key, Entry& entry) override { return changed_ ? lookup_.seek(key, entry) : base_.seek(key, entry); }
+    bool seek_last(Bytes key, Entry& entry) override
+    {
+        return changed_ ? lookup_.seek_last(key, entry) : base_.seek_last(key, entry);
+    }
+    bool next(Entry& entry) override { return changed_ ? lookup_.next(entry) : base_.next(entry); }
+    bool previous(Entry& entry) override { return changed_ ? lookup_.previous(entry) : base_.previous(entry); }
     void put(Bytes key, Bytes value) override;
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
@@ -96,10 +82,13 @@ public:
 
 private:
     std::byte* store(Bytes key, Bytes value, unsigned flags);
+    void before_change();
 
     MDB_txn* transaction_;
     MDB_dbi database_;
     const std::string& where_;
+    Tree& base_;
+    bool changed_;
     MDB_cursor* cursor_ = nullptr;
     Lookup lookup_;
     bool map_full_ = false;
