@@ -271,7 +271,7 @@ int OpenedPool::update()
         }
     };
     const auto container = [&]() -> Container& { return opened_container(); };
-    for (unsigned i = 0; i < reference_.keys(); i += 17) // over some, and between them
+    for (unsigned i = 17; i < reference_.keys(); i += 17) // over some, and between them; key 0 comes last
         attempt([&] { container().key_value(keys_of(container())).put(key_name(i), value_of(i, 3)); });
     for (unsigned i = 4; i < reference_.keys(); i += 58)
         attempt([&] { container().key_value(keys_of(container())).remove(key_name(i)); });
