@@ -244,6 +244,7 @@ void Environment::grow(std::size_t seen, std::size_t wanted)
 
 void Environment::adopt_map()
 {
+    newest_meta(file_.get(), where_); // a damaged one asks for a map that there never is
     growers_.fetch_add(1);
     std::lock_guard alone(map_guard_);
     growers_.fetch_sub(1);

@@ -127,6 +127,28 @@ void Lookup::stand_at(Bytes key)
 
 // ---- LmdbWrite
 
+bool LmdbWrite::get(Bytes key, Bytes& value)
+{
+    if (!changed_) return base_.get(key, value);
+    if (!possible_key(key)) return false;
+    base_.require_sound_for_lookup(key);
+    return lookup_.get(key, value);
+}
+
+bool LmdbWrite::seek(Bytes key, Entry& entry)
+{
+    if (!changed_) return base_.seek(key, entry);
+    base_.require_sound_for_lookup(key);
+    return lookup_.seek(key, entry);
+}
+
+bool LmdbWrite::seek_last(Bytes key, Entry& entry)
+{
+    if (!changed_) return base_.seek_last(key, entry);
+    base_.require_sound_for_lookup(key);
+    return lookup_.seek_last(key, entry);
+}
+
 void LmdbWrite::before_change()
 {
     if (!changed_ && !base_.position().empty()) lookup_.stand_at(base_.position());

@@ -63,12 +63,9 @@ public:
     LmdbWrite(const LmdbWrite&) = delete;
     LmdbWrite& operator=(const LmdbWrite&) = delete;
 
-    bool get(Bytes key, Bytes& value) override { return changed_ ? lookup_.get(key, value) : base_.get(key, value); }
-    bool seek(Bytes key, Entry& entry) override { return changed_ ? lookup_.seek(key, entry) : base_.seek(key, entry); }
-    bool seek_last(Bytes key, Entry& entry) override
-    {
-        return changed_ ? lookup_.seek_last(key, entry) : base_.seek_last(key, entry);
-    }
+    bool get(Bytes key, Bytes& value) override;
+    bool seek(Bytes key, Entry& entry) override;
+    bool seek_last(Bytes key, Entry& entry) override;
     bool next(Entry& entry) override { return changed_ ? lookup_.next(entry) : base_.next(entry); }
     bool previous(Entry& entry) override { return changed_ ? lookup_.previous(entry) : base_.previous(entry); }
     void put(Bytes key, Bytes value) override;

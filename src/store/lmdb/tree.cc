@@ -310,12 +310,25 @@ bool Tree::cross(Path& path, bool forward) const
 
 // ---- before LMDB writes
 
+void Tree::require_sound_for_lookup(Bytes key) const
+{
+    if (empty()) return;
+    Path path;
+    descend(path, key);
+    const Level& leaf = path[bottom()];
+    require_filled(leaf.page, true);
+    const bool behind = leaf.index == leaf.page.nodes;
+    if (leaf.index != 0 && !behind) return;
+    if (step(path, behind)) require_filled(path[bottom()].page, true);
+}
+
 void Tree::require_sound_for_put(Bytes key, std::size_t size) const
 {
     if (empty()) return;
     Path path;
     const bool there = descend(path, key);
     const Level& leaf = path[bottom()];
+    require_filled(leaf.page, true);
     if (!there)
         verify_place(path, key);
     else if (value(leaf.page, leaf.index).size() == size)
@@ -332,6 +345,7 @@ void Tree::require_sound_for_erase(Bytes key) const
     Path path;
     const bool there = descend(path, key);
     const Level& leaf = path[bottom()];
+    require_filled(leaf.page, true);
     if (!there) return verify_place(path, key);
     (void)value(leaf.page, leaf.index);
     // A page that is left with less than a quarter takes from one beside it, or goes into it.
@@ -443,7 +457,13 @@ bool Tree::go_on(Entry& entry, bool forward)
     const Bytes before = position_;
     if (!give(entry)) return false;
     const int found = order(before, position_);
-    if (forward ? found >= 0 : found <= 0) damaged(path_[bottom()].page.number, "its keys are not in order");
+    const Level& leaf = path_[bottom()];
+    if (forward ? found >= 0 : found <= 0) damaged(leaf.page.number, "its keys are not in order");
+    // The caller may stop at this one because it is so far away: then those between it and the last one are missed.
+    if (forward && leaf.index + 1 < leaf.page.nodes && order(position_, node(leaf.page, leaf.index + 1).key) >= 0)
+        damaged(leaf.page.number, "its keys are not in order");
+    if (!forward && leaf.index > 0 && order(node(leaf.page, leaf.index - 1).key, position_) >= 0)
+        damaged(leaf.page.number, "its keys are not in order");
     return true;
 }
 

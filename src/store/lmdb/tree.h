@@ -98,6 +98,7 @@ public:
     // Before LMDB changes something at this key: it trusts the pages that it meets, and what it makes of damaged ones
     // looks right afterwards. What a change only moves within its page was verified as for a lookup, and LMDB finds the
     // same place; pages that it may split or merge are verified whole. DER_CSUM.
+    void require_sound_for_lookup(Bytes key) const;
     void require_sound_for_put(Bytes key, std::size_t size) const; // size: of the value
     void require_sound_for_erase(Bytes key) const;
     // As well for its list of free pages, from which it takes what it writes.
