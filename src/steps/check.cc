@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 bool is_damage(const Error& error)
 {
     return error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST ||
-           error.code() == -DER_INVAL;
+           error.code() == -DER_INVAL || error.code() == -DER_BADPATH || error.code() == -DER_NOTDIR;
 }
 
 class StreamCheck {
@@ -48,27 +48,27 @@ public:
     }
 
 private:
-    enum class Place : std::uint8_t { nothing, damaged, whole };
+    enum class Found : std::uint8_t { nothing, damaged, whole };
 
     void add(Severity severity, const std::string& at, std::string what, std::string advice)
     {
         report_.findings.push_back({severity, where_ + " " + at, std::move(what), std::move(advice)});
     }
 
-    Place look(std::uint64_t step, std::uint32_t rank, std::vector<std::byte>& blob)
+    Found look(std::uint64_t step, std::uint32_t rank, std::vector<std::byte>& blob)
     {
         const std::string at = "step " + std::to_string(step) + " rank " + std::to_string(rank);
         try {
             auto found = layout_->raw_blob(step, rank);
-            if (!found) return Place::nothing;
+            if (!found) return Found::nothing;
             open_blob(*found, record_.generation, step, rank);
             summary_.metadata_bytes += found->size();
             blob = std::move(*found);
-            return Place::whole;
+            return Found::whole;
         } catch (const Error& error) {
             if (!is_damage(error)) throw;
             add(Severity::damage, at, error.what(), "this step cannot be read; the other steps can");
-            return Place::damaged;
+            return Found::damaged;
         }
     }
 
@@ -82,9 +82,9 @@ private:
         bool damaged = false;
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             std::vector<std::byte> blob;
-            const Place place = look(step, rank, blob);
-            if (place == Place::nothing) missing.push_back(rank);
-            damaged |= place == Place::damaged;
+            const Found place = look(step, rank, blob);
+            if (place == Found::nothing) missing.push_back(rank);
+            damaged |= place == Found::damaged;
             blobs.bytes.insert(blobs.bytes.end(), blob.begin(), blob.end());
             blobs.offsets.push_back(blobs.bytes.size());
         }

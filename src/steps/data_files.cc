@@ -39,9 +39,9 @@ bool load_sum(const std::byte* from, Piece& piece)
            load_little<std::uint64_t>(from + 24) == checksum(Bytes(from, 24));
 }
 
-std::string data_file(const LayoutContext& context, const char* name, std::uint32_t rank)
+Place data_file(const Place& directory, const char* name, std::uint32_t rank)
 {
-    return posix_path(context.pool.location(), context.record) + "/" + name + "." + std::to_string(rank);
+    return directory / (name + ("." + std::to_string(rank)));
 }
 
 // Several pieces of memory, taken from one after the other.
@@ -64,11 +64,11 @@ private:
 
 class FileDataWriter final : public DataWriter {
 public:
-    FileDataWriter(const LayoutContext& context, std::uint32_t rank)
-        : blocks_(File::create(data_file(context, "blocks", rank))),
-          sums_(File::create(data_file(context, "sums", rank))), power_(context.power)
+    FileDataWriter(const Place& directory, std::uint32_t rank, bool power)
+        : blocks_(File::create(data_file(directory, "blocks", rank))),
+          sums_(File::create(data_file(directory, "sums", rank))), power_(power)
     {
-        if (power_) sync_directory(posix_path(context.pool.location(), context.record));
+        if (power_) sync_directory(directory);
     }
 
     void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
@@ -133,16 +133,16 @@ private:
 // The files of one rank, for reading.
 class RankFiles {
 public:
-    RankFiles(const LayoutContext& context, std::uint32_t rank)
-        : rank_(rank), checked_(true), blocks_(open(context, "blocks")), sums_(std::nullopt)
+    RankFiles(const Place& directory, std::uint32_t rank)
+        : rank_(rank), checked_(true), blocks_(File::open(data_file(directory, "blocks", rank))), sums_(std::nullopt)
     {
         if (blocks_)
-            sums_ = open(context, "sums");
+            sums_ = File::open(data_file(directory, "sums", rank));
         else
-            checked_ = false, blocks_ = open(context, "data");
+            checked_ = false, blocks_ = File::open(data_file(directory, "data", rank));
         if (!blocks_ || (checked_ && !sums_))
             throw Error(-DER_CSUM, "a data file of writer rank " + std::to_string(rank) + " is missing: " +
-                                       data_file(context, blocks_ ? "sums" : "blocks", rank));
+                                       data_file(directory, blocks_ ? "sums" : "blocks", rank));
     }
 
     std::uint64_t size() const { return blocks_->size(); }
@@ -165,11 +165,6 @@ public:
     }
 
 private:
-    std::optional<File> open(const LayoutContext& context, const char* name) const
-    {
-        return File::open(data_file(context, name, rank_));
-    }
-
     void require(std::uint64_t at, MutableBytes into) const
     {
         const std::size_t got = blocks_->read(at, into);
@@ -257,7 +252,7 @@ private:
 
 class FileDataReader final : public DataReader {
 public:
-    explicit FileDataReader(const LayoutContext& context) : context_(context) {}
+    explicit FileDataReader(const Place& directory) : directory_(directory) {}
 
     void read(std::span<DataRequest> requests) override
     {
@@ -274,10 +269,10 @@ private:
     {
         const auto found = files_.find(rank);
         if (found != files_.end()) return found->second;
-        return files_.try_emplace(rank, context_, rank).first->second;
+        return files_.try_emplace(rank, directory_, rank).first->second;
     }
 
-    LayoutContext context_;
+    Place directory_;
     std::map<std::uint32_t, RankFiles> files_;
 };
 
@@ -285,19 +280,20 @@ private:
 
 std::unique_ptr<DataWriter> make_file_data_writer(const LayoutContext& context, std::uint32_t rank)
 {
-    return std::make_unique<FileDataWriter>(context, rank);
+    return std::make_unique<FileDataWriter>(posix_place(context.pool.location(), context.record), rank, context.power);
 }
 
 std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context)
 {
-    return std::make_unique<FileDataReader>(context);
+    return std::make_unique<FileDataReader>(posix_place(context.pool.location(), context.record));
 }
 
 // The entries of what is cut off stay: they are few, and nothing asks for them.
 void trim_data_file(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
 {
+    const Place directory = posix_place(context.pool.location(), context.record);
     for (const char* name : {"blocks", "data"})
-        if (auto file = File::open_to_write(data_file(context, name, rank))) file->shorten(end);
+        if (auto file = File::open_to_write(data_file(directory, name, rank))) file->shorten(end);
 }
 
 } // namespace stepstore::steps

@@ -1,38 +1,30 @@
-// A file of the posix layout. Every errno becomes an Error in one place.
+// A file of a pool that this library keeps beside its objects. It throws where base/files.h gives an errno.
 #pragma once
 
-#include "base/bytes.h"
+#include "base/files.h"
 
-#include <cstdint>
 #include <optional>
-#include <string>
 
 namespace stepstore::steps {
 
 class File {
 public:
-    static File create(const std::string& path);                       // for writing; empties it
-    static std::optional<File> open(const std::string& path);          // for reading; nullopt: not there
-    static std::optional<File> open_to_write(const std::string& path); // as it is; nullopt: not there
-    ~File();
-    File(File&& other) noexcept;
-    File& operator=(File&& other) noexcept;
+    static File create(const Place& place);              // a new one, for writing; one of that name goes
+    static std::optional<File> open(const Place& place); // for reading; nullopt: not there
+    static std::optional<File> open_to_write(const Place& place); // as it is; nullopt: not there
 
     void write(std::uint64_t at, Bytes bytes);
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
     std::uint64_t size() const;
     void shorten(std::uint64_t size); // never makes it longer
     void sync();                      // its bytes survive a power failure; its name after sync_directory
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return place_; }
 
 private:
-    static std::optional<File> open_existing(const std::string& path, int flags);
-    File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
-    int descriptor_ = -1;
-    std::string path_;
+    static std::optional<File> open_existing(const Place& place, int flags);
+    File(Descriptor descriptor, const Place& place) : descriptor_(std::move(descriptor)), place_(place) {}
+    Descriptor descriptor_;
+    Place place_;
 };
-
-// The names in a directory survive a power failure.
-void sync_directory(const std::string& path);
 
 } // namespace stepstore::steps

@@ -1,12 +1,13 @@
 #include "steps/profile_record.h"
 
+#include "base/system_error.h"
 #include "steps/file.h"
 #include "steps/layouts/layout.h"
 #include "stepstore/admin.h"
 
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
+#include <cerrno>
 
 namespace stepstore::steps {
 
@@ -24,16 +25,15 @@ std::vector<TargetCounts> target_counts(const std::string& pool)
 }
 
 // A reader never sees half a file.
-void write_file(const std::string& path, std::string_view text)
+void write_file(const Place& place, std::string_view text)
 {
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) throw Error(-DER_IO, "cannot make the directory " + folder.string() + ": " + error.message());
-    const std::string fresh = path + ".new";
+    const Place folder = place.parent();
+    if (const int error = make_directories(folder); error != 0)
+        throw system_error(error, folder, "cannot make the directory");
+    const Place fresh = folder / (place.name() + ".new");
     File::create(fresh).write(0, as_bytes(text));
-    std::filesystem::rename(fresh, path, error);
-    if (error) throw Error(-DER_IO, "cannot rename " + fresh + " to " + path + ": " + error.message());
+    if (const int error = rename_file(fresh, place); error != 0)
+        throw system_error(error, fresh, "cannot rename it to " + place);
 }
 
 } // namespace
@@ -49,21 +49,21 @@ std::vector<std::string> gather_profiles(Communicator& communicator, const Profi
     return ranks;
 }
 
-std::optional<std::string> profile_path(const Location& location, ProfileSide side)
+std::optional<Place> profile_place(const Location& location, ProfileSide side)
 {
     const auto pool = pool_directory(location.pool);
     if (!pool) return std::nullopt;
-    const std::string path = *pool + (side == ProfileSide::writers ? "/files/profiling" : "/files/profiling_readers");
+    const std::string below = side == ProfileSide::writers ? "files/profiling" : "files/profiling_readers";
     const Location usual;
     const bool named = location.container != usual.container || location.stream != usual.stream;
-    return path + (named ? "/" + location.container + "/" + location.stream : "") + ".json";
+    return *pool / (below + (named ? "/" + location.container + "/" + location.stream : "") + ".json");
 }
 
 std::string read_profile_file(const Location& location, ProfileSide side)
 {
-    const auto path = profile_path(location, side);
-    if (!path) return {};
-    const auto file = File::open(*path);
+    const auto place = profile_place(location, side);
+    if (!place) return {};
+    const auto file = File::open(*place);
     if (!file) return {};
     std::vector<std::byte> text(file->size());
     text.resize(file->read(0, text));
@@ -74,10 +74,10 @@ std::string remove_profile_files(const Location& location)
 {
     std::string left;
     for (const ProfileSide side : {ProfileSide::writers, ProfileSide::readers}) {
-        const auto path = profile_path(location, side);
-        std::error_code error;
-        if (path) std::filesystem::remove_all(*path, error);
-        if (error) left += (left.empty() ? "" : "; ") + *path + ": " + error.message();
+        const auto place = profile_place(location, side);
+        const int error = place ? remove(*place) : 0;
+        if (error != 0 && error != ENOENT)
+            left += (left.empty() ? "" : "; ") + std::string(system_error(error, *place, "cannot remove it").what());
     }
     return left;
 }
@@ -102,11 +102,11 @@ std::string ProfileRecord::finish(const std::vector<std::string>& ranks) const
                                      {"fetches", after[i].fetches - before_[i].fetches},
                                      {"bytes_written", after[i].bytes_written - before_[i].bytes_written},
                                      {"bytes_read", after[i].bytes_read - before_[i].bytes_read}});
-    const auto path = profile_path(location_, side_);
-    if (!path) return record.dump();
+    const auto place = profile_place(location_, side_);
+    if (!place) return record.dump();
     try {
-        record["file"] = path->substr(pool_directory(location_.pool)->size() + 1); // pools are moved and copied
-        write_file(*path, record.dump(1) + "\n");
+        record["file"] = place->below(); // pools are moved and copied
+        write_file(*place, record.dump(1) + "\n");
     } catch (const Error& error) {
         record.erase("file");
         record["file_error"] = error.what();

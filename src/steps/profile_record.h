@@ -6,6 +6,7 @@
 //   POOL/files/profiling_readers...                the same of the last readers that asked for it
 #pragma once
 
+#include "base/files.h"
 #include "comm/communicator.h"
 #include "steps/location.h"
 #include "steps/profile.h"
@@ -44,8 +45,8 @@ private:
 
 // Profile::json of all ranks in rank order, on rank 0. Collective.
 std::vector<std::string> gather_profiles(Communicator& communicator, const Profile& mine);
-// nullopt: the pool has no directory.
-std::optional<std::string> profile_path(const Location& location, ProfileSide side);
+// nullopt: the pool has no directory. Throws where it cannot be opened.
+std::optional<Place> profile_place(const Location& location, ProfileSide side);
 // What the file holds; empty: there is none.
 std::string read_profile_file(const Location& location, ProfileSide side);
 // What could not be removed, and why; empty: nothing is left.

@@ -1,8 +1,9 @@
 #include "steps/stream.h"
 
-#include "steps/append.h"
+#include "base/files.h"
+#include "base/system_error.h"
 #include "base/wire.h"
-#include "steps/file.h"
+#include "steps/append.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile_record.h"
 #include "steps/reader.h"
@@ -96,15 +97,12 @@ std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const st
 
 void make_posix_directory(const std::string& pool, const StreamRecord& record)
 {
-    const std::string directory = posix_path(pool, record);
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
-    if (error) throw Error(-DER_IO, "cannot make the directory " + directory + ": " + error.message());
+    Place one = posix_place(pool, record);
+    if (const int error = make_directories(one); error != 0)
+        throw system_error(error, one, "cannot make the directory");
     if (!survives_power_failure(pool)) return;
-    // Up to the pool's own: which of them were there nobody knows.
-    std::filesystem::path one = directory;
-    for (const auto& part : std::filesystem::path(record.directory))
-        if (!part.empty()) sync_directory((one = one.parent_path()).string());
+    while (one.below() != ".") // up to the pool's own: which of them were there nobody knows
+        sync_directory(one = one.parent());
 }
 
 } // namespace

@@ -24,8 +24,8 @@ void require_key(const ObjectAccess& object, Bytes key)
 }
 
 // Of one key on its targets.
-struct Place {
-    Place(const ObjectAccess& object, Bytes key)
+struct KeyPlace {
+    KeyPlace(const ObjectAccess& object, Bytes key)
         : stored(key), live(object.prefix(Space::live, Kind::keyvalue).add(stored.view())), key(key),
           set(object.placement.group(object.placement.group_of(key)))
     {
@@ -43,7 +43,7 @@ struct Place {
 enum class Presence { absent, present, damaged };
 
 // The live record of a key, on one target.
-Presence find_live(const ObjectAccess& object, const Place& place, ReadTransaction& transaction, Bytes& value,
+Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransaction& transaction, Bytes& value,
                    Record& record)
 {
     if (!transaction.get(place.live.view(), value)) return Presence::absent;
@@ -56,7 +56,7 @@ Presence find_live(const ObjectAccess& object, const Place& place, ReadTransacti
     return Presence::present;
 }
 
-void require_condition(const ObjectAccess& object, const Place& place, Condition condition, Presence presence)
+void require_condition(const ObjectAccess& object, const KeyPlace& place, Condition condition, Presence presence)
 {
     if (condition == Condition::must_not_exist && presence != Presence::absent) {
         fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
@@ -69,7 +69,7 @@ void require_condition(const ObjectAccess& object, const Place& place, Condition
 }
 
 // The same for an update, which puts a record under a damaged key back first.
-Presence find_to_update(const ObjectAccess& object, const Place& place, WriteTransaction& transaction, Bytes& value,
+Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, WriteTransaction& transaction, Bytes& value,
                         Record& record)
 {
     const Presence presence = find_live(object, place, transaction, value, record);
@@ -78,7 +78,7 @@ Presence find_to_update(const ObjectAccess& object, const Place& place, WriteTra
 }
 
 // A key that is not there may be one whose stored form was damaged.
-void require_absence(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction)
+void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction)
 {
     if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
         object.damaged_beside(target, "key " + quoted(place.key), reason);
@@ -86,7 +86,7 @@ void require_absence(const ObjectAccess& object, const Place& place, unsigned ta
 }
 
 // Finds the record of a key as it is at `epoch`. False: there is none.
-bool find_at(const ObjectAccess& object, const Place& place, unsigned target, ReadTransaction& transaction, Epoch epoch,
+bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction, Epoch epoch,
              Record& record)
 {
     object.require_epoch(transaction, target, epoch);
@@ -120,7 +120,7 @@ bool find_at(const ObjectAccess& object, const Place& place, unsigned target, Re
 std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_write, Bytes key, Epoch epoch,
                                         FunctionRef<bool(std::uint64_t, MutableBytes&)> room)
 {
-    const Place place(object, key);
+    const KeyPlace place(object, key);
     return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
         std::optional<std::uint64_t> size;
         MutableBytes into;
@@ -162,7 +162,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         fail(DER_REC2BIG, object.where(0) + ": a value of " + std::to_string(value.size()) +
                               " bytes: at most 1 TiB is possible; use an array object");
     }
-    const Place place(object, key);
+    const KeyPlace place(object, key);
     NewRecord record;
     record.length = value.size();
     record.long_key = place.long_key();
@@ -241,7 +241,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
     pool_->require_write("kv_remove");
     const ObjectAccess object(*pool_, id_, oid, *opened_);
     require_key(object, key);
-    const Place place(object, key);
+    const KeyPlace place(object, key);
     bool removed = false;
     object.update(place.set, {}, [&](auto transactions, auto released) {
         const Epoch epoch = object.core.backend().next_epoch();

@@ -1,12 +1,12 @@
 #include "store/store.h"
 
-#include "base/sync.h"
+#include "base/files.h"
+#include "base/system_error.h"
 #include "store/failure.h"
 #include "store/pool_core.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -129,31 +129,13 @@ void sync_together(const std::vector<Target*>& targets, bool own)
 }
 
 // What the pool's users keep as files beside its objects.
-void sync_files(const std::string& directory)
+void sync_files(const std::string& path)
 {
-    namespace fs = std::filesystem;
-    const auto sync_one = [](const fs::path& path) {
-        const int error = sync_path(path.string());
-        if (error != 0 && error != ENOENT) { // not there any more
-            fail(DER_IO, "cannot sync " + path.string() + ": " + std::generic_category().message(error));
-        }
-    };
-    const auto sync_below = [&](std::error_code& error) {
-        for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end;
-             entry.increment(error)) {
-            std::error_code gone;
-            const fs::file_type type = entry->symlink_status(gone).type();
-            if (type == fs::file_type::regular || type == fs::file_type::directory) sync_one(entry->path());
-        }
-    };
-    std::error_code error;
-    if (!fs::is_directory(fs::symlink_status(directory, error))) return;
-    sync_below(error);
-    for (int again = 0; again < 8 && error == std::errc::no_such_file_or_directory; ++again)
-        sync_below(error); // a directory was removed meanwhile
-    if (error) fail(DER_IO, "cannot look for what is to be synced in " + directory + ": " + error.message());
-    sync_one(directory);
-    sync_one(fs::path(directory).parent_path());
+    const auto pool = Place::directory(path);
+    if (!pool) fail_errno("pool " + path, "cannot open the directory");
+    if (!exists(pool / "files")) return;
+    sync_tree(pool / "files");
+    sync_directory(pool);
 }
 
 } // namespace
@@ -161,7 +143,7 @@ void sync_files(const std::string& directory)
 void Pool::sync(bool own)
 {
     // Files first: objects may refer to them.
-    if (!own && impl_->access == Access::read_write) sync_files(path() + "/files");
+    if (!own && impl_->access == Access::read_write) sync_files(path());
     Backend& backend = impl_->core->backend();
     std::vector<Target*> targets;
     for (unsigned index = 0; index < backend.targets(); ++index)

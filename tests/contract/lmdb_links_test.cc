@@ -1,39 +1,14 @@
 // Pools of others, who put links, pipes or files of theirs where a pool has its own: nothing outside of the
 // pool is read, written, locked or removed through them. On kernels with openat2 and without.
 #include "backend_fixture.h"
+#include "support/old_kernel.h"
 #include "support/processes.h"
 
-#include <atomic>
-#include <cstdarg>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-namespace {
-std::atomic<bool> old_kernel{false};
-}
-
-// In front of the system's: openat2 is the one call of it that the back end makes.
-extern "C" [[gnu::visibility("default")]] long syscall(long number, ...) noexcept
-{
-    long arguments[6];
-    va_list list;
-    va_start(list, number);
-    for (long& argument : arguments)
-        argument = va_arg(list, long);
-    va_end(list);
-    if (number == SYS_openat2 && old_kernel) {
-        errno = ENOSYS;
-        return -1;
-    }
-    using Call = long (*)(long, long, long, long, long, long, long);
-    static const auto next = reinterpret_cast<Call>(dlsym(RTLD_NEXT, "syscall"));
-    return next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
-}
 
 namespace stepstore::store {
 
@@ -82,7 +57,7 @@ protected:
     int in_child(const std::function<int()>& body) const
     {
         return testing::run_in_child([&] {
-            old_kernel = GetParam();
+            testing::old_kernel = GetParam();
             alarm(60); // nothing hangs
             return body();
         });

@@ -62,7 +62,7 @@ protected:
             break;
         }
         default: {
-            const std::string path = posix_path(pool.location(), record) + "/metadata";
+            const std::string path = posix_place(pool.location(), record) / "metadata";
             std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
             std::string all((std::istreambuf_iterator<char>(file)), {});
             const std::size_t at = all.find(as_text(before));
@@ -174,7 +174,7 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
         const Pool pool = Pool::connect(opened.location.pool);
         const Container container = pool.open_container(opened.location.container);
         if (GetParam() == Layout::posix)
-            std::filesystem::resize_file(posix_path(pool.location(), opened.record) + "/blocks.2", 200);
+            std::filesystem::resize_file(std::string(posix_place(pool.location(), opened.record) / "blocks.2"), 200);
         else
             container.open_array(opened.record.data_of(2), {1, opened.record.data_chunk_size}).set_size(200);
     }

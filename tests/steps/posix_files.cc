@@ -1,5 +1,5 @@
 // The files of the layout posix: what a power failure leaves of them, and damage to any of their bytes. The program's
-// own fdatasync, fsync and pwrite stand in front of the system's and note what has reached the disk.
+// own fdatasync, fsync and pwritev stand in front of the system's and note what has reached the disk.
 #include "steps/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
@@ -14,6 +14,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <sys/uio.h>
 
 namespace fs = std::filesystem;
 
@@ -144,10 +145,10 @@ extern "C" [[gnu::visibility("default")]] int fsync(int fd)
     return next<int(int)>("fsync")(fd);
 }
 
-extern "C" [[gnu::visibility("default")]] ssize_t pwrite(int fd, const void* bytes, size_t size, off_t at)
+extern "C" [[gnu::visibility("default")]] ssize_t pwritev(int fd, const iovec* pieces, int count, off_t at)
 {
     disk().writing(fd);
-    return next<ssize_t(int, const void*, size_t, off_t)>("pwrite")(fd, bytes, size, at);
+    return next<ssize_t(int, const iovec*, int, off_t)>("pwritev")(fd, pieces, count, at);
 }
 
 namespace {
@@ -183,7 +184,7 @@ protected:
     fs::path files() const
     {
         const OpenedStream opened = find_stream(location);
-        return posix_path(opened.location.pool, opened.record);
+        return std::string(posix_place(opened.location.pool, opened.record));
     }
 
     // Throws for damage; wrong data is a failure of the test.

@@ -5,6 +5,7 @@
 // nothing has a header.
 #pragma once
 
+#include "base/files.h"
 #include "comm/communicator.h"
 #include "steps/catalogue.h"
 #include "steps/codec/decoder.h"
@@ -74,7 +75,7 @@ std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext&, Co
 std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
 
 // The directory of a pool; nullopt: it has none (daos://). Throws what stepstore_pool_path says.
-std::optional<std::string> pool_directory(const std::string& pool);
+std::optional<Place> pool_directory(const std::string& pool);
 std::string describe_pool(const std::string& pool); // as stepstore_pool_describe does
 bool survives_power_failure(const std::string& pool);
 // Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole. Nobody
@@ -88,7 +89,7 @@ void trim_array_aligned(const LayoutContext&, std::uint64_t end);
 
 // The files of the posix layout: below the pool's directory.
 std::string posix_directory(const std::string& container, std::uint64_t generation);
-std::string posix_path(const std::string& pool, const StreamRecord& record); // absolute; -DER_NOSYS for daos:// pools
+Place posix_place(const std::string& pool, const StreamRecord& record); // -DER_NOSYS for daos:// pools
 void remove_posix_files(const std::string& pool, const StreamRecord& record);
 
 // A blob that a later step refers to, or, where it is damaged, the copy of the part that matters.

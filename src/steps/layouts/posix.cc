@@ -11,6 +11,7 @@
 // 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being written (or its
 // writer died).
 #include "base/checksum.h"
+#include "base/system_error.h"
 #include "steps/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/layout.h"
@@ -21,7 +22,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -76,9 +76,9 @@ public:
         : record_(context.record), communicator_(communicator), power_(context.power)
     {
         if (communicator.rank() != 0) return;
-        const std::string directory = posix_path(context.pool.location(), record_);
-        metadata_ = File::create(directory + "/metadata");
-        index_ = File::create(directory + "/index");
+        const Place directory = posix_place(context.pool.location(), record_);
+        metadata_ = File::create(directory / "metadata");
+        index_ = File::create(directory / "index");
         if (power_) sync_directory(directory);
     }
     bool collective() const override { return true; }
@@ -177,7 +177,7 @@ private:
 class PosixReader final : public LayoutReader {
 public:
     explicit PosixReader(const LayoutContext& context)
-        : record_(context.record), directory_(posix_path(context.pool.location(), record_))
+        : record_(context.record), directory_(posix_place(context.pool.location(), record_))
     {
     }
 
@@ -224,8 +224,8 @@ public:
 private:
     bool find_entry(std::uint64_t step, IndexEntry& entry)
     {
-        if (!index_) index_ = File::open(directory_ + "/index");
-        if (!metadata_) metadata_ = File::open(directory_ + "/metadata");
+        if (!index_) index_ = File::open(directory_ / "index");
+        if (!metadata_) metadata_ = File::open(directory_ / "metadata");
         if (!index_ || !metadata_) return false;
         std::byte bytes[entry_size];
         // At the end an entry may be being written. It goes in one write: one that stays as it is is damaged.
@@ -246,7 +246,7 @@ private:
     }
 
     const StreamRecord& record_; // the reader keeps it up to date
-    std::string directory_;
+    Place directory_;
     std::optional<File> index_, metadata_;
 };
 
@@ -254,9 +254,9 @@ private:
 
 void trim_posix(const LayoutContext& context, std::uint64_t end)
 {
-    const std::string directory = posix_path(context.pool.location(), context.record);
-    auto index = File::open_to_write(directory + "/index");
-    auto metadata = File::open_to_write(directory + "/metadata");
+    const Place directory = posix_place(context.pool.location(), context.record);
+    auto index = File::open_to_write(directory / "index");
+    auto metadata = File::open_to_write(directory / "metadata");
     if (!index || !metadata) return;
     const std::uint64_t entries = (end - context.record.first_step) * entry_size;
     IndexEntry last;
@@ -281,7 +281,7 @@ std::string posix_directory(const std::string& container, std::uint64_t generati
     return "files/" + container + "/" + std::to_string(generation);
 }
 
-std::optional<std::string> pool_directory(const std::string& pool)
+std::optional<Place> pool_directory(const std::string& pool)
 {
     if (pool.starts_with("daos://")) return std::nullopt;
     std::size_t size = 0;
@@ -291,7 +291,9 @@ std::optional<std::string> pool_directory(const std::string& pool)
     if (const int code = stepstore_pool_path(pool.c_str(), path.data(), &size); code != 0)
         throw Error(code, stepstore_last_message());
     path.resize(std::strlen(path.c_str()));
-    return path;
+    Place directory = Place::directory(path);
+    if (!directory) fail_errno("pool " + path, "cannot open the directory");
+    return directory;
 }
 
 std::string describe_pool(const std::string& pool)
@@ -308,21 +310,19 @@ bool survives_power_failure(const std::string& pool)
     return nlohmann::json::parse(describe_pool(pool)).at("durability") == "power";
 }
 
-std::string posix_path(const std::string& pool, const StreamRecord& record)
+Place posix_place(const std::string& pool, const StreamRecord& record)
 {
     const auto directory = pool_directory(pool);
     if (!directory)
         throw Error(-DER_NOSYS, "the layout posix keeps files in the pool's directory, and " + pool +
                                     " has none: use Layout=kv, array or array-aligned");
-    return *directory + "/" + record.directory;
+    return *directory / record.directory;
 }
 
 void remove_posix_files(const std::string& pool, const StreamRecord& record)
 {
-    const std::string path = posix_path(pool, record);
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-    if (error) throw Error(-DER_IO, "cannot remove " + path + ": " + error.message());
+    const Place directory = posix_place(pool, record);
+    if (const int error = remove_tree(directory); error != 0) throw system_error(error, directory, "cannot remove it");
 }
 
 } // namespace stepstore::steps

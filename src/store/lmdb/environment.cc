@@ -1,6 +1,6 @@
+#include "base/files.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/files.h"
 #include "store/lmdb/fork.h"
 #include "store/lmdb/pages.h"
 

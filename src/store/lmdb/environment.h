@@ -31,9 +31,9 @@
 // that Target::write demands), so no circle of waiting closes.
 #pragma once
 
+#include "base/files.h"
 #include "base/function_ref.h"
 #include "store/backend.h"
-#include "store/lmdb/files.h"
 #include "store/lmdb/transactions.h"
 #include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"

@@ -1,7 +1,7 @@
 // Writing to an index: alone, or together with others who wait for the disk.
+#include "base/files.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/files.h"
 
 #include <cerrno>
 #include <fcntl.h>

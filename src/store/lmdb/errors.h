@@ -1,22 +1,12 @@
-// The one translation of LMDB's and the system's errors into DER_* codes.
+// The one translation of LMDB's errors into DER_* codes.
 #pragma once
 
-#include "stepstore/error.h"
-
-#include <string>
+#include "base/system_error.h"
 
 namespace stepstore::store::lmdb {
 
-// The error for `code`, an MDB_* value or an errno. `where` names the pool and
-// the target or file, `tried` says what was tried: "pool /p, target 3: cannot
-// commit: the disk is full ...".
+// The error for `code`, an MDB_* value or, as system_error(), an errno.
 Error error_of(int code, const std::string& where, const std::string& tried);
 [[noreturn]] void fail(int code, const std::string& where, const std::string& tried);
-// As fail(errno, ...).
-[[noreturn]] void fail_errno(const std::string& where, const std::string& tried);
-
-// "; the path belongs to user 1000, this process runs as user 7": for errors of
-// permission. Empty when the path cannot be looked at.
-std::string owner_of(const std::string& path);
 
 } // namespace stepstore::store::lmdb

@@ -27,9 +27,9 @@
 //    over a file looks whether it still has a name once it holds the lock.
 #pragma once
 
+#include "base/files.h"
 #include "base/function_ref.h"
 #include "store/backend.h"
-#include "store/lmdb/files.h"
 #include "store/lmdb/own_rooms.h"
 
 #include <atomic>

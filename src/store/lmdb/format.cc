@@ -1,8 +1,8 @@
 #include "store/lmdb/format.h"
 
 #include "base/checksum.h"
+#include "base/files.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/files.h"
 
 #include <daos_errno.h>
 

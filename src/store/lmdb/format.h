@@ -21,8 +21,8 @@
 // In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose they are.
 #pragma once
 
+#include "base/files.h"
 #include "store/backend.h"
-#include "store/lmdb/files.h"
 
 #include <optional>
 #include <string>

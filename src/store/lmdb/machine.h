@@ -16,8 +16,8 @@
 // On a file system that only one machine can have, none of this is needed, and none of it done.
 #pragma once
 
+#include "base/files.h"
 #include "base/process.h"
-#include "store/lmdb/files.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 #include "store/lmdb/pages.h"
 
 #include "base/bytes.h"
+#include "base/files.h"
 #include "stepstore/error.h"
-#include "store/lmdb/files.h"
 
 #include <daos_errno.h>
 

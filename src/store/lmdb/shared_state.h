@@ -10,8 +10,8 @@
 // every ten seconds).
 #pragma once
 
+#include "base/files.h"
 #include "store/backend.h"
-#include "store/lmdb/files.h"
 
 #include <atomic>
 #include <string>

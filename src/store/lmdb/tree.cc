@@ -1,7 +1,7 @@
 #include "store/lmdb/tree.h"
 
+#include "base/files.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/files.h"
 
 #include <daos_errno.h>
 

@@ -6,8 +6,8 @@
 // it is never synced, and no more than a hint after the machine was started anew.
 #pragma once
 
+#include "base/files.h"
 #include "base/process.h"
-#include "store/lmdb/files.h"
 
 #include <atomic>
 #include <cstdint>

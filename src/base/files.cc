@@ -1,6 +1,6 @@
-#include "store/lmdb/files.h"
+#include "base/files.h"
 
-#include "store/lmdb/errors.h"
+#include "base/system_error.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace stepstore::store::lmdb {
+namespace stepstore {
 
 namespace {
 
@@ -39,6 +39,17 @@ void advance(std::vector<iovec>& pieces, std::size_t& first, std::size_t done)
     pieces[first].iov_len -= done;
 }
 
+// ELOOP for a link, also where the system's word for it is another one.
+int open_part(int parent, const std::string& part, int flags, unsigned mode)
+{
+    const int fd = openat(parent, part.c_str(), flags | O_NOFOLLOW, mode);
+    if (fd >= 0 || errno != ENOTDIR) return fd;
+    struct stat status {};
+    const bool link = fstatat(parent, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+    errno = link ? ELOOP : ENOTDIR;
+    return -1;
+}
+
 // Part by part, for kernels (before 5.6) and containers without openat2.
 int open_by_parts(int root, const std::string& below, int flags, unsigned mode)
 {
@@ -52,15 +63,9 @@ int open_by_parts(int root, const std::string& below, int flags, unsigned mode)
             return -1;
         }
         const int parent = directory ? directory.get() : root;
-        if (end == std::string::npos) return openat(parent, part.c_str(), flags | O_NOFOLLOW, mode);
-        Descriptor next(openat(parent, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (!next) {
-            struct stat status {};
-            const bool link = errno == ENOTDIR && fstatat(parent, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                              S_ISLNK(status.st_mode);
-            if (link) errno = ELOOP;
-            return -1;
-        }
+        if (end == std::string::npos) return open_part(parent, part, flags, mode);
+        Descriptor next(open_part(parent, part, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+        if (!next) return -1;
         directory = std::move(next);
         at = end + 1;
     }
@@ -292,6 +297,15 @@ int make_directory(const Place& place)
     return parent ? result_of(mkdirat(parent.get(), place.name().c_str(), 0777)) : errno;
 }
 
+int make_directories(const Place& place)
+{
+    if (place.below() != ".") {
+        if (const int error = make_directories(place.parent()); error != 0) return error;
+        if (const int error = make_directory(place); error != 0 && error != EEXIST) return error;
+    }
+    return open_file(place, O_PATH | O_DIRECTORY) ? 0 : errno;
+}
+
 int rename_file(const Place& from, const Place& to)
 {
     const Descriptor parent = open_parent(from);
@@ -324,13 +338,14 @@ int remove_tree(const Place& place)
     return remove(place);
 }
 
-std::vector<std::string> names_in(const Place& directory)
+namespace {
+
+std::vector<std::string> read_names(Descriptor fd, const Place& directory)
 {
-    Descriptor fd = open_file(directory, O_RDONLY | O_DIRECTORY);
     DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
         const int error = errno;
-        throw error_of(error, directory, "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
+        throw system_error(error, directory, "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
     }
     fd.release(); // the stream's now
     std::vector<std::string> names;
@@ -342,13 +357,12 @@ std::vector<std::string> names_in(const Place& directory)
     }
     const int error = errno;
     closedir(stream);
-    if (error != 0) fail(error, directory, "cannot list the directory");
+    if (error != 0) throw system_error(error, directory, "cannot list the directory");
     std::ranges::sort(names);
     return names;
 }
 
-namespace {
-
+// A file system that cannot sync directories counts as one that need not.
 void sync_names(const Descriptor& fd, const std::string& directory)
 {
     if (!fd) fail_errno(directory, "cannot open the directory");
@@ -356,6 +370,11 @@ void sync_names(const Descriptor& fd, const std::string& directory)
 }
 
 } // namespace
+
+std::vector<std::string> names_in(const Place& directory)
+{
+    return read_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
+}
 
 void sync_directory(const Place& directory)
 {
@@ -367,4 +386,23 @@ void sync_directory(const std::string& directory)
     sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
-} // namespace stepstore::store::lmdb
+void sync_tree(const Place& place)
+{
+    Descriptor fd = open_file(place, O_RDONLY);
+    if (!fd) {
+        const bool nothing = errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == ENXIO; // a pipe, a socket
+        if (nothing) return;
+        fail_errno(place, "cannot open it to sync it" + owner_of(place));
+    }
+    struct stat status {};
+    if (fstat(fd.get(), &status) != 0) fail_errno(place, "cannot look at the file");
+    if (!S_ISDIR(status.st_mode)) {
+        if (fsync(fd.get()) != 0) fail_errno(place, "cannot sync the file");
+        return;
+    }
+    sync_names(fd, place);
+    for (const std::string& name : read_names(std::move(fd), place)) // closed then, however deep it goes
+        sync_tree(place / name);
+}
+
+} // namespace stepstore

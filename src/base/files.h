@@ -1,5 +1,5 @@
-// File descriptors, whole reads and writes, and locks on whole files, for the
-// LMDB back end.
+// Files and directories of a pool: names that lead nowhere else, whole reads and writes, locks on whole
+// files. Functions that return an errno or an empty Descriptor do not throw; the others throw system_error().
 #pragma once
 
 #include "base/bytes.h"
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace stepstore::store::lmdb {
+namespace stepstore {
 
 // Owns a descriptor; closes it when it goes.
 class Descriptor {
@@ -110,6 +110,7 @@ bool can_write(const Place& place); // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const Place& place);
+int make_directories(const Place& place); // with those above it that are missing; 0 where all are there
 int rename_file(const Place& from, const Place& to); // in one directory
 int link_file(const Place& from, const Place& to);   // in one directory; EEXIST
 int remove(const Place& place);
@@ -121,5 +122,8 @@ std::vector<std::string> names_in(const Place& directory);
 // fsync of a directory: the names in it survive a power failure.
 void sync_directory(const Place& directory);
 void sync_directory(const std::string& directory);
+// fsync of all files and directories of this name and below, in any order. Links, and what is not there any
+// more, are passed over.
+void sync_tree(const Place& place);
 
-} // namespace stepstore::store::lmdb
+} // namespace stepstore

@@ -1,0 +1,86 @@
+#include "base/system_error.h"
+
+#include <daos_errno.h>
+
+#include <cerrno>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace stepstore {
+
+namespace {
+
+struct Meaning {
+    int error;
+    int der;
+    const char* text;
+};
+
+const Meaning meanings[] = {
+    {ENOSPC, DER_NOSPACE,
+     "the disk is full: free some space and try again, nothing that was stored "
+     "is lost"},
+    {EDQUOT, DER_NOSPACE, "the disk quota is used up: nothing that was stored is lost"},
+    {EFBIG, DER_NOSPACE,
+     "the file would be larger than the file system or the limit on file sizes "
+     "(ulimit -f) allows"},
+    {EACCES, DER_NO_PERM, "permission denied"},
+    {EPERM, DER_NO_PERM, "not permitted"},
+    {EROFS, DER_NO_PERM, "the file system is read-only"},
+    {ENOENT, DER_NONEXIST, "no such file or directory"},
+    {ENOTDIR, DER_NOTDIR, "a part of the path is no directory"},
+    {EEXIST, DER_EXIST, "it exists already"},
+    {ENOTEMPTY, DER_EXIST, "the directory is not empty"},
+    {ENAMETOOLONG, DER_EXCEEDS_PATH_LEN, "the path is too long"},
+    {ELOOP, DER_BADPATH,
+     "a symbolic link is in the way: inside a pool none is followed (targets on other disks: \"stepstore pool create "
+     "--target-dir\")"},
+    {EISDIR, DER_BADPATH, "it is a directory"},
+    {EINVAL, DER_INVAL,
+     "the system calls the argument invalid (a file system without memory maps "
+     "or file locks?)"},
+    {ENOMEM, DER_NOMEM, "out of memory or address space (ulimit -v)"},
+    {EMFILE, DER_NOMEM, "this process has too many open files (ulimit -n)"},
+    {ENFILE, DER_NOMEM, "the system has too many open files"},
+    {EAGAIN, DER_AGAIN, "try again"},
+    {EBUSY, DER_BUSY, "in use"},
+    {ETXTBSY, DER_BUSY, "in use"},
+    {EIO, DER_IO, "the disk reported an input or output error"},
+    {EBADF, DER_IO, "the file was closed behind the library's back"},
+    {ENODEV, DER_IO,
+     "the file system cannot map files into memory: put the pool on a local "
+     "disk"},
+    {ENOLCK, DER_IO, "the file system has no file locks: put the pool on a local disk"},
+    {EOPNOTSUPP, DER_NOTSUPPORTED, "the file system cannot do that"},
+    {ENOSYS, DER_NOSYS, "the system cannot do that"},
+    {ETIMEDOUT, DER_TIMEDOUT, "the time ran out"},
+    {ESTALE, DER_IO, "the file was replaced on the server of the file system"},
+    {EXDEV, DER_BADPATH, "the path leads out of the directory"},
+};
+
+} // namespace
+
+Error system_error(int error, const std::string& where, const std::string& tried)
+{
+    for (const Meaning& meaning : meanings) {
+        if (meaning.error == error) return {-meaning.der, where + ": " + tried + ": " + meaning.text};
+    }
+    return {-DER_IO,
+            where + ": " + tried + ": system error " + std::to_string(error) + " (" + std::generic_category().message(error) + ")"};
+}
+
+void fail_errno(const std::string& where, const std::string& tried)
+{
+    throw system_error(errno, where, tried);
+}
+
+std::string owner_of(const std::string& path)
+{
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) return {};
+    return "; " + path + " belongs to user " + std::to_string(status.st_uid) + ", this process runs as user " +
+           std::to_string(geteuid());
+}
+
+} // namespace stepstore

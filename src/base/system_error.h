@@ -1,0 +1,20 @@
+// The one translation of the system's errors into DER_* codes.
+#pragma once
+
+#include "stepstore/error.h"
+
+#include <string>
+
+namespace stepstore {
+
+// The error for an errno. `where` names the pool and the target or file, `tried` says what was tried:
+// "pool /p, target 3: cannot commit: the disk is full ...".
+Error system_error(int error, const std::string& where, const std::string& tried);
+// Throws it, of errno.
+[[noreturn]] void fail_errno(const std::string& where, const std::string& tried);
+
+// "; the path belongs to user 1000, this process runs as user 7": for errors of
+// permission. Empty when the path cannot be looked at.
+std::string owner_of(const std::string& path);
+
+} // namespace stepstore
