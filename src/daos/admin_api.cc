@@ -247,12 +247,12 @@ int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* ar
 
 int stepstore_pool_sync(daos_handle_t poh)
 {
-    return call("stepstore_pool_sync", [&] { resource<PoolResource>(poh)->pool()->sync(); });
+    return call("stepstore_pool_sync", [&] { resource<PoolResource>(poh)->pool().sync(); });
 }
 
 int stepstore_pool_sync_own(daos_handle_t poh)
 {
-    return call("stepstore_pool_sync_own", [&] { resource<PoolResource>(poh)->pool()->sync(true); });
+    return call("stepstore_pool_sync_own", [&] { resource<PoolResource>(poh)->pool().sync(true); });
 }
 
 } // extern "C"

@@ -83,7 +83,7 @@ void fill_info(const store::ContainerInfo& container, daos_cont_info_t& info, st
 
 void create(PoolResource& pool, const Properties& properties, uuid_t* uuid)
 {
-    const auto info = pool.pool()->create_container(new_uuid(), properties.label(), properties.encode());
+    const auto info = pool.pool().create_container(new_uuid(), properties.label(), properties.encode());
     if (uuid) std::memcpy(*uuid, info.uuid.data(), info.uuid.size());
 }
 
@@ -143,7 +143,7 @@ int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event
     return call("daos_cont_destroy", ev, [=] {
         auto pool = resource<PoolResource>(poh);
         pool->require_writable("destroy a container");
-        return [=, name = container_name(cont)] { pool->pool()->destroy_container(name, force != 0); };
+        return [=, name = container_name(cont)] { pool->pool().destroy_container(name, force != 0); };
     });
 }
 

@@ -1,6 +1,6 @@
 #include "daos/events.h"
 
-#include "daos/fork.h"
+#include "base/fork.h"
 #include "daos/workers.h"
 
 #include <chrono>
@@ -101,7 +101,7 @@ std::shared_ptr<EventQueue> queue_of(const EventState* event)
 {
     if (event->queue != 0) return event_queue({event->queue});
     static std::shared_ptr<EventQueue>& queue = *new std::shared_ptr<EventQueue>(std::make_shared<EventQueue>());
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     if (!queue->of_this_process()) {
         new std::shared_ptr<EventQueue>(std::move(queue)); // NOLINT: the parent's, left behind
         queue = std::make_shared<EventQueue>();
@@ -124,7 +124,7 @@ void event_init(daos_event_t* event, daos_handle_t queue, daos_event_t* parent)
     state->magic = EventState::magic_value;
 }
 
-EventQueue::EventQueue() : Resource(handle_kind), generation_(fork_generation())
+EventQueue::EventQueue() : Resource(handle_kind), generation_(process_generation())
 {
 }
 
@@ -137,7 +137,7 @@ EventQueue::~EventQueue()
 
 bool EventQueue::of_this_process() const
 {
-    return generation_ == fork_generation();
+    return generation_ == process_generation();
 }
 
 void EventQueue::add_child(EventState* parent, EventState* child)

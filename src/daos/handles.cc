@@ -1,6 +1,6 @@
 #include "daos/handles.h"
 
-#include "daos/fork.h"
+#include "base/fork.h"
 
 #include <cstdio>
 #include <mutex>
@@ -21,7 +21,7 @@ std::uint32_t any_number()
 
 } // namespace
 
-// Guarded by table_mutex(). Never destroyed: threads may still close handles while the process ends.
+// Guarded by ForkLock::handles. Never destroyed: threads may still close handles while the process ends.
 struct HandleTable {
     struct Slot {
         std::uint32_t generation = 0;
@@ -78,7 +78,7 @@ HandleTable& table()
 
 daos_handle_t insert_handle(ResourcePtr resource)
 {
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     const std::uint32_t number = table().free_slot();
     HandleTable::Slot& slot = table().slots[number - 1];
     if (Resource* parent = resource->opened_from()) HandleTable::adopt(parent);
@@ -88,7 +88,7 @@ daos_handle_t insert_handle(ResourcePtr resource)
 
 ResourcePtr find_handle(daos_handle_t handle) noexcept
 {
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     const auto* slot = table().live(handle);
     return slot ? slot->resource : nullptr;
 }
@@ -96,7 +96,7 @@ ResourcePtr find_handle(daos_handle_t handle) noexcept
 ResourcePtr close_handle(daos_handle_t handle, Kind kind)
 {
     std::vector<ResourcePtr> closed; // destroyed after the lock is released
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     auto* slot = table().live(handle);
     if (!slot || slot->resource->kind() != kind) throw_no_handle(handle, kind);
     if (const auto children = HandleTable::children(*slot->resource); children > 0) {
@@ -115,7 +115,7 @@ ResourcePtr close_handle(daos_handle_t handle, Kind kind)
 void erase_all_handles()
 {
     std::vector<ResourcePtr> closed; // destroyed after the lock is released
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     closed.reserve(table().slots.size());
     for (auto& slot : table().slots)
         if (slot.resource) closed.push_back(table().release(slot));
@@ -123,7 +123,7 @@ void erase_all_handles()
 
 void for_each_handle(const std::function<void(const Resource&)>& each)
 {
-    const std::lock_guard lock(table_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::handles));
     for (const auto& slot : table().slots)
         if (slot.resource) each(*slot.resource);
 }

@@ -115,7 +115,7 @@ int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, dao
         const auto access = pool_access(flags);
         return [=, name = std::string(pool), bits = info ? info->pi_bits : 0] {
             auto resource = std::make_shared<PoolResource>(find_pool(name.c_str()), access);
-            if (info) fill_info(resource->pool()->query(), bits, *info);
+            if (info) fill_info(resource->pool().query(), bits, *info);
             *poh = insert_handle(std::move(resource));
         };
     });
@@ -149,7 +149,7 @@ int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* 
     return call("daos_pool_query", ev, [=] {
         require_pool_properties(pool_prop);
         return [=, resource = resource<PoolResource>(poh), bits = info ? info->pi_bits : 0] {
-            return [=, described = resource->pool()->query()] {
+            return [=, described = resource->pool().query()] {
                 if (info) fill_info(described, bits, *info);
                 if (pool_prop) fill_properties(described, *pool_prop);
                 if (ranks) *ranks = ranks_for(bits);
@@ -170,7 +170,7 @@ int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_
     return call("daos_pool_query_target", ev, [=] {
         require(info, "info");
         return [=, resource = resource<PoolResource>(poh)] {
-            const auto described = resource->pool()->query();
+            const auto described = resource->pool().query();
             if (rank != 0 || tgt >= described.targets.size())
                 throw Error(-DER_NONEXIST, resource->name() + " has rank 0 with targets 0 to " +
                                                std::to_string(described.targets.size() - 1) + ", and no target " +
@@ -190,7 +190,7 @@ int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_
     return call("daos_pool_list_cont", ev, [=] {
         require(ncont, "ncont");
         return [=, resource = resource<PoolResource>(poh), room = *ncont] {
-            return [=, containers = resource->pool()->containers()] {
+            return [=, containers = resource->pool().containers()] {
                 *ncont = containers.size();
                 if (!cbuf || room == 0) return;
                 if (room < containers.size())

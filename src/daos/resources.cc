@@ -1,49 +1,17 @@
 #include "daos/resources.h"
 
 #include "base/text.h"
-#include "daos/fork.h"
 #include "daos/object_class.h"
 #include "daos/properties.h"
 #include "stepstore/admin.h"
 
-#include <mutex>
 #include <utility>
 
 namespace stepstore::daos {
-namespace {
-
-// What was opened before a fork is the parent's: the child must neither use nor close it.
-template <class T>
-void abandon(std::shared_ptr<T>& opened)
-{
-    new std::shared_ptr<T>(std::move(opened)); // NOLINT: kept for ever on purpose
-    opened.reset();
-}
-
-} // namespace
-
 PoolResource::PoolResource(const std::string& path, store::Access access)
-    : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)),
-      generation_(fork_generation()), uuid_(pool_->uuid()), targets_(pool_->targets())
+    : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)), uuid_(pool_->uuid()),
+      targets_(pool_->targets())
 {
-}
-
-PoolResource::~PoolResource()
-{
-    if (generation_ != fork_generation()) abandon(pool_);
-}
-
-std::shared_ptr<store::Pool> PoolResource::pool()
-{
-    if (generation_.load(std::memory_order_acquire) == fork_generation()) return pool_;
-    auto reopened = store::Pool::open(path_, access_); // before the lock: it takes locks of the store
-    const std::lock_guard lock(reopen_mutex());
-    if (generation_ != fork_generation()) {
-        abandon(pool_);
-        pool_ = std::move(reopened);
-        generation_.store(fork_generation(), std::memory_order_release);
-    }
-    return pool_;
 }
 
 void PoolResource::require_writable(const char* what) const
@@ -56,30 +24,12 @@ void PoolResource::require_writable(const char* what) const
 ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid,
                                      store::Access access)
     : Resource(handle_kind), pool_(std::move(pool)), access_(access),
-      container_(pool_->pool()->open_container(label_or_uuid)), generation_(fork_generation())
+      container_(pool_->pool().open_container(label_or_uuid))
 {
     const auto info = container_->query();
     uuid_ = info.uuid;
     label_ = info.label;
     redundancy_factor_ = Properties::decode(container_->properties()).redundancy_factor();
-}
-
-ContainerResource::~ContainerResource()
-{
-    if (generation_ != fork_generation()) abandon(container_);
-}
-
-store::Container& ContainerResource::container()
-{
-    if (generation_.load(std::memory_order_acquire) == fork_generation()) return *container_;
-    auto reopened = pool_->pool()->open_container(uuid_text(uuid_.data()));
-    const std::lock_guard lock(reopen_mutex());
-    if (generation_ != fork_generation()) {
-        abandon(container_);
-        container_ = std::move(reopened);
-        generation_.store(fork_generation(), std::memory_order_release);
-    }
-    return *container_;
 }
 
 std::string ContainerResource::name() const

@@ -4,7 +4,6 @@
 #include "daos/handles.h"
 #include "store/store.h"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,11 +14,9 @@ class PoolResource : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::pool;
     PoolResource(const std::string& path, store::Access access);
-    ~PoolResource() override;
 
     std::string name() const override { return "pool " + path_; }
-    // The open pool; opened again in a child after a fork.
-    std::shared_ptr<store::Pool> pool();
+    store::Pool& pool() const { return *pool_; }
     const std::string& path() const { return path_; }
     const store::Uuid& uuid() const { return uuid_; }
     unsigned targets() const { return targets_; }
@@ -29,9 +26,7 @@ public:
 private:
     std::string path_;
     store::Access access_;
-    // Changes once per fork, under reopen_mutex(), before generation_ does.
     std::shared_ptr<store::Pool> pool_;
-    std::atomic<std::uint64_t> generation_;
     store::Uuid uuid_{};
     unsigned targets_ = 0;
 };
@@ -41,10 +36,8 @@ public:
     static constexpr Kind handle_kind = Kind::container;
     // label_or_uuid: DER_NONEXIST when there is none.
     ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid, store::Access access);
-    ~ContainerResource() override;
 
-    // As PoolResource::pool(). Stays for as long as this does.
-    store::Container& container();
+    store::Container& container() const { return *container_; }
     PoolResource& pool() const { return *pool_; }
     const store::Uuid& uuid() const { return uuid_; }
     store::Access access() const { return access_; }
@@ -61,8 +54,7 @@ public:
 private:
     std::shared_ptr<PoolResource> pool_;
     store::Access access_;
-    std::shared_ptr<store::Container> container_; // as PoolResource::pool_
-    std::atomic<std::uint64_t> generation_;
+    std::shared_ptr<store::Container> container_;
     store::Uuid uuid_{};
     std::string label_;
     std::uint32_t redundancy_factor_ = 0;

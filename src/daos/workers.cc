@@ -1,6 +1,6 @@
 #include "daos/workers.h"
 
-#include "daos/fork.h"
+#include "base/fork.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -19,9 +19,9 @@ constexpr unsigned most_threads = 16; // more do not help one machine's disks
 
 class Workers {
 public:
-    Workers() : generation_(fork_generation()) {}
+    Workers() : generation_(process_generation()) {}
 
-    // Guarded by workers_mutex(), held by the caller.
+    // Guarded by ForkLock::workers, held by the caller.
     void start()
     {
         if (!threads_.empty()) return;
@@ -66,7 +66,7 @@ public:
             thread.join();
     }
 
-    bool of_this_process() const { return generation_ == fork_generation(); }
+    bool of_this_process() const { return generation_ == process_generation(); }
 
 private:
     void serve()
@@ -93,7 +93,7 @@ private:
     bool stopping_ = false;
 };
 
-// Guarded by workers_mutex(). Raw: those of a parent process are left behind in the child, where nothing may touch
+// Guarded by ForkLock::workers. Raw: those of a parent process are left behind in the child, where nothing may touch
 // them.
 Workers* current = nullptr;
 
@@ -101,7 +101,7 @@ Workers* current = nullptr;
 
 void run_on_worker(std::function<void()> work)
 {
-    const std::lock_guard lock(workers_mutex());
+    const std::lock_guard lock(held_over_fork(ForkLock::workers));
     if (!current || !current->of_this_process()) current = new Workers;
     current->start();
     current->add(std::move(work));
@@ -111,7 +111,7 @@ bool help_workers()
 {
     std::function<void()> work;
     {
-        const std::lock_guard lock(workers_mutex()); // so that nobody stops them meanwhile
+        const std::lock_guard lock(held_over_fork(ForkLock::workers)); // so that nobody stops them meanwhile
         if (!current || !current->of_this_process()) return false;
         work = current->take();
     }
@@ -124,7 +124,7 @@ void stop_workers()
 {
     std::unique_ptr<Workers> stopped;
     {
-        const std::lock_guard lock(workers_mutex());
+        const std::lock_guard lock(held_over_fork(ForkLock::workers));
         if (!current || !current->of_this_process()) return;
         stopped.reset(std::exchange(current, nullptr));
     }

@@ -187,7 +187,7 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                                  std::span<const MutableBytes> memory, Epoch epoch, Verify verify)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<MutableBytes> request(object, shape, ranges, memory);
     ReadResult result;
@@ -195,7 +195,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
     request.for_each_group([&](unsigned group, std::span<const ReadPiece> pieces) {
         from_copies(object.placement.group(group), [&](unsigned index) {
             GroupRead read(object, pieces, index, epoch, verify);
-            read.run(pool_->access == Access::read_write);
+            read.run(pool_->access() == Access::read_write);
             result.bytes += read.bytes;
             known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);
             return 0;
@@ -212,7 +212,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
 
 std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     return size_in_bytes(object, shape, epoch) / shape.cell;
 }

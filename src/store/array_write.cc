@@ -11,25 +11,13 @@ namespace {
 
 constexpr std::size_t cleared_at_once = 1000; // records taken out per transaction
 
-// From this many bytes on a payload takes a skew. It costs up to a unit of the file more, here 1.6 %.
-constexpr std::uint64_t skewed_from = 256 << 10;
-
-// Where a payload is to begin in its room: far from where memory begins in its page, which is nearly always at its
-// front, and as this memory does in its cache line.
-std::uint64_t wanted_skew(const Piece<Bytes>& piece)
-{
-    constexpr std::uint64_t cache_line = 64;
-    if (piece.length() < skewed_from) return 0;
-    return extent_alignment / 2 + reinterpret_cast<std::uintptr_t>(piece.memory.front().data()) % cache_line;
-}
-
 // A piece made ready outside the transaction.
 struct Prepared {
     const Piece<Bytes>* piece;
     std::uint64_t payload_sum = 0;          // inline
     std::size_t sums_at = 0, sums_size = 0; // bulk
     unsigned block_shift = 0;
-    std::uint64_t appended_at = 0; // bulk: offset in the appended extent
+    std::size_t payload = 0; // bulk: among those that are appended
 };
 
 class GroupWrite {
@@ -37,28 +25,18 @@ public:
     GroupWrite(const ObjectAccess& object, std::span<const Piece<Bytes>> pieces, const ReplicaSet& set)
         : object_(object), set_(set)
     {
-        std::vector<Bytes> bulk;
-        std::uint64_t appended = 0;
+        std::vector<Payload> bulk;
         prepared_.reserve(pieces.size());
         for (const Piece<Bytes>& piece : pieces) {
             Prepared one{&piece};
             bytes_ += piece.length();
             if (piece.length() >= bulk_threshold) {
-                const std::uint64_t skew = wanted_skew(piece);
                 one.block_shift = block_shift_for(piece.length());
                 one.sums_at = sums_.size();
                 append_block_sums(piece.memory, one.block_shift, sums_);
                 one.sums_size = sums_.size() - one.sums_at;
-                const std::uint64_t over = appended % extent_alignment;
-                const std::uint64_t begin = appended + (over == 0 ? 0 : extent_alignment - over) + skew;
-                if (begin > appended) { // each piece's room is its own
-                    static constexpr std::array<std::byte, extent_alignment + most_skew> padding{};
-                    bulk.push_back(Bytes(padding).first(begin - appended));
-                    appended = begin;
-                }
-                one.appended_at = appended;
-                appended += piece.length();
-                bulk.insert(bulk.end(), piece.memory.begin(), piece.memory.end());
+                one.payload = bulk.size();
+                bulk.push_back({piece.memory});
             } else {
                 one.payload_sum = checksum_of(piece.memory);
             }
@@ -66,17 +44,17 @@ public:
         }
         if (bulk.empty()) return;
         for (unsigned copy = 0; copy < set.count; ++copy)
-            appended_[copy] = Appended(object.target(set.targets[copy]), bulk);
+            appended_[copy].append(object.target(set.targets[copy]), bulk);
     }
 
     void commit()
     {
         object_.update(set_, appended_, [&](auto transactions, auto released) {
-            const Epoch epoch = object_.core.backend().next_epoch();
+            const Epoch epoch = object_.core.storage().next_epoch();
             for (unsigned copy = 0; copy < set_.count; ++copy) {
                 ArrayUpdate update(object_, set_.targets[copy], *transactions[copy], epoch, released[copy]);
                 for (const Prepared& one : prepared_)
-                    put(update, one, appended_[copy].extent());
+                    put(update, one, appended_[copy]);
             }
         });
         for (unsigned copy = 0; copy < set_.count; ++copy)
@@ -84,7 +62,7 @@ public:
     }
 
 private:
-    void put(ArrayUpdate& update, const Prepared& one, const ExtentRef& appended)
+    void put(ArrayUpdate& update, const Prepared& one, const Appended& appended)
     {
         const Piece<Bytes>& piece = *one.piece;
         update.clear({piece.chunk, piece.begin}, {piece.chunk, piece.end});
@@ -93,7 +71,7 @@ private:
         if (one.sums_size != 0) {
             record.type = RecordType::bulk;
             record.block_shift = one.block_shift;
-            record.extent = {appended.file, appended.offset + one.appended_at, piece.length()};
+            record.extent = appended.extent(one.payload);
             record.sums = Bytes(sums_).subspan(one.sums_at, one.sums_size);
         } else {
             record.payload_sum = one.payload_sum;
@@ -116,7 +94,7 @@ void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPositio
     for (bool done = false; !done;) {
         ArrayPosition next = from;
         object.update(set, {}, [&](auto transactions, auto released) {
-            const Epoch epoch = object.core.backend().next_epoch();
+            const Epoch epoch = object.core.storage().next_epoch();
             done = true;
             for (unsigned copy = 0; copy < set.count; ++copy) {
                 ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
@@ -145,7 +123,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
                             std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<Bytes> request(object, shape, ranges, memory);
     request.for_each_group([&](unsigned group, std::span<const Piece<Bytes>> pieces) {
@@ -160,7 +138,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
@@ -180,7 +158,7 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
 void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const ByteRange bounds(object, shape, {0, cells});
     const ArrayPosition from = position_of(shape, bounds.end);
@@ -192,7 +170,7 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
     if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
     const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
     object.update(set, {}, [&](auto transactions, auto released) {
-        const Epoch epoch = object.core.backend().next_epoch();
+        const Epoch epoch = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < set.count; ++copy) {
             ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
             Bytes value;

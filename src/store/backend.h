@@ -1,17 +1,35 @@
-// The seam between the object store and where its bytes lie. A back end implements this header. One of this library
-// is a folder here and a line in registry.cc; one of another library or program registers itself with one line
-// (STEPSTORE_REGISTER_BACKEND). memory/ is the reference.
+// The seam between the object store and where its bytes lie. A back end implements this header and nothing else of the
+// store knows it: it is a folder here and a line in registry.cc. memory/ is the shortest one, and tests/contract holds
+// every registered back end to what is said here. docs/extending.md shows how to add one.
 //
-// A back end is one pool: T targets, each an ordered map of byte keys to byte values with transactions, and beside it
-// append-only bulk extents; plus one more such target, meta(), for what belongs to the pool as a whole.
+// A pool has T targets. A target is an ordered map of byte keys to byte values with transactions (its index), and
+// beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
 //
-// Threads and processes: every method of Backend and Target may be called from any thread of any process that
-// has the pool open. One writer at a time per target, over all processes; readers never wait for it, and see the target
-// as it was when their transaction began.
+// Threads and processes. Every method may be called from any thread of any process that has the pool open. A target has
+// one writer at a time, over all processes. Readers never wait for it, and see the target as of one moment.
 //
-// Errors: every failure is thrown as stepstore::Error with a DER_* code: DER_NOSPACE (disk full), DER_NO_PERM
-// (not ours to write), DER_IO (the system refused), DER_CSUM (damage found), DER_DF_INCOMPT (newer format),
-// DER_DF_INVAL (no pool there, or a damaged one), DER_NONEXIST. The message names the pool's path and the target.
+// Bodies. A transaction is a function that the back end runs. It may run it more than once, and throws away what a
+// run that does not count has put: LMDB begins again when its map is full, a reader when its pages were used again, and
+// a back end behind a network when somebody else was faster (docs/design/store.md). So a body depends only on what it
+// reads through its transaction and on next_epoch(), sets anew all that it gives to its caller, and does nothing that
+// cannot be done twice. It may read extents, and call entering(). What it throws ends the transaction, changes nothing,
+// and comes out unchanged.
+//
+// Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for itself. It
+// never uses a Target or transaction that was got before the fork. Nothing that the child does, its end included,
+// takes a lock or a descriptor away from its parent.
+//
+// Access rights. The store checks once who may update what. It calls claim() before the first update of a Storage, and
+// never updates one that it did not claim.
+//
+// Errors. Every failure is a stepstore::Error whose message names the pool's path and the target:
+//   DER_NONEXIST    no pool there                      DER_EXIST        there is one already
+//   DER_INVAL       an argument that is never possible DER_NOTSUPPORTED an option that this back end lacks
+//   DER_NO_PERM     not ours to read or write          DER_BUSY         in use: being made, destroyed, elsewhere
+//   DER_NOSPACE     the medium is full                 DER_IO           the system refused
+//   DER_CSUM        damage found                       DER_DF_INVAL     a pool that lacks a part
+//   DER_DF_INCOMPT  made by a newer version            DER_STALE        the pool was removed while it was open
+//   DER_TIMEDOUT    another process does not let go
 #pragma once
 
 #include "base/bytes.h"
@@ -21,13 +39,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stepstore::store {
 
-// Where bulk bytes lie: file `file` of this target, at offset, length bytes.
+// Where bulk bytes lie: file `file` of this target, at offset, length bytes. Goes into records as it is.
 struct ExtentRef {
     std::uint64_t file = 0;
     std::uint64_t offset = 0;
@@ -35,29 +54,19 @@ struct ExtentRef {
     friend bool operator==(const ExtentRef&, const ExtentRef&) = default;
 };
 
-// Where an append begins in its file: a multiple of this, so that space can be given back in such units.
-inline constexpr std::size_t extent_alignment = 4096;
-
-// A payload may begin half a unit behind such a multiple, and as much more as the memory that it comes from is behind a
-// cache line: copies take two to six times as long when one place is a few bytes behind the other in its page, and up
-// to twice as long when they lie differently in cache lines (docs/design/lmdb-backend.md). An extent's room is the
-// units that it touches, and no two records' rooms share one.
-inline constexpr std::uint64_t most_skew = extent_alignment / 2 + 63;
-inline std::uint64_t skew_of(const ExtentRef& extent)
-{
-    return extent.offset % extent_alignment;
-}
+// Space in an extent file is given back in units of so many bytes. An extent may begin anywhere in a unit. Its room is
+// the units that it touches, and no two extents' rooms share one.
+inline constexpr std::size_t extent_unit = 4096;
 inline ExtentRef room_of(const ExtentRef& extent)
 {
-    const std::uint64_t skew = skew_of(extent);
-    return {extent.file, extent.offset - skew,
-            (skew + extent.length + extent_alignment - 1) / extent_alignment * extent_alignment};
+    const std::uint64_t before = extent.offset % extent_unit;
+    return {extent.file, extent.offset - before, (before + extent.length + extent_unit - 1) / extent_unit * extent_unit};
 }
 
-// Who gives back the bytes of an append whose process died before anything referred to them.
-enum class Reclaim : std::uint8_t {
-    by_check,      // with repair
-    by_next_writer // the caller promises to call entering()
+// One value on its way into an extent of its own.
+struct Payload {
+    std::span<const Bytes> pieces; // one after the other; none, or empty ones, are fine
+    ExtentRef extent = {};         // out: where it lies
 };
 
 struct Entry {
@@ -65,29 +74,32 @@ struct Entry {
     Bytes value;
 };
 
-// A consistent view of one target. What get/seek/next return stays valid until the transaction ends or (in a write
-// transaction) until its next put/reserve/erase. Keys: 1 to max_key bytes, ordered as unsigned bytes.
-// A transaction is used by one thread, the one that runs the function it was given to.
+// A consistent view of one target, for the thread that runs the body. What get, seek and next give stays valid until
+// the transaction ends or, in a write transaction, until its next put, reserve or erase. Keys have 1 to max_key bytes
+// and are ordered as unsigned bytes, a prefix first. Values have 0 to 256 MiB.
 class ReadTransaction {
 public:
     static constexpr std::size_t max_key = 500;
     virtual ~ReadTransaction() = default;
 
+    // False, also for a key that cannot be: there is none.
     virtual bool get(Bytes key, Bytes& value) = 0;
 
     // Two read transactions on a target, of any process, that have the same version see the same content. 0: this one
     // cannot tell, as a write transaction never can.
     virtual std::uint64_t version() const { return 0; }
 
-    // One position per transaction. seek: the smallest key not less than `key`; seek_last: the largest key
-    // less than `key`. next and previous move from the current position. All return false, and leave `entry`
-    // alone, when there is no such entry. After an erase of the current entry next() gives the one after it.
+    // One position per transaction. seek: the smallest key not less than `key`; with an empty one the first of all.
+    // seek_last: the largest key less than `key`; with an empty one none. `key` may have any length. next and previous
+    // move from the entry given last, also when it was erased since or others were put beside it; without one they
+    // give none. All return false, and leave `entry` and the position alone, when there is no such entry.
     virtual bool seek(Bytes key, Entry& entry) = 0;
     virtual bool seek_last(Bytes key, Entry& entry) = 0;
     virtual bool next(Entry& entry) = 0;
     virtual bool previous(Entry& entry) = 0;
 };
 
+// Sees its own updates. DER_INVAL: a put with a key that cannot be.
 class WriteTransaction : public ReadTransaction {
 public:
     virtual void put(Bytes key, Bytes value) = 0;
@@ -100,32 +112,31 @@ class Target {
 public:
     virtual ~Target() = default;
 
-    // Runs `body` on a consistent view. `body` may not start another transaction on this target. It may run more than
-    // once (the view of a process that writers do not know of was lost), so all it does must be repeatable.
+    // Runs `body` on one moment of the target. `body` does not start another transaction on this target.
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
-    // Runs `body` as the only writer of this target over all processes, and commits when it returns; an exception
-    // from it aborts and comes out unchanged. `body` may run more than once (the map had to grow), so all it does must
-    // be repeatable. On return the update is durable to the pool's level, and every later read sees it.
-    // Write transactions on different targets may nest, in ascending order of target with meta() first
-    // (the inner commits first).
+    // Runs `body` as the only writer of this target over all processes, and commits when it returns. On return the
+    // update is durable to the pool's level, and every later read sees it. Write transactions on different targets may
+    // nest, in ascending order of target with meta() first. The inner one commits first; where the outer one then has
+    // to begin again, its body runs again, and the inner one with it.
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
-    // Appends the pieces, one after the other, as one bulk extent, in one write from the caller's memory. Not
-    // referenced by anything until a write() puts the reference into the index; a process that dies in between leaves
-    // bytes that nothing refers to: `reclaim`. On return they are as durable as the pool's level.
-    virtual ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim = Reclaim::by_check) = 0;
-    // What append() returned for the next writer to reclaim is about to be referred to: called with it before the
-    // transaction that has the first reference commits, best at the end of its body. May be called more than once. A
-    // caller that forgets it loses the extent when it is killed.
-    virtual void entering(const ExtentRef&) {}
-    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when the file is shorter than that.
+    // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their `extent`. One
+    // without bytes gets an extent of length 0, which takes no room, is read as nothing and need not be released.
+    // Returns one extent that spans them all, for entering() and release(). On return they are as durable as the
+    // pool's level, but nothing refers to them until a write() puts the references into the index. A process that ends
+    // before it has called entering() leaves nothing that lasts: a later writer gives the room back.
+    virtual ExtentRef append(std::span<Payload> payloads) = 0;
+    // The transaction that refers to what append() returned is about to commit. Called at the end of its body, so
+    // maybe more than once. A process that dies between this and the commit leaves bytes for a check to give back.
+    virtual void entering(const ExtentRef& appended) = 0;
+    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when they do not lie there (any more). Also
+    // within a transaction.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives the room back of an extent, or of a part of one, which begins at a multiple of extent_alignment in the
-    // file or where the extent does, and ends at one or where the extent does. Only after the transaction that dropped
-    // the last reference to it has committed, and once: the room may hold another extent by then. A reader that still
-    // has the reference may read zeros or that other extent, so it verifies what it reads and looks the reference up
-    // again.
+    // Gives room back: that of an extent, or a part of it that begins and ends at a multiple of extent_unit in the
+    // file or where the room does. Only after the transaction that dropped the last reference to it has committed, and
+    // once: the room may hold another extent by then. A reader that still has the reference may read zeros or that
+    // other extent, so it verifies what it reads and looks the reference up again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {
@@ -163,19 +174,18 @@ public:
     virtual Counters counters() = 0;
 };
 
-class Backend {
+// A pool that this process has open. Its end gives back what the process holds of it.
+class Storage {
 public:
-    virtual ~Backend() = default;
-    virtual const std::string& path() const = 0;
-    virtual bool read_only() const = 0;
+    virtual ~Storage() = default;
+    virtual const std::string& path() const = 0; // as it was given
     virtual unsigned targets() const = 0;
     virtual Durability durability() const = 0;
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
-    // This process is going to write: called by every opener for writing before its first update. DER_BUSY:
-    // another machine has the pool, where only one may.
-    virtual void claim() {}
+    // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one may.
+    virtual void claim() = 0;
 
     // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time
     // clock where that is greater than the last one given.
@@ -188,41 +198,40 @@ public:
     virtual Space space() = 0;
 };
 
-class Backend;
-
-struct BackendOptions {
-    unsigned targets = 8;
+struct NewPool {
+    unsigned targets = 8; // 1 to 256
     Durability durability = Durability::process;
     // Existing directories into which the targets go, in turn; none: where the pool is. DER_NOTSUPPORTED
     // where a back end has no use for them.
     std::vector<std::string> target_directories = {};
     // Writes what the pool begins with. Called once, while the pool is there for nobody else; when it throws,
     // there is no pool.
-    std::function<void(Backend& made)> fill = {};
+    std::function<void(Storage& made)> fill = {};
 };
 
-enum class Access : std::uint8_t { read_only, read_write };
+enum class Found : std::uint8_t {
+    nothing,  // of this back end
+    leavings, // of a maker or destroyer, dead or at work: there is no pool, and create() and destroy() remove them
+    pool      // whole or damaged
+};
 
-struct BackendFactory {
+struct Backend {
     std::string name;
-    // DER_EXIST: there is a pool already. A create that fails leaves nothing.
-    std::unique_ptr<Backend> (*create)(const std::string& path, const BackendOptions& options);
-    // The pool's own options come out of the pool.
-    std::unique_ptr<Backend> (*open)(const std::string& path, Access access);
-    // Removes every file of the pool and nothing else. DER_BUSY while another process has it open.
+    // Of any number of callers exactly one succeeds; the others get DER_EXIST. One that fails or dies leaves nothing
+    // that keeps a later one from succeeding. The maker may write without claim().
+    std::unique_ptr<Storage> (*create)(const std::string& path, const NewPool& options);
+    // For all that this process may do; without a trace until it claims. The options come out of the pool.
+    std::unique_ptr<Storage> (*open)(const std::string& path);
+    // Removes every file of the pool and nothing else. DER_BUSY while another process has it open. Who has it open in
+    // this process keeps the pool that is gone; a new one may be made in its place.
     void (*destroy)(const std::string& path);
-    // True where `path` holds something this back end made, whole or damaged. Never throws.
-    bool (*present)(const std::string& path);
-    // True where `path` holds what is left of a pool whose maker or destroyer died, or is at work: there is
-    // no pool, and create() and destroy() remove it. Never throws.
-    bool (*leavings)(const std::string& path) = [](const std::string&) { return false; };
+    // What lies at `path`. Never throws.
+    Found (*look)(const std::string& path);
 };
 
-// The registered back ends, by name; "lmdb" first.
-const std::vector<BackendFactory>& backends();
-bool register_backend(const BackendFactory& factory);
+// The registered back ends; the first one is the default.
+const std::vector<Backend>& backends();
+// Adds one more of the program's own, before main() or any use of a pool.
+void register_backend(const Backend& backend);
 
 } // namespace stepstore::store
-
-#define STEPSTORE_REGISTER_BACKEND(factory)                                                                            \
-    [[maybe_unused]] static const bool stepstore_backend_registered = ::stepstore::store::register_backend(factory)

@@ -6,10 +6,10 @@
 namespace stepstore::store {
 
 namespace lmdb {
-BackendFactory factory(); // lmdb/backend.cc
+Backend backend(); // lmdb/backend.cc
 }
 namespace memory {
-BackendFactory factory(); // memory/backend.cc
+Backend backend(); // memory/backend.cc
 }
 
 } // namespace stepstore::store

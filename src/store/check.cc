@@ -14,25 +14,11 @@ bool CheckReport::damaged() const
                                [](const CheckFinding& one) { return one.severity == CheckFinding::Severity::damage; });
 }
 
-namespace {
-
-std::unique_ptr<Backend> open_for_check(const BackendFactory& factory, const std::string& path, bool repair)
-{
-    try {
-        return factory.open(path, Access::read_write);
-    } catch (const Error& error) {
-        if (repair || error.code() != -DER_NO_PERM) throw;
-    }
-    return factory.open(path, Access::read_only);
-}
-
-} // namespace
-
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)
 {
     const std::string path = canonical_pool_path(given);
     CheckReport report;
-    const BackendFactory& factory = backend_of(path, " to check: stepstore pool list shows those there are");
+    const Backend& backend = backend_of(path, " to check: stepstore pool list shows those there are");
     if (options.repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
@@ -40,10 +26,10 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
             if (!says_damage(refused)) throw;
         }
     }
-    std::unique_ptr<Backend> backend;
     try {
-        backend = open_for_check(factory, path, options.repair);
-        Check(*backend, options, report).run();
+        const auto storage = backend.open(path);
+        if (options.repair) storage->claim();
+        Check(*storage, options, report).run();
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;
         report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),
@@ -63,7 +49,7 @@ void Check::run()
              "the rest of the metadata could not be checked: put it back from a copy; the targets are checked below");
     }
     report_.containers = meta_.containers.size();
-    for (unsigned index = 0; index < backend_.targets(); ++index) {
+    for (unsigned index = 0; index < storage_.targets(); ++index) {
         try {
             check_target(index);
             if (options_.data) check_bulk_data(index);

@@ -28,8 +28,8 @@ struct MetaView {
 
 class Check {
 public:
-    Check(Backend& backend, const CheckOptions& options, CheckReport& report)
-        : backend_(backend), options_(options), report_(report), pool_("pool " + backend.path())
+    Check(Storage& storage, const CheckOptions& options, CheckReport& report)
+        : storage_(storage), options_(options), report_(report), pool_("pool " + storage.path())
     {
     }
     void run();
@@ -72,7 +72,7 @@ private:
     static bool confirmed(FunctionRef<bool()> wrong);
     bool container_known(std::uint32_t id);
 
-    Backend& backend_;
+    Storage& storage_;
     const CheckOptions& options_;
     CheckReport& report_;
     const std::string pool_;

@@ -45,7 +45,7 @@ bool intact(Target& target, const BulkSource& source)
 
 void Check::check_bulk_data(unsigned index)
 {
-    Target& target = backend_.target(index);
+    Target& target = storage_.target(index);
     std::vector<std::byte> from{static_cast<std::byte>(Space::live)};
     for (bool more = true; more;) {
         std::vector<std::vector<std::byte>> keys;
@@ -89,7 +89,7 @@ void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>&
     std::ranges::sort(references, [](const ExtentRef& a, const ExtentRef& b) {
         return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
     });
-    const std::vector<Target::ExtentFile> now = backend_.target(index).extent_files();
+    const std::vector<Target::ExtentFile> now = storage_.target(index).extent_files();
     const auto file_of = [](const std::vector<Target::ExtentFile>& files, std::uint64_t number) {
         return std::ranges::find(files, number, &Target::ExtentFile::file);
     };
@@ -134,7 +134,7 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     gap_until(before.length);
     const std::uint64_t allocated = std::min(before.allocated, now.allocated);
     if (gaps.empty() || allocated <= referenced) return;
-    Target& target = backend_.target(index);
+    Target& target = storage_.target(index);
     std::uint64_t in_gaps = 0;
     for (const ExtentRef& gap : gaps)
         in_gaps += target.allocated(room_of(gap));
@@ -168,7 +168,7 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
 void Check::name_references(unsigned index, const ExtentRef& extent, const std::string& what)
 {
     std::vector<std::vector<std::byte>> keys;
-    backend_.target(index).read([&](ReadTransaction& transaction) {
+    storage_.target(index).read([&](ReadTransaction& transaction) {
         keys.clear();
         Entry entry;
         const std::byte first = static_cast<std::byte>(Space::live);

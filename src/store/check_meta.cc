@@ -8,13 +8,13 @@ namespace stepstore::store {
 
 void Check::check_meta()
 {
-    for (const std::string& damage : backend_.meta().check()) {
+    for (const std::string& damage : storage_.meta().check()) {
         find(Severity::damage, pool_ + ", metadata", damage,
              "containers that the metadata still names stay readable; copy them to a new pool");
     }
     try {
-        backend_.meta().read([&](ReadTransaction& meta) {
-            uuid_ = read_pool_header(meta, backend_.path()).uuid;
+        storage_.meta().read([&](ReadTransaction& meta) {
+            uuid_ = read_pool_header(meta, storage_.path()).uuid;
             header_good_ = true;
         });
     } catch (const Error& error) {
@@ -31,7 +31,7 @@ void Check::read_meta(MetaView& view, bool report)
     std::map<std::string, std::uint32_t> names; // keys of the uuid and label indices
     view = {};
     const CheckReport before = report_;
-    backend_.meta().read([&](ReadTransaction& meta) {
+    storage_.meta().read([&](ReadTransaction& meta) {
         view = {};
         names.clear();
         report_ = before;

@@ -63,7 +63,7 @@ struct Check::TargetWalk {
 
 void Check::check_target(unsigned index)
 {
-    Target& target = backend_.target(index);
+    Target& target = storage_.target(index);
     for (const std::string& damage : target.check()) {
         find(Severity::damage, target_name(index), damage,
              "records that can still be read are given below or not concerned; put the target back from a copy");
@@ -71,7 +71,7 @@ void Check::check_target(unsigned index)
     if (header_good_) {
         try {
             target.read([&](ReadTransaction& transaction) {
-                verify_target_header(transaction, backend_.path(), uuid_, index);
+                verify_target_header(transaction, storage_.path(), uuid_, index);
             });
         } catch (const Error& error) {
             if (!says_damage(error)) throw;
@@ -90,7 +90,7 @@ void Check::check_target(unsigned index)
     check_damaged(index, walked);
     for (const auto& [other, records] : walked.copied) {
         std::vector<Bytes> suspects;
-        backend_.target(other).read([&](ReadTransaction& transaction) {
+        storage_.target(other).read([&](ReadTransaction& transaction) {
             suspects.clear();
             for (const auto& [key, mine] : records)
                 if (!(look_at_copy(transaction, key) == mine)) suspects.emplace_back(key);
@@ -197,7 +197,7 @@ void Check::check_damaged(unsigned index, const TargetWalk& walk)
     for (const auto& [key, reason] : walk.damaged) {
         bool repaired = false;
         if (options_.repair) {
-            backend_.target(index).write([&, &key = key](WriteTransaction& transaction) {
+            storage_.target(index).write([&, &key = key](WriteTransaction& transaction) {
                 repaired = put_back(transaction, key);
             });
         }
@@ -217,7 +217,7 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
 {
     unsigned other = index;
     try {
-        const Placement placement(parsed.container, parsed.oid, backend_.targets());
+        const Placement placement(parsed.container, parsed.oid, storage_.targets());
         std::byte chunk[8];
         store_big(chunk, parsed.chunk);
         const Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)
@@ -258,8 +258,8 @@ void Check::check_copy(unsigned index, unsigned other, Bytes key)
     CopySeen its;
     const bool differ = confirmed([&] {
         CopySeen mine;
-        backend_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
-        backend_.target(index).read([&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
+        storage_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
+        storage_.target(index).read([&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
         return mine.there && mine.intact && (its.intact || !its.there) && !(mine == its);
     });
     // A damaged copy is reported where it lies, and two that differ once.
@@ -299,7 +299,7 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
             read_meta(now, false);
             if (now.removing.contains({id, epoch}) || now.destroying.contains(id)) return false; // reported there
             in_meta = now.snapshots.contains({id, epoch});
-            backend_.target(index).read([&](ReadTransaction& transaction) {
+            storage_.target(index).read([&](ReadTransaction& transaction) {
                 Bytes value;
                 here = transaction.get(snapshot_key(id, epoch).view(), value);
             });
@@ -323,7 +323,7 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
 {
     const auto still_here = [&](std::uint32_t id) {
         bool here = false;
-        backend_.target(index).read([&](ReadTransaction& transaction) {
+        storage_.target(index).read([&](ReadTransaction& transaction) {
             for (const Space space : {Space::live, Space::history}) {
                 const KeyBuffer prefix = container_prefix(space, id);
                 Entry entry;
@@ -353,7 +353,7 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
             MetaView now;
             read_meta(now, false);
             bool here = false;
-            backend_.target(index).read([&](ReadTransaction& transaction) {
+            storage_.target(index).read([&](ReadTransaction& transaction) {
                 Bytes value;
                 here = transaction.get(container_key(id).view(), value);
             });

@@ -131,8 +131,8 @@ std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std
 
 ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, Bytes properties)
 {
-    impl_->require_write("creating a container");
-    PoolCore& core = *impl_->core;
+    require_write("creating a container");
+    PoolCore& core = *core_;
     require_label("pool " + core.path() + ": the container label", label);
     ContainerInfo info{uuid, std::string(label), 0, 0, 0};
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
@@ -146,7 +146,7 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
         const std::uint64_t id = std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
         if (id > UINT32_MAX)
             fail(DER_NOSPACE, "pool " + core.path() + " has had 4,294,967,295 containers: make a new pool");
-        info.created = core.backend().next_epoch();
+        info.created = core.storage().next_epoch();
         for (WriteTransaction* target : targets)
             put_state(*target, static_cast<std::uint32_t>(id), {});
         put_number(meta, meta_key(MetaSpace::next), id + 1);
@@ -173,9 +173,9 @@ static std::string name_for_messages(ReadTransaction& meta, const std::string& p
 std::shared_ptr<Container> Pool::open_container(std::string_view name)
 {
     std::uint64_t id = 0;
-    const std::string& path = impl_->core->path();
+    const std::string& path = core_->path();
     std::string shown;
-    impl_->core->backend().meta().read([&](ReadTransaction& meta) {
+    core_->storage().meta().read([&](ReadTransaction& meta) {
         id = find_container(meta, path, name);
         if (id != 0) shown = name_for_messages(meta, path, id);
     });
@@ -183,13 +183,13 @@ std::shared_ptr<Container> Pool::open_container(std::string_view name)
         fail(DER_NONEXIST, "pool " + path + " has no container " + quoted(as_bytes(name)) +
                                ": create it, or list the pool's containers");
     }
-    return std::make_shared<Container>(impl_, id, std::move(shown));
+    return std::make_shared<Container>(shared_from_this(), id, std::move(shown));
 }
 
 std::vector<ContainerInfo> Pool::containers()
 {
     std::vector<ContainerInfo> all;
-    impl_->core->backend().meta().read([&](ReadTransaction& meta) {
+    core_->storage().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::container);
         all.clear();
         std::vector<std::uint64_t> ids;
@@ -197,19 +197,19 @@ std::vector<ContainerInfo> Pool::containers()
         for (Entry entry; entries.next(entry);) {
             if (entry.key.size() == 5) ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
         }
-        require_all_listed(entries, impl_->core->path(), "containers");
+        require_all_listed(entries, core_->path(), "containers");
         for (const std::uint64_t id : ids)
-            all.push_back(describe(meta, impl_->core->path(), id));
+            all.push_back(describe(meta, core_->path(), id));
     });
     return all;
 }
 
 void Pool::destroy_container(std::string_view name, bool force)
 {
-    impl_->require_write("destroying a container");
-    PoolCore& core = *impl_->core;
+    require_write("destroying a container");
+    PoolCore& core = *core_;
     std::uint64_t id = 0;
-    core.backend().meta().write([&](WriteTransaction& meta) {
+    core.storage().meta().write([&](WriteTransaction& meta) {
         id = find_container(meta, core.path(), name);
         if (id == 0) {
             fail(DER_NONEXIST, "pool " + core.path() + " has no container " + quoted(as_bytes(name)) + " to destroy");
@@ -231,8 +231,8 @@ void Pool::destroy_container(std::string_view name, bool force)
 
 void erase_container_records(PoolCore& core, std::uint32_t id)
 {
-    Backend& backend = core.backend();
-    for (unsigned index = 0; index < backend.targets(); ++index) {
+    Storage& storage = core.storage();
+    for (unsigned index = 0; index < storage.targets(); ++index) {
         Target& target = core.target(index);
         for (bool done = false; !done;) {
             std::vector<ExtentRef> released;
@@ -246,7 +246,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
             release_all(target, released);
         }
     }
-    backend.meta().write([&](WriteTransaction& meta) {
+    storage.meta().write([&](WriteTransaction& meta) {
         const KeyBuffer prefix = by_id(MetaSpace::snapshot, id);
         Entry entry;
         while (meta.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view())) {
@@ -261,7 +261,7 @@ void finish_destructions(PoolCore& core)
 {
     std::vector<std::uint32_t> marked;
     std::vector<std::pair<std::uint32_t, Epoch>> snapshots;
-    core.backend().meta().read([&](ReadTransaction& meta) {
+    core.storage().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer containers = meta_key(MetaSpace::destroying);
         Entry entry;
         Bytes body;
@@ -299,42 +299,42 @@ void finish_destructions(PoolCore& core)
     }
 }
 
-Container::Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id, std::string name)
+Container::Container(std::shared_ptr<Pool> pool, std::uint64_t id, std::string name)
     : pool_(std::move(pool)), id_(id),
-      opened_(std::make_unique<OpenContainer>(pool_->core->backend().targets(), std::move(name)))
+      opened_(std::make_unique<OpenContainer>(pool_->core().storage().targets(), std::move(name)))
 {
-    pool_->core->container_opened(id_);
+    pool_->core().container_opened(id_);
 }
 
 Container::~Container()
 {
-    pool_->core->container_closed(id_);
+    pool_->core().container_closed(id_);
 }
 
 std::shared_ptr<Pool> Container::pool()
 {
-    return std::make_shared<Pool>(pool_);
+    return pool_;
 }
 
 ContainerInfo Container::query()
 {
     ContainerInfo info;
-    pool_->core->backend().meta().read([&](ReadTransaction& meta) { info = describe(meta, pool_->core->path(), id_); });
+    pool_->core().storage().meta().read([&](ReadTransaction& meta) { info = describe(meta, pool_->core().path(), id_); });
     return info;
 }
 
 std::vector<std::byte> Container::properties()
 {
     std::vector<std::byte> properties;
-    pool_->core->backend().meta().read(
-        [&](ReadTransaction& meta) { properties = read_container(meta, pool_->core->path(), id_).properties; });
+    pool_->core().storage().meta().read(
+        [&](ReadTransaction& meta) { properties = read_container(meta, pool_->core().path(), id_).properties; });
     return properties;
 }
 
 std::uint64_t Container::allocate_oids(std::uint64_t count)
 {
     pool_->require_write("allocating object ids");
-    const std::string& path = pool_->core->path();
+    const std::string& path = pool_->core().path();
     constexpr std::uint64_t most = std::uint64_t{1} << 48; // so that no call takes what all others need
     if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
     if (count > most) {
@@ -342,7 +342,7 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
                                " object ids were asked for at once: ask for 2^48 at most, so that some are left");
     }
     std::uint64_t first = 0;
-    pool_->core->backend().meta().write([&](WriteTransaction& meta) {
+    pool_->core().storage().meta().write([&](WriteTransaction& meta) {
         read_container(meta, path, id_);
         const KeyBuffer key = by_id(MetaSpace::oids, id_);
         first = number_at(meta, key, path);

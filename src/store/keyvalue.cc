@@ -156,7 +156,7 @@ std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_wri
 void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition)
 {
     pool_->require_write("kv_put");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
     if (value.size() > max_value) {
         fail(DER_REC2BIG, object.where(0) + ": a value of " + std::to_string(value.size()) +
@@ -173,15 +173,14 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         record.block_shift = block_shift_for(value.size());
         append_block_sums({&value, 1}, record.block_shift, sums);
         record.sums = sums;
-        const std::vector<Bytes> pieces{value};
         for (unsigned copy = 0; copy < place.set.count; ++copy)
-            appended[copy] = Appended(object.target(place.set.targets[copy]), pieces);
+            appended[copy].append(object.target(place.set.targets[copy]), {{{&value, 1}}});
     } else {
         record.payload_sum = checksum_of({&value, 1});
         record.pieces = {&value, 1};
     }
     object.update(place.set, appended, [&](auto transactions, auto released) {
-        record.birth = object.core.backend().next_epoch();
+        record.birth = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
@@ -201,7 +200,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             } else if (presence == Presence::damaged) {
                 retire_damaged(transaction, object.container, state, place.live.view(), old_value, record.birth);
             }
-            record.extent = appended[copy].extent();
+            if (record.type == RecordType::bulk) record.extent = appended[copy].extent();
             record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
         }
     });
@@ -211,9 +210,9 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
 
 std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
-    return read_value(object, pool_->access == Access::read_write, key, epoch,
+    return read_value(object, pool_->access() == Access::read_write, key, epoch,
                       [&](std::uint64_t size, MutableBytes& room) {
                           if (size > into.size()) return false;
                           room = into.first(size);
@@ -223,10 +222,10 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
 
 std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, Bytes key, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
     std::vector<std::byte> value;
-    const auto size = read_value(object, pool_->access == Access::read_write, key, epoch,
+    const auto size = read_value(object, pool_->access() == Access::read_write, key, epoch,
                                  [&](std::uint64_t length, MutableBytes& room) {
                                      value.resize(length);
                                      room = value;
@@ -239,12 +238,12 @@ std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, By
 bool Container::kv_remove(const ObjectId& oid, Bytes key)
 {
     pool_->require_write("kv_remove");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
     const KeyPlace place(object, key);
     bool removed = false;
     object.update(place.set, {}, [&](auto transactions, auto released) {
-        const Epoch epoch = object.core.backend().next_epoch();
+        const Epoch epoch = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
             const ContainerState state = object.state(transaction, place.set.targets[copy]);

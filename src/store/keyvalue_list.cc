@@ -165,7 +165,7 @@ void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadT
 void Container::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes, std::uint64_t)> each,
                         Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
         fail(DER_INVAL,
              "pool " + object.path + ", object " + text(oid) + ": the position of the listing is not one of ours");

@@ -9,9 +9,9 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
     put_sealed(target, container_key(container).view(), body);
 }
 
-ObjectAccess::ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened)
-    : core(*pool.core), path(core.path()), container(static_cast<std::uint32_t>(container)), oid(oid),
-      placement(container, oid, core.backend().targets()), opened_(opened)
+ObjectAccess::ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid, OpenContainer& opened)
+    : core(core), path(core.path()), container(static_cast<std::uint32_t>(container)), oid(oid),
+      placement(container, oid, core.storage().targets()), opened_(opened)
 {
 }
 
@@ -57,7 +57,7 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
             one.entering();
     };
     const auto committed = [&](std::size_t copy) {
-        const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].extent();
+        const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].all();
         for (const ExtentRef& one : released[copy]) {
             // A copy that commits a second time has replaced its own first record, which refers to the same extent.
             const bool own = again[copy] && one.file == mine.file && one.offset >= mine.offset &&
@@ -74,7 +74,7 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
     for (unsigned copy = 0; copy < set.count; ++copy)
         target(set.targets[copy]); // has to be the right one before it is written
     try {
-        write_nested(core.backend(), std::span(set.targets).first(set.count), run, committed);
+        write_nested(core.storage(), std::span(set.targets).first(set.count), run, committed);
     } catch (...) {
         give_back();
         throw;
@@ -169,7 +169,7 @@ Appended::~Appended()
 {
     if (target_ == nullptr) return;
     try {
-        target_->release(extent_);
+        target_->release(all_);
     } catch (const Error&) { // nothing refers to it: check finds it and gives it back
     }
 }

@@ -45,32 +45,31 @@ private:
     std::vector<std::atomic<std::uint64_t>> by_target_;
 };
 
-// An appended extent that is given back unless a committed transaction refers to it.
+// Payloads as one target has them: appended, and given back unless a committed transaction refers to them.
 class Appended {
 public:
     Appended() = default;
-    Appended(Target& target, const std::vector<Bytes>& pieces)
-        : target_(&target), extent_(target.append(pieces, Reclaim::by_next_writer))
-    {
-    }
-    Appended(Appended&& other) noexcept : target_(other.target_), extent_(other.extent_) { other.target_ = nullptr; }
-    Appended& operator=(Appended&& other) noexcept
-    {
-        std::swap(target_, other.target_);
-        std::swap(extent_, other.extent_);
-        return *this;
-    }
+    Appended(const Appended&) = delete;
+    Appended& operator=(const Appended&) = delete;
     ~Appended();
-    const ExtentRef& extent() const { return extent_; }
-    void entering() const // before each commit of a transaction that refers to it
+    void append(Target& target, std::vector<Payload> payloads)
     {
-        if (target_ != nullptr) target_->entering(extent_);
+        payloads_ = std::move(payloads);
+        all_ = target.append(payloads_);
+        target_ = &target;
+    }
+    const ExtentRef& extent(std::size_t payload = 0) const { return payloads_[payload].extent; }
+    const ExtentRef& all() const { return all_; } // one that spans them
+    void entering() const                         // before each commit of a transaction that refers to it
+    {
+        if (target_ != nullptr) target_->entering(all_);
     }
     void keep() { target_ = nullptr; }
 
 private:
     Target* target_ = nullptr;
-    ExtentRef extent_;
+    std::vector<Payload> payloads_;
+    ExtentRef all_;
 };
 
 // Gives extents back that committed transactions no longer refer to.
@@ -78,7 +77,7 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents);
 
 class ObjectAccess {
 public:
-    ObjectAccess(PoolImpl& pool, std::uint64_t container, const ObjectId& oid, OpenContainer& opened);
+    ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid, OpenContainer& opened);
 
     Target& target(unsigned index) const { return core.target(index); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }

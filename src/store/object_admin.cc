@@ -107,7 +107,7 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
 void Container::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
 {
     pool_->require_write("array_create");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     ArrayShape(object, attributes); // one that reads and writes take
     std::byte payload[16];
     store_little(payload, attributes.cell_size);
@@ -119,7 +119,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
     record.payload_sum = checksum_of(record.pieces);
     const ReplicaSet set = object.placement.group(0);
     object.update(set, {}, [&](auto transactions, auto) {
-        record.birth = object.core.backend().next_epoch();
+        record.birth = object.core.storage().next_epoch();
         const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
         for (unsigned copy = 0; copy < set.count; ++copy) {
             object.state(*transactions[copy], set.targets[copy]);
@@ -140,7 +140,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
 
 std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     return from_copies(object.placement.group(0), [&](unsigned index) -> std::optional<ArrayAttributes> {
         std::optional<ArrayAttributes> found;
         object.target(index).read([&](ReadTransaction& transaction) {
@@ -177,7 +177,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
 
 Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
 {
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     Epoch newest = 0;
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         newest = std::max(newest, from_copies(object.placement.group(group), [&](unsigned index) {
@@ -199,7 +199,7 @@ Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
 void Container::punch(const ObjectId& oid)
 {
     pool_->require_write("punch");
-    const ObjectAccess object(*pool_, id_, oid, *opened_);
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         const ReplicaSet set = object.placement.group(group);
         for (unsigned copy = 0; copy < set.count; ++copy) {
@@ -213,7 +213,7 @@ void Container::punch(const ObjectId& oid)
                 target.write([&](WriteTransaction& transaction) {
                     released.clear();
                     next = from;
-                    if (epoch == 0) epoch = object.core.backend().next_epoch();
+                    if (epoch == 0) epoch = object.core.storage().next_epoch();
                     done = punch_batch(object, set.targets[copy], transaction, epoch, next, released);
                 });
                 from = next;
@@ -227,14 +227,14 @@ void Container::punch(const ObjectId& oid)
 std::vector<ObjectId> Container::objects(Epoch epoch)
 {
     std::set<ObjectId> found;
-    Backend& backend = pool_->core->backend();
+    Storage& storage = pool_->core().storage();
     const auto container = static_cast<std::uint32_t>(id_);
-    backend.meta().read([&](ReadTransaction& meta) { read_container(meta, pool_->core->path(), id_); });
-    for (unsigned index = 0; index < backend.targets(); ++index) {
+    storage.meta().read([&](ReadTransaction& meta) { read_container(meta, pool_->core().path(), id_); });
+    for (unsigned index = 0; index < storage.targets(); ++index) {
         std::vector<ObjectId> here;
         const std::string where =
-            "pool " + pool_->core->path() + ", target " + std::to_string(index) + ", " + opened_->name;
-        pool_->core->target(index).read([&](ReadTransaction& transaction) {
+            "pool " + pool_->core().path() + ", target " + std::to_string(index) + ", " + opened_->name;
+        pool_->core().target(index).read([&](ReadTransaction& transaction) {
             here.clear();
             for (const Space space : {Space::live, Space::history}) {
                 if (space == Space::history && epoch == latest) break;
@@ -246,7 +246,7 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
             std::erase_if(here, [&](const ObjectId& oid) {
                 if (found.contains(oid)) return true;
                 bool any = false;
-                const ObjectAccess object(*pool_, id_, oid, *opened_);
+                const ObjectAccess object(pool_->core(), id_, oid, *opened_);
                 object.require_epoch(transaction, index, epoch);
                 for_each_visible(object, index, transaction, epoch, [&](const ParsedKey& parsed, const Record&) {
                     any = parsed.kind != Kind::removal;

@@ -16,19 +16,25 @@
 
 namespace stepstore::store {
 
-Pool::Pool(std::shared_ptr<PoolImpl> impl) : impl_(std::move(impl))
+Pool::Pool(std::shared_ptr<PoolCore> core, Access access) : core_(std::move(core)), access_(access)
 {
 }
 Pool::~Pool() = default;
 
+void Pool::require_write(const char* what) const
+{
+    if (access_ == Access::read_write) return;
+    fail(DER_NO_PERM, "pool " + path() + " was opened read-only: " + what + " needs it open for writing");
+}
+
 std::shared_ptr<Pool> Pool::create(const std::string& path, const PoolOptions& options)
 {
-    return std::make_shared<Pool>(std::make_shared<PoolImpl>(PoolCore::create(path, options), Access::read_write));
+    return std::make_shared<Pool>(PoolCore::create(path, options), Access::read_write);
 }
 
 std::shared_ptr<Pool> Pool::open(const std::string& path, Access access)
 {
-    return std::make_shared<Pool>(std::make_shared<PoolImpl>(PoolCore::acquire(path, access), access));
+    return std::make_shared<Pool>(PoolCore::acquire(path, access), access);
 }
 
 void Pool::destroy(const std::string& path, bool force)
@@ -47,7 +53,7 @@ std::vector<std::string> Pool::list(const std::string& root)
     const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
                                                                             int depth) {
         const bool pool =
-            std::ranges::any_of(backends(), [&](const BackendFactory& one) { return one.present(at.string()); });
+            std::ranges::any_of(backends(), [&](const Backend& one) { return one.look(at.string()) == Found::pool; });
         if (pool) {
             found.push_back(at.string());
             return;
@@ -66,21 +72,21 @@ std::vector<std::string> Pool::list(const std::string& root)
 
 PoolInfo Pool::query()
 {
-    Backend& backend = impl_->core->backend();
-    const PoolHeader& header = impl_->core->header();
+    Storage& storage = core_->storage();
+    const PoolHeader& header = core_->header();
     PoolInfo info;
     info.uuid = header.uuid;
     info.label = header.label;
-    info.path = impl_->core->path();
-    info.backend = impl_->core->backend_name();
+    info.path = core_->path();
+    info.backend = core_->backend().name;
     info.format_version = header.version;
-    info.durability = backend.durability();
-    for (unsigned index = 0; index < backend.targets(); ++index) {
-        Target& target = impl_->core->target(index);
+    info.durability = storage.durability();
+    for (unsigned index = 0; index < storage.targets(); ++index) {
+        Target& target = core_->target(index);
         const auto usage = target.usage();
         info.targets.push_back({usage.index, usage.bulk, target.counters()});
     }
-    const auto space = backend.space();
+    const auto space = storage.space();
     info.space_total = space.total;
     info.space_free = space.free;
     info.containers = containers().size();
@@ -89,12 +95,12 @@ PoolInfo Pool::query()
 
 const Uuid& Pool::uuid() const
 {
-    return impl_->core->header().uuid;
+    return core_->header().uuid;
 }
 
 unsigned Pool::targets() const
 {
-    return impl_->core->backend().targets();
+    return core_->storage().targets();
 }
 
 namespace {
@@ -143,24 +149,24 @@ void sync_files(const std::string& path)
 void Pool::sync(bool own)
 {
     // Files first: objects may refer to them.
-    if (!own && impl_->access == Access::read_write) sync_files(path());
-    Backend& backend = impl_->core->backend();
+    if (!own && access_ == Access::read_write) sync_files(path());
+    Storage& storage = core_->storage();
     std::vector<Target*> targets;
-    for (unsigned index = 0; index < backend.targets(); ++index)
-        if (backend.target(index).begin_sync(own)) targets.push_back(&backend.target(index));
+    for (unsigned index = 0; index < storage.targets(); ++index)
+        if (storage.target(index).begin_sync(own)) targets.push_back(&storage.target(index));
     // Targets first: what meta refers to is then there.
     sync_together(targets, own);
-    if (backend.meta().begin_sync(own)) backend.meta().sync(own);
+    if (storage.meta().begin_sync(own)) storage.meta().sync(own);
 }
 
 std::vector<Compaction> Pool::compact()
 {
-    impl_->require_write("compact");
-    Backend& backend = impl_->core->backend();
+    require_write("compact");
+    Storage& storage = core_->storage();
     std::vector<Target*> targets;
-    for (unsigned index = 0; index < backend.targets(); ++index)
-        targets.push_back(&impl_->core->target(index));
-    targets.push_back(&backend.meta());
+    for (unsigned index = 0; index < storage.targets(); ++index)
+        targets.push_back(&core_->target(index));
+    targets.push_back(&storage.meta());
     std::vector<Compaction> all(targets.size());
     for (std::size_t at = 0; at < targets.size(); ++at) { // all of them before: dead processes left things anywhere
         const auto usage = targets[at]->usage();
@@ -179,12 +185,12 @@ std::vector<Compaction> Pool::compact()
 
 Access Pool::access() const
 {
-    return impl_->access;
+    return access_;
 }
 
 const std::string& Pool::path() const
 {
-    return impl_->core->path();
+    return core_->path();
 }
 
 } // namespace stepstore::store

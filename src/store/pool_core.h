@@ -1,4 +1,4 @@
-// One pool as this process has it open: what Pool, Container and check share.
+// One pool as this process has it open: what every Pool of that path, their containers and check share.
 #pragma once
 
 #include "base/function_ref.h"
@@ -10,7 +10,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,18 +46,18 @@ PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path);
 // Throws when a target's header is missing, damaged, or of another pool or place.
 void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index);
 // Makes the records that a new pool begins with.
-PoolHeader format_pool(Backend& backend, const std::string& label);
+PoolHeader format_pool(Storage& storage, const std::string& label);
 
 // Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The last one
 // commits first; `committed` is called with the index of each after its commit. When an outer one has to begin again
 // (its map had to grow as it committed), so do those inside of it, which by then have committed.
 inline constexpr unsigned meta_target = UINT32_MAX;
-void write_nested(Backend& backend, std::span<const unsigned> targets,
+void write_nested(Storage& storage, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed);
 
 // The back end of the pool at `path`. DER_NONEXIST: there is none, which `advice` goes on from; DER_NO_PERM: it may not
 // be looked at.
-const BackendFactory& backend_of(const std::string& path, const char* advice);
+const Backend& backend_of(const std::string& path, const char* advice);
 
 // Of a pool or a container: at most 127 characters of [A-Za-z0-9._:-], no uuid, not "." or "..". DER_INVAL:
 // `what` and why.
@@ -69,7 +68,7 @@ std::string canonical_pool_path(const std::string& path);
 
 class PoolCore {
 public:
-    PoolCore(std::string path, const BackendFactory& factory, std::unique_ptr<Backend> backend, PoolHeader header);
+    PoolCore(std::string path, const Backend& backend, std::unique_ptr<Storage> storage, PoolHeader header);
     PoolCore(const PoolCore&) = delete;
     PoolCore& operator=(const PoolCore&) = delete;
 
@@ -78,11 +77,11 @@ public:
     static std::shared_ptr<PoolCore> create(const std::string& path, const PoolOptions& options);
     static void destroy(const std::string& path, bool force);
 
-    Backend& backend() { return *backend_; } // in a forked child too: it opens its own at the first use
+    Storage& storage() { return *storage_; }
     // Opened, and its header verified, at the first use: a process needs few of them. DER_CSUM, DER_DF_INVAL.
     Target& target(unsigned index);
     const std::string& path() const { return path_; }
-    const std::string& backend_name() const { return backend_name_; }
+    const Backend& backend() const { return backend_; }
     const PoolHeader& header() const { return header_; }
 
     // All targets at once, meta first. For what concerns a container on every target.
@@ -93,23 +92,13 @@ public:
     bool container_open(std::uint64_t id);
 
 private:
-    std::string path_;
-    std::string backend_name_;
-    PoolHeader header_;
-    std::unique_ptr<Backend> backend_;
-    std::unique_ptr<std::atomic<bool>[]> verified_; // by target
-    std::mutex guard_; // guards open_containers_
-    std::map<std::uint64_t, unsigned> open_containers_;
+    const std::string path_;
+    const Backend backend_;
+    const PoolHeader header_;
+    const std::unique_ptr<Storage> storage_;
+    std::unique_ptr<std::atomic<bool>[]> verified_;     // by target
+    std::map<std::uint64_t, unsigned> open_containers_; // guarded by ForkLock::pools
     std::atomic<bool> tidied_ = false; // by the first opener that may write
-};
-
-// What a Pool or Container holds: the shared pool, and what this opener may do.
-class PoolImpl {
-public:
-    PoolImpl(std::shared_ptr<PoolCore> core, Access access) : core(std::move(core)), access(access) {}
-    void require_write(const char* what) const; // DER_NO_PERM
-    const std::shared_ptr<PoolCore> core;
-    const Access access;
 };
 
 // ---- containers (containers.cc)

@@ -63,7 +63,7 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
 }
 
 struct Nest {
-    Backend& backend;
+    Storage& storage;
     std::span<const unsigned> targets;
     std::span<WriteTransaction*> open;
     FunctionRef<void(std::span<WriteTransaction* const>)> body;
@@ -75,7 +75,7 @@ struct Nest {
             body(open);
             return;
         }
-        Target& target = targets[depth] == meta_target ? backend.meta() : backend.target(targets[depth]);
+        Target& target = targets[depth] == meta_target ? storage.meta() : storage.target(targets[depth]);
         target.write([&](WriteTransaction& transaction) {
             open[depth] = &transaction;
             run(depth + 1);
@@ -126,33 +126,33 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
     }
 }
 
-PoolHeader format_pool(Backend& backend, const std::string& label)
+PoolHeader format_pool(Storage& storage, const std::string& label)
 {
     PoolHeader header;
     header.label = label;
     if (header.label.empty()) {
-        auto path = std::filesystem::path(backend.path());
+        auto path = std::filesystem::path(storage.path());
         header.label = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
     }
     header.uuid = random_uuid();
-    header.created = backend.next_epoch();
-    backend.meta().write([&](WriteTransaction& meta) { put_pool_header(meta, header); });
-    for (unsigned index = 0; index < backend.targets(); ++index)
-        backend.target(index).write([&](WriteTransaction& target) { put_target_header(target, header, index); });
+    header.created = storage.next_epoch();
+    storage.meta().write([&](WriteTransaction& meta) { put_pool_header(meta, header); });
+    for (unsigned index = 0; index < storage.targets(); ++index)
+        storage.target(index).write([&](WriteTransaction& target) { put_target_header(target, header, index); });
     return header;
 }
 
-void write_nested(Backend& backend, std::span<const unsigned> targets,
+void write_nested(Storage& storage, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed)
 {
     constexpr std::size_t few = 4;
     if (targets.size() <= few) {
         std::array<WriteTransaction*, few> open{};
-        Nest{backend, targets, std::span(open).first(targets.size()), body, committed}.run(0);
+        Nest{storage, targets, std::span(open).first(targets.size()), body, committed}.run(0);
         return;
     }
     std::vector<WriteTransaction*> open(targets.size());
-    Nest{backend, targets, open, body, committed}.run(0);
+    Nest{storage, targets, open, body, committed}.run(0);
 }
 
 } // namespace stepstore::store

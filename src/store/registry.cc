@@ -2,37 +2,25 @@
 // own files: a linker takes out of a static library only the files that something names.
 #include "store/builtin.h"
 
-#include <algorithm>
-#include <mutex>
-
 namespace stepstore::store {
 
-namespace {
-
-std::vector<BackendFactory>& registered()
+static std::vector<Backend>& registered()
 {
-    static std::vector<BackendFactory> all{
-        lmdb::factory(), // the default comes first
-        memory::factory(),
+    static std::vector<Backend> all{
+        lmdb::backend(), // the default comes first
+        memory::backend(),
     };
     return all;
 }
 
-} // namespace
-
-const std::vector<BackendFactory>& backends()
+const std::vector<Backend>& backends()
 {
     return registered();
 }
 
-bool register_backend(const BackendFactory& factory)
+void register_backend(const Backend& backend)
 {
-    static std::mutex guard; // registrations of one another; they happen before main, readers come after
-    std::lock_guard lock(guard);
-    auto& all = registered();
-    if (std::ranges::any_of(all, [&](const BackendFactory& one) { return one.name == factory.name; })) return false;
-    all.push_back(factory);
-    return true;
+    registered().push_back(backend);
 }
 
 } // namespace stepstore::store

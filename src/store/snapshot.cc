@@ -103,7 +103,7 @@ bool decode_snapshot(Bytes body, SnapshotRecord& record)
 Epoch Container::create_snapshot(std::string_view name)
 {
     pool_->require_write("creating a snapshot");
-    PoolCore& core = *pool_->core;
+    PoolCore& core = pool_->core();
     if (name.size() > longest_name) {
         fail(DER_INVAL, "pool " + core.path() + ": the name of a snapshot has at most 255 bytes, not " +
                             std::to_string(name.size()));
@@ -113,7 +113,7 @@ Epoch Container::create_snapshot(std::string_view name)
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         read_container(meta, core.path(), id_);
         const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_)));
-        epoch = core.backend().next_epoch();
+        epoch = core.storage().next_epoch();
         for (WriteTransaction* target : targets)
             note_snapshot(*target, id, newest, epoch);
         put_snapshot(meta, id_, epoch, {false, std::string(name)});
@@ -150,8 +150,8 @@ void require_all_listed(const Entries& walked, const std::string& path, const ch
 std::vector<SnapshotInfo> Container::snapshots()
 {
     std::vector<SnapshotInfo> all;
-    const std::string& path = pool_->core->path();
-    pool_->core->backend().meta().read([&](ReadTransaction& meta) {
+    const std::string& path = pool_->core().path();
+    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
         read_container(meta, path, id_);
         all = list_snapshots(meta, path, id_);
     });
@@ -161,8 +161,8 @@ std::vector<SnapshotInfo> Container::snapshots()
 bool Container::has_snapshot(Epoch epoch)
 {
     bool there = false;
-    const std::string& path = pool_->core->path();
-    pool_->core->backend().meta().read([&](ReadTransaction& meta) {
+    const std::string& path = pool_->core().path();
+    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
         read_container(meta, path, id_);
         Bytes body;
         SnapshotRecord record;
@@ -175,8 +175,8 @@ bool Container::has_snapshot(Epoch epoch)
 void Container::destroy_snapshot(Epoch epoch)
 {
     pool_->require_write("destroying a snapshot");
-    PoolCore& core = *pool_->core;
-    core.backend().meta().write([&](WriteTransaction& meta) {
+    PoolCore& core = pool_->core();
+    core.storage().meta().write([&](WriteTransaction& meta) {
         read_container(meta, core.path(), id_);
         Bytes body;
         SnapshotRecord record;
@@ -195,8 +195,8 @@ void Container::destroy_snapshot(Epoch epoch)
 
 void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoch)
 {
-    Backend& backend = core.backend();
-    for (unsigned index = 0; index < backend.targets(); ++index) {
+    Storage& storage = core.storage();
+    for (unsigned index = 0; index < storage.targets(); ++index) {
         Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
             const KeyBuffer key = snapshot_key(container, epoch);
@@ -221,7 +221,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
             release_all(target, released);
         }
     }
-    backend.meta().write([&](WriteTransaction& meta) { meta.erase(meta_snapshot(container, epoch).view()); });
+    storage.meta().write([&](WriteTransaction& meta) { meta.erase(meta_snapshot(container, epoch).view()); });
 }
 
 } // namespace stepstore::store

@@ -21,7 +21,7 @@
 namespace stepstore::store {
 
 class Container;
-class PoolImpl;
+class PoolCore;
 class OpenContainer;
 
 struct PoolOptions {
@@ -91,7 +91,7 @@ struct CheckOptions {
     bool repair = false; // give back unreferenced space; never touches what is referenced
 };
 
-class Pool {
+class Pool : public std::enable_shared_from_this<Pool> {
 public:
     // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is one,
     // also when another process makes it at the same time: exactly one caller succeeds.
@@ -123,11 +123,15 @@ public:
     Access access() const;
     const std::string& path() const;
 
-    explicit Pool(std::shared_ptr<PoolImpl> impl);
+    // Inside of the store: what all pools of this path share, and the one check of who may update (DER_NO_PERM).
+    Pool(std::shared_ptr<PoolCore> core, Access access);
     ~Pool();
+    PoolCore& core() const { return *core_; }
+    void require_write(const char* what) const;
 
 private:
-    std::shared_ptr<PoolImpl> impl_;
+    const std::shared_ptr<PoolCore> core_;
+    const Access access_;
 };
 
 struct ArrayAttributes {
@@ -156,7 +160,7 @@ struct ListPosition {
 
 class Container {
 public:
-    Container(std::shared_ptr<PoolImpl> pool, std::uint64_t id, std::string name);
+    Container(std::shared_ptr<Pool> pool, std::uint64_t id, std::string name);
     ~Container();
 
     ContainerInfo query();
@@ -210,7 +214,7 @@ public:
     std::vector<ObjectId> objects(Epoch epoch = latest);
 
 private:
-    std::shared_ptr<PoolImpl> pool_;
+    std::shared_ptr<Pool> pool_;
     std::uint64_t id_;
     std::unique_ptr<OpenContainer> opened_;
 };

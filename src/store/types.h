@@ -29,6 +29,9 @@ enum class Durability : std::uint8_t { process, power };
 // What must hold of the key before the update, checked in the same transaction.
 enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
 
+// What an opener of a pool may do.
+enum class Access : std::uint8_t { read_only, read_write };
+
 // Whether a read compares large payloads with their checksums. Small ones, which lie in the index, always are.
 enum class Verify : std::uint8_t { no, yes };
 

@@ -23,7 +23,7 @@ TEST_P(Extents, ComeBackAsTheyWereWritten)
 {
     for (const std::size_t length : {std::size_t{1}, std::size_t{4095}, std::size_t{4096}, std::size_t{1'000'003}}) {
         const auto bytes = pattern(length, length);
-        const ExtentRef extent = target().append({bytes});
+        const ExtentRef extent = append(target(), {bytes});
         EXPECT_EQ(extent.length, length);
         EXPECT_EQ(read(extent), bytes);
     }
@@ -41,7 +41,7 @@ TEST_P(Extents, JoinTheirPieces)
         if (length == 0) pieces.push_back(Bytes(bytes).subspan(at++, 1));
     }
     ASSERT_GT(pieces.size(), 2048U);
-    const ExtentRef extent = target().append(pieces);
+    const ExtentRef extent = append(target(), pieces);
     EXPECT_EQ(read(extent), bytes);
     std::vector<std::byte> part(1000);
     target().read_extent(extent, 123'457, part);
@@ -50,7 +50,7 @@ TEST_P(Extents, JoinTheirPieces)
 
 TEST_P(Extents, MayBeEmpty)
 {
-    const ExtentRef extent = target().append({});
+    const ExtentRef extent = append(target(), {});
     EXPECT_EQ(extent.length, 0U);
     target().read_extent(extent, 0, {});
     target().release(extent);
@@ -59,14 +59,14 @@ TEST_P(Extents, MayBeEmpty)
 TEST_P(Extents, Hold256MebibytesAndMore)
 {
     const auto bytes = pattern(std::size_t{256} << 20, 7);
-    const ExtentRef extent = target().append({Bytes(bytes).first(100), Bytes(bytes).subspan(100)});
+    const ExtentRef extent = append(target(), {Bytes(bytes).first(100), Bytes(bytes).subspan(100)});
     EXPECT_EQ(checksum(read(extent)), checksum(bytes));
 }
 
 TEST_P(Extents, AreReadOnlyWithinTheirBounds)
 {
     const auto bytes = pattern(10'000, 9);
-    const ExtentRef extent = target().append({bytes});
+    const ExtentRef extent = append(target(), {bytes});
     std::vector<std::byte> into(200);
     EXPECT_EQ(code_of([&] { target().read_extent(extent, 9'900, into); }), -DER_CSUM);
     EXPECT_EQ(code_of([&] { target().read_extent(extent, UINT64_MAX - 10, into); }), -DER_CSUM);
@@ -83,7 +83,7 @@ TEST_P(Extents, GiveTheirSpaceBackAndLeaveTheirNeighbours)
 {
     std::vector<ExtentRef> extents;
     for (unsigned n = 0; n < 8; ++n)
-        extents.push_back(target().append({pattern(100'000, n)}));
+        extents.push_back(append(target(), {pattern(100'000, n)}));
     const auto before = bulk();
     EXPECT_GE(before, 800'000U);
     for (unsigned n = 1; n < 8; n += 2)
@@ -95,13 +95,13 @@ TEST_P(Extents, GiveTheirSpaceBackAndLeaveTheirNeighbours)
         target().release(extents[n]);
     EXPECT_EQ(bulk(), 0U);
     target().release(extents[0]); // once more does no harm
-    const ExtentRef later = target().append({pattern(5'000, 99)});
+    const ExtentRef later = append(target(), {pattern(5'000, 99)});
     EXPECT_EQ(read(later), pattern(5'000, 99));
 }
 
 TEST_P(Extents, AreListedByFile)
 {
-    const ExtentRef extent = target().append({pattern(100'000, 1)});
+    const ExtentRef extent = append(target(), {pattern(100'000, 1)});
     bool found = false;
     for (const auto& file : target().extent_files()) {
         if (file.file != extent.file) continue;
@@ -123,7 +123,7 @@ TEST_P(Extents, OfManyThreadsDoNotMeet)
             for (unsigned n = 0; n < 50; ++n) {
                 const std::uint64_t seed = thread * 1000 + n;
                 const auto bytes = pattern(1 + seed * 37 % 50'000, seed);
-                const ExtentRef extent = target().append({bytes});
+                const ExtentRef extent = append(target(), {bytes});
                 std::lock_guard lock(guard);
                 written.emplace_back(extent, seed);
             }
@@ -138,7 +138,7 @@ TEST_P(Extents, OfManyThreadsDoNotMeet)
 
 TEST_P(Extents, SurviveASync)
 {
-    const ExtentRef extent = target().append({as_bytes("bulk")});
+    const ExtentRef extent = append(target(), {as_bytes("bulk")});
     put(target(), "key", "value");
     target().sync(false);
     pool().meta().sync(false);
@@ -146,10 +146,7 @@ TEST_P(Extents, SurviveASync)
     EXPECT_GT(target().usage().index, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Extents,
-                         ::testing::Values(Kind{"memory", Durability::process}, Kind{"lmdb", Durability::process},
-                                           Kind{"lmdb", Durability::power}),
-                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Backends, Extents, every_kind(), ::testing::PrintToStringParamName());
 
 } // namespace
 

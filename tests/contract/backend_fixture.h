@@ -17,9 +17,9 @@
 
 namespace stepstore::store {
 
-inline const BackendFactory& backend_named(const std::string& name)
+inline const Backend& backend_named(const std::string& name)
 {
-    for (const BackendFactory& factory : backends()) {
+    for (const Backend& factory : backends()) {
         if (factory.name == name) return factory;
     }
     throw std::runtime_error("no back end " + name);
@@ -58,6 +58,28 @@ inline std::string get(Target& target, std::string_view key)
     return result;
 }
 
+inline std::unique_ptr<Storage> open_claimed(const Backend& backend, const std::string& path)
+{
+    auto pool = backend.open(path);
+    pool->claim();
+    return pool;
+}
+
+// One payload; a process that is killed before it has called entering() leaves nothing of it.
+inline ExtentRef append_only(Target& target, const std::vector<Bytes>& pieces)
+{
+    Payload payload{pieces};
+    target.append({&payload, 1});
+    return payload.extent;
+}
+
+inline ExtentRef append(Target& target, const std::vector<Bytes>& pieces)
+{
+    const ExtentRef extent = append_only(target, pieces);
+    target.entering(extent);
+    return extent;
+}
+
 // Every key in order, with a blank after each.
 inline std::string keys(ReadTransaction& transaction)
 {
@@ -91,6 +113,16 @@ struct Kind {
     }
 };
 
+// Of every back end there is: a new one runs all of this unchanged.
+inline auto every_kind()
+{
+    std::vector<Kind> all;
+    for (const Backend& backend : backends())
+        for (const Durability durability : {Durability::process, Durability::power})
+            all.push_back({backend.name, durability});
+    return ::testing::ValuesIn(all);
+}
+
 class BackendContract : public ::testing::TestWithParam<Kind> {
 protected:
     void SetUp() override { pool_ = make("pool"); }
@@ -98,22 +130,22 @@ protected:
     {
         pool_.reset();
         for (const std::string& path : made_) {
-            if (factory().present(path)) factory().destroy(path);
+            if (factory().look(path) == Found::pool) factory().destroy(path);
         }
     }
-    const BackendFactory& factory() const { return backend_named(GetParam().backend); }
+    const Backend& factory() const { return backend_named(GetParam().backend); }
     std::string path(const std::string& name) const { return directory_ / name; }
-    std::unique_ptr<Backend> make(const std::string& name, unsigned targets = 4)
+    std::unique_ptr<Storage> make(const std::string& name, unsigned targets = 4)
     {
         made_.push_back(path(name));
         return factory().create(path(name), {targets, GetParam().durability});
     }
-    Backend& pool() { return *pool_; }
+    Storage& pool() { return *pool_; }
     Target& target(unsigned index = 0) { return pool_->target(index); }
 
     testing::TemporaryDirectory directory_;
     std::vector<std::string> made_;
-    std::unique_ptr<Backend> pool_;
+    std::unique_ptr<Storage> pool_;
 };
 
 } // namespace stepstore::store

@@ -2,6 +2,7 @@
 #include "backend_fixture.h"
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 namespace stepstore::store {
@@ -10,28 +11,21 @@ namespace {
 
 using Pools = BackendContract;
 
-TEST(Registry, HoldsTheEmbeddedBackEndFirstAndTheReference)
+TEST(Registry, HoldsTheDefaultFirstAndEachNameOnce)
 {
     ASSERT_GE(backends().size(), 2U);
     EXPECT_EQ(backends()[0].name, "lmdb");
-    EXPECT_EQ(backends()[1].name, "memory");
-}
-
-TEST(Registry, TakesANameOnce)
-{
-    const auto before = backends().size();
-    EXPECT_FALSE(register_backend(backend_named("memory")));
-    EXPECT_EQ(backends().size(), before);
+    std::set<std::string> names;
+    for (const Backend& one : backends())
+        EXPECT_TRUE(names.insert(one.name).second) << one.name;
 }
 
 TEST_P(Pools, RememberTheirTargets)
 {
     EXPECT_EQ(pool().targets(), 4U);
-    EXPECT_FALSE(pool().read_only());
     EXPECT_EQ(pool().path(), path("pool"));
-    const auto again = factory().open(path("pool"), Access::read_only);
+    const auto again = factory().open(path("pool"));
     EXPECT_EQ(again->targets(), 4U);
-    EXPECT_TRUE(again->read_only());
 }
 
 TEST_P(Pools, AreNotCreatedTwice)
@@ -46,15 +40,15 @@ TEST_P(Pools, AreNotCreatedTwice)
 TEST_P(Pools, NeedATarget)
 {
     EXPECT_EQ(code_of([&] { make("other", 0); }), -DER_INVAL);
-    EXPECT_FALSE(factory().present(path("other")));
+    EXPECT_FALSE(factory().look(path("other")) == Found::pool);
 }
 
 TEST_P(Pools, AreNotOpenedWhereThereIsNone)
 {
     std::string text;
-    EXPECT_EQ(code_of([&] { factory().open(path("nothing"), Access::read_write); }, &text), -DER_NONEXIST);
+    EXPECT_EQ(code_of([&] { open_claimed(factory(), path("nothing")); }, &text), -DER_NONEXIST);
     EXPECT_NE(text.find(path("nothing")), std::string::npos) << text;
-    EXPECT_FALSE(factory().present(path("nothing")));
+    EXPECT_FALSE(factory().look(path("nothing")) == Found::pool);
     EXPECT_EQ(code_of([&] { factory().destroy(path("nothing")); }), -DER_NONEXIST);
 }
 
@@ -76,13 +70,13 @@ TEST_P(Pools, AreMadeByExactlyOneOfManyCreators)
         EXPECT_EQ(made, 1);
         EXPECT_EQ(refused, 5);
         EXPECT_EQ(other, 0);
-        EXPECT_EQ(factory().open(path(name), Access::read_write)->targets(), 2U);
+        EXPECT_EQ(open_claimed(factory(), path(name))->targets(), 2U);
     }
 }
 
 TEST_P(Pools, ShareWhatIsWrittenBetweenTheirOpeners)
 {
-    const auto second = factory().open(path("pool"), Access::read_write);
+    const auto second = open_claimed(factory(), path("pool"));
     put(target(1), "key", "one");
     EXPECT_EQ(get(second->target(1), "key"), "one");
     put(second->meta(), "key", "two");
@@ -90,27 +84,14 @@ TEST_P(Pools, ShareWhatIsWrittenBetweenTheirOpeners)
     EXPECT_EQ(get(target(0), "key"), "(none)");
 }
 
-TEST_P(Pools, OpenedReadOnlyTakeNoUpdate)
-{
-    put(target(), "key", "value");
-    const auto reader = factory().open(path("pool"), Access::read_only);
-    EXPECT_EQ(get(reader->target(0), "key"), "value");
-    std::string text;
-    EXPECT_EQ(code_of([&] { put(reader->target(0), "key", "changed"); }, &text), -DER_NO_PERM);
-    EXPECT_NE(text.find(path("pool")), std::string::npos) << text;
-    EXPECT_EQ(code_of([&] { reader->target(0).append({as_bytes("bulk")}); }), -DER_NO_PERM);
-    EXPECT_EQ(code_of([&] { reader->target(0).release({1, 0, 1}); }), -DER_NO_PERM);
-    EXPECT_EQ(get(target(), "key"), "value");
-}
-
 TEST_P(Pools, AreGoneOnceDestroyed)
 {
     put(target(), "key", "value");
     pool_.reset();
-    EXPECT_TRUE(factory().present(path("pool")));
+    EXPECT_TRUE(factory().look(path("pool")) == Found::pool);
     factory().destroy(path("pool"));
-    EXPECT_FALSE(factory().present(path("pool")));
-    EXPECT_EQ(code_of([&] { factory().open(path("pool"), Access::read_write); }), -DER_NONEXIST);
+    EXPECT_FALSE(factory().look(path("pool")) == Found::pool);
+    EXPECT_EQ(code_of([&] { open_claimed(factory(), path("pool")); }), -DER_NONEXIST);
     pool_ = make("pool");
     EXPECT_EQ(get(target(), "key"), "(none)");
 }
@@ -122,7 +103,7 @@ TEST_P(Pools, CanBeDestroyedAndMadeAnewWhileThisProcessHasThemOpen)
     const auto anew = make("pool");
     EXPECT_EQ(get(anew->target(0), "key"), "(none)");
     put(anew->target(0), "key", "new");
-    EXPECT_EQ(get(factory().open(path("pool"), Access::read_only)->target(0), "key"), "new");
+    EXPECT_EQ(get(factory().open(path("pool"))->target(0), "key"), "new");
 }
 
 TEST_P(Pools, GiveEachEpochOnceAndOnlyUpwards)
@@ -152,7 +133,7 @@ TEST_P(Pools, GiveEachEpochOnceAndOnlyUpwards)
 
 TEST_P(Pools, CountPerTarget)
 {
-    const auto second = factory().open(path("pool"), Access::read_write);
+    const auto second = open_claimed(factory(), path("pool"));
     target(1).count({1, 2, 300, 400});
     second->target(1).count({10, 0, 5, 0});
     pool().meta().count({7, 0, 0, 0});
@@ -172,10 +153,7 @@ TEST_P(Pools, TellTheirSpace)
     EXPECT_LE(space.free, space.total);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Pools,
-                         ::testing::Values(Kind{"memory", Durability::process}, Kind{"lmdb", Durability::process},
-                                           Kind{"lmdb", Durability::power}),
-                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Backends, Pools, every_kind(), ::testing::PrintToStringParamName());
 
 } // namespace
 

@@ -380,10 +380,7 @@ TEST_P(Transactions, GiveWhatAMapWouldGive)
     EXPECT_EQ(target().check(), std::vector<std::string>{});
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Transactions,
-                         ::testing::Values(Kind{"memory", Durability::process}, Kind{"lmdb", Durability::process},
-                                           Kind{"lmdb", Durability::power}),
-                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Backends, Transactions, every_kind(), ::testing::PrintToStringParamName());
 
 } // namespace
 

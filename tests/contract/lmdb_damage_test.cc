@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class LmdbDamage : public ::testing::Test {
 protected:
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     std::string path() const { return directory_ / "pool"; }
     std::string file(const std::string& name) const { return path() + "/" + name; }
 
@@ -52,7 +52,7 @@ protected:
     {
         return run_in_child([&] {
             const int code = code_of([&] {
-                const auto pool = lmdb().open(path(), Access::read_write);
+                const auto pool = open_claimed(lmdb(), path());
                 std::uint64_t sum = 0;
                 pool->target(target).read([&](ReadTransaction& transaction) {
                     Entry entry;
@@ -65,7 +65,7 @@ protected:
     }
     std::vector<std::string> check(unsigned target) const
     {
-        return lmdb().open(path(), Access::read_only)->target(target).check();
+        return lmdb().open(path())->target(target).check();
     }
 
     testing::TemporaryDirectory directory_;
@@ -80,17 +80,17 @@ TEST_F(LmdbDamage, AnyFlippedByteOfTheFormatFileIsFound)
             bad[at] = static_cast<char>(bad[at] ^ flip);
             replace("stepstore.pool", bad);
             std::string text;
-            ASSERT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL) << at;
+            ASSERT_EQ(code_of([&] { open_claimed(lmdb(), path()); }, &text), -DER_DF_INVAL) << at;
             ASSERT_NE(text.find(file("stepstore.pool")), std::string::npos) << text;
         }
     }
     for (std::size_t length = 0; length < good.size(); ++length) {
         replace("stepstore.pool", good.substr(0, length));
-        ASSERT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }), -DER_DF_INVAL) << length;
+        ASSERT_EQ(code_of([&] { open_claimed(lmdb(), path()); }), -DER_DF_INVAL) << length;
     }
-    EXPECT_TRUE(lmdb().present(path()));
+    EXPECT_TRUE((lmdb().look(path()) == Found::pool));
     replace("stepstore.pool", good);
-    EXPECT_EQ(get(lmdb().open(path(), Access::read_write)->meta(), "key"), "value");
+    EXPECT_EQ(get(open_claimed(lmdb(), path())->meta(), "key"), "value");
 }
 
 TEST_F(LmdbDamage, ANewerOrOlderFormatIsNamedAsSuch)
@@ -101,7 +101,7 @@ TEST_F(LmdbDamage, ANewerOrOlderFormatIsNamedAsSuch)
         std::snprintf(sum, sizeof sum, "%016llx", static_cast<unsigned long long>(checksum(as_bytes(text))));
         replace("stepstore.pool", text + "checksum " + sum + "\n");
         std::string message;
-        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_only); }, &message), -DER_DF_INCOMPT);
+        EXPECT_EQ(code_of([&] { lmdb().open(path()); }, &message), -DER_DF_INCOMPT);
         EXPECT_NE(message.find("version " + version), std::string::npos) << message;
         EXPECT_NE(message.find("version 3"), std::string::npos) << message;
     }
@@ -128,7 +128,7 @@ TEST_F(LmdbDamage, TheMetadataCutOffKeepsThePoolFromOpening)
     for (const std::uintmax_t length : {4096, 100, 0}) {
         fs::resize_file(file("meta/data.mdb"), length);
         std::string text;
-        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL);
+        EXPECT_EQ(code_of([&] { open_claimed(lmdb(), path()); }, &text), -DER_DF_INVAL);
         EXPECT_NE(text.find("pool metadata"), std::string::npos) << text;
     }
 }
@@ -197,8 +197,8 @@ TEST_F(LmdbDamage, AnExtentFileCutOffOrLostIsNamed)
     ExtentRef extent;
     std::string name;
     {
-        const auto pool = lmdb().open(path(), Access::read_write);
-        extent = pool->target(1).append({pattern(100'000, 1)});
+        const auto pool = open_claimed(lmdb(), path());
+        extent = append(pool->target(1), {pattern(100'000, 1)});
         char number[32];
         std::snprintf(number, sizeof number, "%016llx.ext", static_cast<unsigned long long>(extent.file));
         name = std::string("target-001/extents/") + number;
@@ -207,14 +207,14 @@ TEST_F(LmdbDamage, AnExtentFileCutOffOrLostIsNamed)
     std::string text;
     fs::resize_file(file(name), extent.offset + 60'000);
     {
-        const auto pool = lmdb().open(path(), Access::read_write);
+        const auto pool = open_claimed(lmdb(), path());
         EXPECT_EQ(code_of([&] { pool->target(1).read_extent(extent, 0, bytes); }, &text), -DER_CSUM);
         EXPECT_NE(text.find(file(name)), std::string::npos) << text;
         pool->target(1).read_extent(extent, 0, MutableBytes(bytes).first(60'000)); // what is there is given
         EXPECT_TRUE(std::ranges::equal(Bytes(bytes).first(60'000), Bytes(pattern(100'000, 1)).first(60'000)));
     }
     fs::remove(file(name));
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     EXPECT_EQ(code_of([&] { pool->target(1).read_extent(extent, 0, bytes); }, &text), -DER_CSUM);
     EXPECT_NE(text.find(file(name)), std::string::npos) << text;
 }
@@ -225,11 +225,11 @@ TEST_F(LmdbDamage, TheClockFileDamagedOrLostIsNamed)
     for (const std::string& bad : {std::string(), good.substr(1), "X" + good.substr(1), good + "more"}) {
         replace("shared", bad);
         std::string text;
-        EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }, &text), -DER_DF_INVAL);
+        EXPECT_EQ(code_of([&] { open_claimed(lmdb(), path()); }, &text), -DER_DF_INVAL);
         EXPECT_NE(text.find(file("shared")), std::string::npos) << text;
     }
     fs::remove(file("shared"));
-    EXPECT_EQ(code_of([&] { lmdb().open(path(), Access::read_write); }), -DER_DF_INVAL);
+    EXPECT_EQ(code_of([&] { open_claimed(lmdb(), path()); }), -DER_DF_INVAL);
 }
 
 TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
@@ -257,7 +257,7 @@ TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
     set(128, word(128) + ahead);
     set(144, word(144) + 1);
     std::ofstream(power + "/shared", std::ios::binary | std::ios::trunc) << early;
-    EXPECT_GT(lmdb().open(power, Access::read_write)->next_epoch(), last + ahead);
+    EXPECT_GT(open_claimed(lmdb(), power)->next_epoch(), last + ahead);
 }
 
 } // namespace

@@ -24,16 +24,16 @@ protected:
         fs::permissions(directory_.path(), fs::perms::owner_all | fs::perms::group_all | fs::perms::others_read |
                                                fs::perms::others_exec);
     }
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     void make() const
     {
         const auto pool = lmdb().create(path_, {2, Durability::process});
         write_all(*pool, "first");
     }
-    static void write_all(Backend& pool, const std::string& value)
+    static void write_all(Storage& pool, const std::string& value)
     {
         for (unsigned target = 0; target < pool.targets(); ++target) {
-            const ExtentRef extent = pool.target(target).append({pattern(100'000, target)});
+            const ExtentRef extent = append(pool.target(target), {pattern(100'000, target)});
             pool.target(target).write([&](WriteTransaction& t) {
                 t.put(as_bytes("key"), as_bytes(value));
                 t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1)));
@@ -95,7 +95,7 @@ TEST_F(ForeignLocks, ShutNobodyOutWhoMayWrite)
     ASSERT_EQ(testing::run_in_child([&] { return make(), 0; }), 0);
     beside_a_stranger([&] {
         EXPECT_EQ(testing::run_in_child([&] {
-                      const auto pool = lmdb().open(path_, Access::read_write);
+                      const auto pool = open_claimed(lmdb(), path_);
                       write_all(*pool, "second");
                       for (unsigned target = 0; target < 2; ++target) {
                           if (get(pool->target(target), "key") != "second") return 1;
@@ -122,14 +122,14 @@ TEST_F(ForeignLocks, AreToldByTheModesOfTheFilesWhichTheOwnerMends)
         EXPECT_EQ(mode(name), 0600U) << name;
         chmod((path_ + "/" + name).c_str(), 0644); // as a copy may have them
     }
-    ASSERT_EQ(testing::run_in_child([&] { return write_all(*lmdb().open(path_, Access::read_write), "more"), 0; }), 0);
+    ASSERT_EQ(testing::run_in_child([&] { return write_all(*open_claimed(lmdb(), path_), "more"), 0; }), 0);
     for (const char* name : names)
         EXPECT_EQ(mode(name), 0600U) << name;
     // A pool of a group: who may write its directories may write and so lock.
     for (const auto& entry : fs::recursive_directory_iterator(path_))
         if (entry.is_directory()) fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
     fs::permissions(path_, fs::perms::group_write, fs::perm_options::add);
-    ASSERT_EQ(testing::run_in_child([&] { return write_all(*lmdb().open(path_, Access::read_write), "more"), 0; }), 0);
+    ASSERT_EQ(testing::run_in_child([&] { return write_all(*open_claimed(lmdb(), path_), "more"), 0; }), 0);
     for (const char* name : names)
         EXPECT_EQ(mode(name), 0660U) << name;
     umask(002);
@@ -145,7 +145,7 @@ TEST_F(ForeignLocks, AreNotNeededToRead)
     ASSERT_EQ(testing::run_in_child([&] { return make(), 0; }), 0);
     EXPECT_EQ(testing::run_in_child([&] {
                   if (!become_stranger()) return 1;
-                  const auto pool = lmdb().open(path_, Access::read_only);
+                  const auto pool = lmdb().open(path_);
                   if (get(pool->target(1), "key") != "first") return 2;
                   if (get(pool->meta(), "key") != "first") return 3;
                   if (pool->target(1).extent_files().size() != 1) return 4;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 class LmdbLimits : public ::testing::Test {
 protected:
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     std::string path() const { return directory_ / "pool"; }
     testing::TemporaryDirectory directory_;
 };
@@ -46,7 +46,7 @@ private:
 
 // Fills a pool until it refuses, and looks at what is left: all that was acknowledged, and a pool that goes on once
 // there is space again. 0, or the number of the step that failed.
-int fill_and_look(Backend& pool, const std::function<void()>& make_space)
+int fill_and_look(Storage& pool, const std::function<void()>& make_space)
 {
     constexpr int most = 100'000;
     int stored = 0;
@@ -71,13 +71,13 @@ int fill_and_look(Backend& pool, const std::function<void()>& make_space)
     return 0;
 }
 
-int fill_extents(Backend& pool)
+int fill_extents(Storage& pool)
 {
     std::vector<ExtentRef> extents;
     int code = 0;
     std::string text;
     while (code == 0 && extents.size() < 100'000) {
-        code = code_of([&] { extents.push_back(pool.target(1).append({pattern(300'000, extents.size())})); }, &text);
+        code = code_of([&] { extents.push_back(append(pool.target(1), {pattern(300'000, extents.size())})); }, &text);
     }
     if (code != -DER_NOSPACE || text.find(pool.path()) == std::string::npos) return 11;
     if (extents.size() < 3) return 12;
@@ -87,7 +87,7 @@ int fill_extents(Backend& pool)
         if (bytes != pattern(300'000, n)) return 13;
     }
     pool.target(1).release(extents.back());
-    extents.back() = pool.target(1).append({pattern(200'000, 1)}); // there is space for it again
+    extents.back() = append(pool.target(1), {pattern(200'000, 1)}); // there is space for it again
     return 0;
 }
 
@@ -105,7 +105,7 @@ TEST_F(LmdbLimits, AFullDiskRefusesUpdatesAndLosesNone)
         bulk = fill_extents(*pool);
     }
     {
-        const auto again = lmdb().open(place + "/pool", Access::read_write);
+        const auto again = open_claimed(lmdb(), place + "/pool");
         EXPECT_TRUE(get(again->target(0), "later") == as_text(pattern(30'000, 1)));
     }
     EXPECT_EQ(index, 0);
@@ -119,7 +119,7 @@ TEST_F(LmdbLimits, NoSpaceToMakeAPoolLeavesNone)
     if (!disk.mounted()) GTEST_SKIP() << "needs root and mounts for a small file system";
     std::string text;
     EXPECT_EQ(code_of([&] { lmdb().create(place + "/pool", {20, Durability::process}); }, &text), -DER_NOSPACE) << text;
-    EXPECT_FALSE(lmdb().present(place + "/pool"));
+    EXPECT_FALSE((lmdb().look(place + "/pool") == Found::pool));
 }
 
 TEST_F(LmdbLimits, ALimitOnFileSizesRefusesUpdatesAndLosesNone)
@@ -139,11 +139,11 @@ TEST_F(LmdbLimits, ALimitOnFileSizesRefusesUpdatesAndLosesNone)
                   setrlimit(RLIMIT_FSIZE, &limit);
                   std::string text;
                   const auto large = pattern(20 << 20, 1);
-                  if (code_of([&] { pool->target(1).append({large}); }, &text) != -DER_NOSPACE) return 20;
+                  if (code_of([&] { append(pool->target(1), {large}); }, &text) != -DER_NOSPACE) return 20;
                   return index;
               }),
               0);
-    EXPECT_TRUE(get(lmdb().open(path(), Access::read_write)->target(0), "later") == as_text(pattern(30'000, 1)));
+    EXPECT_TRUE(get(open_claimed(lmdb(), path())->target(0), "later") == as_text(pattern(30'000, 1)));
 }
 
 TEST_F(LmdbLimits, MoreExtentFilesThanStayOpenAreRead)
@@ -156,8 +156,8 @@ TEST_F(LmdbLimits, MoreExtentFilesThanStayOpenAreRead)
     for (unsigned n = 0; n < processes; ++n) {
         children.push_back(testing::start_child([&, n] {
             close(over[1]);
-            const auto pool = lmdb().open(path(), Access::read_write);
-            const ExtentRef extent = pool->target(0).append({pattern(5'000, n)});
+            const auto pool = open_claimed(lmdb(), path());
+            const ExtentRef extent = append(pool->target(0), {pattern(5'000, n)});
             put(pool->target(0), "extent" + std::to_string(n), as_text(std::as_bytes(std::span(&extent, 1))));
             (void)!write(ready[1], "x", 1);
             char byte;
@@ -168,7 +168,7 @@ TEST_F(LmdbLimits, MoreExtentFilesThanStayOpenAreRead)
     char byte;
     for (unsigned n = 0; n < processes; ++n)
         ASSERT_EQ(read(ready[0], &byte, 1), 1);
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     const auto files = pool->target(0).extent_files();
     EXPECT_EQ(files.size(), processes);
     EXPECT_TRUE(std::ranges::all_of(files, [](const auto& file) { return file.in_use; }));
@@ -185,7 +185,7 @@ TEST_F(LmdbLimits, MoreExtentFilesThanStayOpenAreRead)
     for (const pid_t child : children)
         EXPECT_EQ(testing::end_of(child), 0);
     // The files of those that ended are taken over, not left behind for ever.
-    const ExtentRef extent = pool->target(0).append({pattern(5'000, 1)});
+    const ExtentRef extent = append(pool->target(0), {pattern(5'000, 1)});
     EXPECT_EQ(pool->target(0).extent_files().size(), processes);
     EXPECT_TRUE(std::ranges::any_of(files, [&](const auto& file) { return file.file == extent.file; }));
 }
@@ -195,10 +195,10 @@ TEST_F(LmdbLimits, AFileThatNobodyNeedsIsRemoved)
     ExtentRef first, second;
     {
         const auto pool = lmdb().create(path(), {1, Durability::process});
-        first = pool->target(0).append({pattern(50'000, 1)});
-        second = pool->target(0).append({pattern(50'000, 2)});
+        first = append(pool->target(0), {pattern(50'000, 1)});
+        second = append(pool->target(0), {pattern(50'000, 2)});
     }
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     pool->target(0).release(first);
     EXPECT_EQ(pool->target(0).extent_files().size(), 1U);
     std::vector<std::byte> bytes(50'000);
@@ -207,7 +207,7 @@ TEST_F(LmdbLimits, AFileThatNobodyNeedsIsRemoved)
     pool->target(0).release(second);
     const auto files = pool->target(0).extent_files();
     EXPECT_TRUE(files.empty() || files[0].allocated == 0); // not every file system allows to remove it
-    const ExtentRef later = pool->target(0).append({pattern(50'000, 3)});
+    const ExtentRef later = append(pool->target(0), {pattern(50'000, 3)});
     pool->target(0).read_extent(later, 0, bytes);
     EXPECT_EQ(bytes, pattern(50'000, 3));
 }

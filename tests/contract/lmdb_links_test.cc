@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 // Every case runs in a process of its own: whether a kernel has openat2 is looked at once.
 class Links : public ::testing::TestWithParam<bool> {
 protected:
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     std::string pool(const std::string& name) const { return directory_ / name; }
     void make(const std::string& name) const
     {
         const auto made = lmdb().create(pool(name), {2, Durability::process});
         for (unsigned target = 0; target < 2; ++target) {
-            const ExtentRef extent = made->target(target).append({pattern(100'000, target)});
+            const ExtentRef extent = append(made->target(target), {pattern(100'000, target)});
             made->target(target).write([&](WriteTransaction& t) {
                 t.put(as_bytes("key"), as_bytes(name));
                 t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1)));
@@ -36,13 +36,14 @@ protected:
     // Everything that somebody may do with a pool. No matter what comes of it.
     void use(const std::string& name) const
     {
-        for (const Access access : {Access::read_only, Access::read_write}) {
+        for (const bool claims : {false, true}) {
             code_of([&] {
-                const auto opened = lmdb().open(pool(name), access);
+                const auto opened = lmdb().open(pool(name));
+                if (claims) opened->claim();
                 for (unsigned target = 0; target < opened->targets(); ++target) {
                     code_of([&] { get(opened->target(target), "key"); });
                     code_of([&] { put(opened->target(target), "key", "of the attack"); });
-                    code_of([&] { opened->target(target).append({pattern(50'000, 9)}); });
+                    code_of([&] { append(opened->target(target), {pattern(50'000, 9)}); });
                     code_of([&] { opened->target(target).check(); });
                     code_of([&] { opened->target(target).extent_files(); });
                     code_of([&] { opened->target(target).sync(false); });
@@ -98,7 +99,7 @@ TEST_P(Links, ToAnotherPoolsPartsLeadNowhere)
         EXPECT_EQ(in_child([&] { return use("mine"), 0; }), 0) << part;
         EXPECT_EQ(all_of("theirs"), before) << part;
         EXPECT_EQ(in_child([&] {
-                      const auto theirs = lmdb().open(pool("theirs"), Access::read_write);
+                      const auto theirs = open_claimed(lmdb(), pool("theirs"));
                       return get(theirs->target(1), "key") == "theirs" ? 0 : 1;
                   }),
                   0);
@@ -133,7 +134,7 @@ TEST_P(Links, AreNamedInTheError)
     fs::create_directory_symlink(directory_ / "elsewhere", pool("mine") + "/target-001");
     EXPECT_EQ(in_child([&] {
                   std::string text;
-                  const auto opened = lmdb().open(pool("mine"), Access::read_write);
+                  const auto opened = open_claimed(lmdb(), pool("mine"));
                   if (code_of([&] { get(opened->target(1), "key"); }, &text) != -DER_BADPATH) return 1;
                   if (text.find("target-001") == std::string::npos) return 2;
                   if (text.find("symbolic link") == std::string::npos) return 3;
@@ -157,17 +158,17 @@ TEST_P(Links, APoolGoesOnUnderAnotherNameAndMeetsNoOtherOne)
 {
     EXPECT_EQ(in_child([&] {
                   make("mine");
-                  const auto opened = lmdb().open(pool("mine"), Access::read_write);
+                  const auto opened = open_claimed(lmdb(), pool("mine"));
                   fs::rename(pool("mine"), pool("moved"));
                   make("mine"); // another one of that name
-                  const ExtentRef extent = opened->target(1).append({pattern(100'000, 7)});
+                  const ExtentRef extent = append(opened->target(1), {pattern(100'000, 7)});
                   put(opened->target(1), "key", "after it was moved");
-                  const auto moved = lmdb().open(pool("moved"), Access::read_only);
+                  const auto moved = lmdb().open(pool("moved"));
                   if (get(moved->target(1), "key") != "after it was moved") return 1;
                   std::vector<std::byte> bytes(extent.length);
                   moved->target(1).read_extent(extent, 0, bytes);
                   if (bytes != pattern(100'000, 7)) return 2;
-                  return get(lmdb().open(pool("mine"), Access::read_only)->target(1), "key") == "mine" ? 0 : 3;
+                  return get(lmdb().open(pool("mine"))->target(1), "key") == "mine" ? 0 : 3;
               }),
               0);
 }

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 class LmdbProcesses : public ::testing::Test {
 protected:
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
-    std::unique_ptr<Backend> make(Durability durability = Durability::process)
+    const Backend& lmdb() const { return backend_named("lmdb"); }
+    std::unique_ptr<Storage> make(Durability durability = Durability::process)
     {
         return lmdb().create(path(), {3, durability});
     }
@@ -39,9 +39,9 @@ TEST_F(LmdbProcesses, WriteAndReadOneTargetTogether)
     std::vector<pid_t> children;
     for (int process = 0; process < processes; ++process) {
         children.push_back(start_child([&, process] {
-            const auto pool = lmdb().open(path(), Access::read_write);
+            const auto pool = open_claimed(lmdb(), path());
             for (int n = 0; n < each; ++n) {
-                const ExtentRef extent = pool->target(0).append({pattern(5000, static_cast<std::uint64_t>(n))});
+                const ExtentRef extent = append(pool->target(0), {pattern(5000, static_cast<std::uint64_t>(n))});
                 pool->target(0).write([&](WriteTransaction& transaction) {
                     Bytes sum;
                     const int old = transaction.get(as_bytes("sum"), sum) ? std::stoi(text_of(sum)) : 0;
@@ -55,7 +55,7 @@ TEST_F(LmdbProcesses, WriteAndReadOneTargetTogether)
     }
     for (const pid_t child : children)
         EXPECT_EQ(end_of(child), 0);
-    const auto pool = lmdb().open(path(), Access::read_only);
+    const auto pool = lmdb().open(path());
     EXPECT_EQ(get(pool->target(0), "sum"), std::to_string(processes * each));
     for (int process = 0; process < processes; ++process) {
         for (int n = 0; n < each; ++n) {
@@ -78,7 +78,7 @@ TEST_F(LmdbProcesses, FollowEachOthersGrowth)
     put(pool->target(0), "first", "value");
     const auto large = pattern(std::size_t{90} << 20, 1);
     ASSERT_EQ(run_in_child([&] {
-                  const auto other = lmdb().open(path(), Access::read_write);
+                  const auto other = open_claimed(lmdb(), path());
                   other->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("large"), large); });
                   return 0;
               }),
@@ -89,7 +89,7 @@ TEST_F(LmdbProcesses, FollowEachOthersGrowth)
         EXPECT_EQ(checksum(value), checksum(large));
     });
     ASSERT_EQ(run_in_child([&] {
-                  const auto other = lmdb().open(path(), Access::read_write);
+                  const auto other = open_claimed(lmdb(), path());
                   other->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("larger"), large); });
                   return 0;
               }),
@@ -129,7 +129,7 @@ TEST_F(LmdbProcesses, GoOnInAForkedChild)
 {
     const auto pool = make();
     put(pool->target(0), "parent", "1");
-    const ExtentRef extent = pool->target(0).append({as_bytes("bulk of the parent")});
+    const ExtentRef extent = append(pool->target(0), {as_bytes("bulk of the parent")});
     const Epoch epoch = pool->next_epoch();
     std::vector<pid_t> children;
     for (int n = 0; n < 3; ++n) {
@@ -140,7 +140,7 @@ TEST_F(LmdbProcesses, GoOnInAForkedChild)
             if (as_text(bytes) != "bulk of the parent") return 2;
             for (int round = 0; round < 200; ++round)
                 put(pool->target(0), "child" + std::to_string(n), std::to_string(round));
-            const ExtentRef mine = pool->target(0).append({as_bytes("bulk of a child")});
+            const ExtentRef mine = append(pool->target(0), {as_bytes("bulk of a child")});
             if (mine.file == extent.file) return 3; // the parent still appends there
             return pool->next_epoch() > epoch ? 0 : 4;
         }));
@@ -162,7 +162,7 @@ TEST_F(LmdbProcesses, CanCloseAnInheritedPoolInTheChild)
     put(pool->target(0), "key", "1");
     EXPECT_EQ(run_in_child([&] {
                   pool.reset(); // never used here: the parent's locks and maps must stay its own
-                  const auto own = lmdb().open(path(), Access::read_write);
+                  const auto own = open_claimed(lmdb(), path());
                   put(own->target(0), "key", "2");
                   return 0;
               }),
@@ -170,7 +170,7 @@ TEST_F(LmdbProcesses, CanCloseAnInheritedPoolInTheChild)
     EXPECT_EQ(get(pool->target(0), "key"), "2");
     put(pool->target(0), "key", "3");
     EXPECT_EQ(
-        run_in_child([&] { return get(lmdb().open(path(), Access::read_only)->target(0), "key") == "3" ? 0 : 1; }), 0);
+        run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "3" ? 0 : 1; }), 0);
 }
 
 TEST_F(LmdbProcesses, AreNotKeptFromDestroyingByAChildThatInheritedThePool)
@@ -221,7 +221,7 @@ TEST_F(LmdbProcesses, ThatDieWhileMakingAPoolLeaveNothingInTheWay)
         end_of(child);
         const int code = code_of([&] { lmdb().create(pool, {2, Durability::process}); });
         EXPECT_TRUE(code == 0 || code == -DER_EXIST) << code;
-        const auto opened = lmdb().open(pool, Access::read_write);
+        const auto opened = open_claimed(lmdb(), pool);
         EXPECT_EQ(opened->targets(), code == 0 ? 2U : 40U);
         put(opened->target(1), "key", "value");
         EXPECT_FALSE(fs::exists(pool + "/target-039") && code == 0) << "the dead maker's files are still there";
@@ -239,7 +239,7 @@ TEST_F(LmdbProcesses, ThatDieWhileReadingGiveTheirSlotsBack)
             int ready[2];
             ASSERT_EQ(pipe(ready), 0);
             children.push_back(start_child([&]() -> int {
-                const auto own = lmdb().open(path(), Access::read_only);
+                const auto own = lmdb().open(path());
                 std::vector<std::thread> threads;
                 std::atomic<int> reading{0};
                 for (int thread = 0; thread < 15; ++thread) {
@@ -264,7 +264,7 @@ TEST_F(LmdbProcesses, ThatDieWhileReadingGiveTheirSlotsBack)
         }
     }
     EXPECT_EQ(
-        run_in_child([&] { return get(lmdb().open(path(), Access::read_only)->target(0), "key") == "value" ? 0 : 1; }),
+        run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "value" ? 0 : 1; }),
         0);
     EXPECT_EQ(get(pool->target(0), "key"), "value");
 }
@@ -275,7 +275,7 @@ TEST_F(LmdbProcesses, DestroyNoPoolThatAnotherHasOpen)
     int ready[2], over[2];
     ASSERT_EQ(pipe(ready) + pipe(over), 0);
     const pid_t child = start_child([&] {
-        const auto pool = lmdb().open(path(), Access::read_only);
+        const auto pool = lmdb().open(path());
         (void)!write(ready[1], "x", 1);
         char byte;
         (void)!read(over[0], &byte, 1);
@@ -287,7 +287,7 @@ TEST_F(LmdbProcesses, DestroyNoPoolThatAnotherHasOpen)
     EXPECT_EQ(code_of([&] { lmdb().destroy(path()); }, &text), -DER_BUSY);
     EXPECT_NE(text.find(path()), std::string::npos);
     {
-        const auto mine = lmdb().open(path(), Access::read_write); // and when it is open here too
+        const auto mine = open_claimed(lmdb(), path()); // and when it is open here too
         EXPECT_EQ(code_of([&] { lmdb().destroy(path()); }), -DER_BUSY);
         put(mine->target(0), "key", "value");
     }
@@ -306,7 +306,7 @@ TEST_F(LmdbProcesses, DestroyNothingButTheirOwnFiles)
     EXPECT_TRUE(fs::exists(path() + "/notes.txt"));
     EXPECT_TRUE(fs::exists(path() + "/target-001/extents/notes.txt"));
     EXPECT_FALSE(fs::exists(path() + "/target-000"));
-    EXPECT_FALSE(lmdb().present(path()));
+    EXPECT_FALSE((lmdb().look(path()) == Found::pool));
 }
 
 TEST_F(LmdbProcesses, MakeNoPoolInADirectoryOfOtherThings)
@@ -337,17 +337,17 @@ TEST_F(LmdbProcesses, ReadADirectoryThatCannotBeWritten)
         const auto pool = make();
         put(pool->target(0), "key", "value");
         put(pool->meta(), "key", "value");
-        pool->target(0).append({pattern(10'000, 1)});
+        append(pool->target(0), {pattern(10'000, 1)});
     }
     fs::permissions(directory_.path(),
                     fs::perms::owner_all | fs::perms::group_all | fs::perms::others_read | fs::perms::others_exec);
     EXPECT_EQ(run_in_child([&] {
                   if (setgid(65534) != 0 || setuid(65534) != 0) return 1;
-                  const auto pool = lmdb().open(path(), Access::read_only);
+                  const auto pool = lmdb().open(path());
                   if (get(pool->target(0), "key") != "value") return 2;
                   if (pool->target(0).extent_files().size() != 1) return 3;
                   std::string text;
-                  if (code_of([&] { lmdb().open(path(), Access::read_write); }, &text) != -DER_NO_PERM) return 4;
+                  if (code_of([&] { open_claimed(lmdb(), path()); }, &text) != -DER_NO_PERM) return 4;
                   if (text.find(path()) == std::string::npos || text.find("user 0") == std::string::npos) return 5;
                   if (text.find("65534") == std::string::npos) return 6;
                   if (code_of([&] { lmdb().create(directory_ / "other", {}); }) != -DER_NO_PERM) return 7;
@@ -361,11 +361,11 @@ TEST_F(LmdbProcesses, ReadADirectoryThatCannotBeWritten)
     EXPECT_EQ(run_in_child([&] {
                   if (setgid(65534) != 0 || setuid(65534) != 0) return 1;
                   std::string text;
-                  if (code_of([&] { lmdb().open(path(), Access::read_only); }, &text) != -DER_NO_PERM) return 2;
+                  if (code_of([&] { lmdb().open(path()); }, &text) != -DER_NO_PERM) return 2;
                   return text.find("user 0") != std::string::npos ? 0 : 3;
               }),
               0);
-    EXPECT_EQ(get(lmdb().open(path(), Access::read_write)->target(0), "key"), "value");
+    EXPECT_EQ(get(open_claimed(lmdb(), path())->target(0), "key"), "value");
 }
 
 TEST_F(LmdbProcesses, GiveEpochsOnceOverAll)
@@ -375,7 +375,7 @@ TEST_F(LmdbProcesses, GiveEpochsOnceOverAll)
     std::vector<pid_t> children;
     for (int n = 0; n < 4; ++n) {
         children.push_back(start_child([&] {
-            const auto pool = lmdb().open(path(), Access::read_write);
+            const auto pool = open_claimed(lmdb(), path());
             std::vector<Epoch> given;
             for (int each = 0; each < 20'000; ++each)
                 given.push_back(pool->next_epoch());
@@ -390,7 +390,7 @@ TEST_F(LmdbProcesses, GiveEpochsOnceOverAll)
     std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(all.data()), 80'000 * sizeof(Epoch));
     std::sort(all.begin(), all.end());
     EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
-    EXPECT_GT(lmdb().open(path(), Access::read_write)->next_epoch(), all.back());
+    EXPECT_GT(open_claimed(lmdb(), path())->next_epoch(), all.back());
 }
 
 TEST_F(LmdbProcesses, ReadManyTargetsThroughSymbolicLinksAndRelativePaths)
@@ -398,12 +398,12 @@ TEST_F(LmdbProcesses, ReadManyTargetsThroughSymbolicLinksAndRelativePaths)
     const auto pool = make();
     put(pool->target(2), "key", "value");
     fs::create_directory_symlink(path(), directory_ / "link");
-    const auto linked = lmdb().open(directory_ / "link", Access::read_write);
+    const auto linked = open_claimed(lmdb(), directory_ / "link");
     put(linked->target(2), "key", "through the link");
     EXPECT_EQ(get(pool->target(2), "key"), "through the link");
     const auto old = fs::current_path();
     fs::current_path(directory_.path());
-    const auto relative = lmdb().open("pool", Access::read_write);
+    const auto relative = open_claimed(lmdb(), "pool");
     fs::current_path(old);
     put(relative->target(2), "key", "by the relative path");
     EXPECT_EQ(get(pool->target(2), "key"), "by the relative path");

@@ -18,7 +18,7 @@ using testing::start_child;
 class Space : public ::testing::TestWithParam<Durability> {
 protected:
     void SetUp() override { pool_ = lmdb().create(path(), {2, GetParam()}); }
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     std::string path() const { return directory_ / "pool"; }
     Target& target() { return pool_->target(0); }
 
@@ -48,7 +48,7 @@ protected:
         return true;
     }
     testing::TemporaryDirectory directory_;
-    std::unique_ptr<Backend> pool_;
+    std::unique_ptr<Storage> pool_;
 };
 
 constexpr int many = 8000;
@@ -64,7 +64,7 @@ TEST_P(Space, OfAnIndexIsGivenBackWhileOthersReadAndWrite)
     for (int number = 0; number < 3; ++number) {
         others.push_back(start_child([&, number] {
             close(ending[1]);
-            const auto mine = lmdb().open(path(), Access::read_write);
+            const auto mine = open_claimed(lmdb(), path());
             for (int turn = 0;; ++turn) {
                 if (number == 0) put(mine->target(0), "mine" + std::to_string(turn % 50), std::to_string(turn));
                 bool right = false;
@@ -101,7 +101,7 @@ TEST_P(Space, ThatAnOldReaderNeedsStays)
     ASSERT_EQ(pipe(done), 0);
     const pid_t reader = start_child([&] {
         close(done[1]);
-        const auto mine = lmdb().open(path(), Access::read_only);
+        const auto mine = lmdb().open(path());
         bool right = false;
         mine->target(0).read([&](ReadTransaction& transaction) {
             char byte = 0;
@@ -128,10 +128,10 @@ TEST_P(Space, ThatAnOldReaderNeedsStays)
 }
 
 // Opens the pool, and is killed in the middle of `body`.
-void killed(const std::function<void(Backend&)>& body, const std::string& path)
+void killed(const std::function<void(Storage&)>& body, const std::string& path)
 {
     EXPECT_EQ(run_in_child([&] {
-                  const auto mine = backend_named("lmdb").open(path, Access::read_write);
+                  const auto mine = open_claimed(backend_named("lmdb"), path);
                   body(*mine);
                   raise(SIGKILL);
                   return 1;
@@ -164,9 +164,9 @@ TEST_P(Space, ThatKilledWritersAppendedIsGivenBackByTheNextWriter)
 {
     pool_.reset();
     for (int kills = 0; kills < 10; ++kills)
-        killed([](Backend& mine) { mine.target(0).append({pattern(large, 1)}, Reclaim::by_next_writer); }, path());
-    pool_ = lmdb().open(path(), Access::read_write);
-    pool_->target(1).append({as_bytes("a writer, to another target")});
+        killed([](Storage& mine) { append_only(mine.target(0), {pattern(large, 1)}); }, path());
+    pool_ = open_claimed(lmdb(), path());
+    append_only(pool_->target(1), {as_bytes("a writer, to another target")});
     EXPECT_LT(target().usage().bulk, 100'000U);
 }
 
@@ -174,9 +174,9 @@ TEST_P(Space, ThatKilledWritersKeptForTheNextExtentsIsGivenBackByTheNextWriter)
 {
     pool_.reset();
     killed(
-        [](Backend& mine) {
+        [](Storage& mine) {
             for (int n = 0; n < 5; ++n) {
-                const ExtentRef extent = mine.target(0).append({pattern(large, 1)}, Reclaim::by_next_writer);
+                const ExtentRef extent = append_only(mine.target(0), {pattern(large, 1)});
                 refer(mine.target(0), "key" + std::to_string(n), extent);
             }
             for (int n = 0; n < 4; ++n) {
@@ -188,8 +188,8 @@ TEST_P(Space, ThatKilledWritersKeptForTheNextExtentsIsGivenBackByTheNextWriter)
             }
         },
         path());
-    pool_ = lmdb().open(path(), Access::read_write);
-    target().append({as_bytes("a writer")});
+    pool_ = open_claimed(lmdb(), path());
+    append_only(target(), {as_bytes("a writer")});
     EXPECT_LT(target().usage().bulk, large + 100'000U);
     EXPECT_EQ(read_reference(target(), "key4"), pattern(large, 1));
 }
@@ -198,22 +198,22 @@ TEST_P(Space, ThatIsReferredToStaysWhereverItsWriterWasKilled)
 {
     pool_.reset();
     killed(
-        [](Backend& mine) {
-            refer(mine.target(0), "promised", mine.target(0).append({pattern(large, 1)}, Reclaim::by_next_writer));
-            const ExtentRef other = mine.target(0).append({pattern(large, 2)}); // nothing is promised for it
+        [](Storage& mine) {
+            refer(mine.target(0), "promised", append_only(mine.target(0), {pattern(large, 1)}));
+            const ExtentRef other = append(mine.target(0), {pattern(large, 2)}); // promised, and not kept
             mine.target(0).write([&](WriteTransaction& transaction) {
                 transaction.put(as_bytes("unpromised"), std::as_bytes(std::span(&other, 1)));
             });
         },
         path());
-    killed([](Backend& mine) { mine.target(0).append({pattern(large, 3)}, Reclaim::by_next_writer); }, path());
+    killed([](Storage& mine) { append_only(mine.target(0), {pattern(large, 3)}); }, path());
     killed(
-        [](Backend& mine) { // gave back what the one before left, and wrote on in its file
-            refer(mine.target(0), "next", mine.target(0).append({pattern(large, 4)}, Reclaim::by_next_writer));
+        [](Storage& mine) { // gave back what the one before left, and wrote on in its file
+            refer(mine.target(0), "next", append_only(mine.target(0), {pattern(large, 4)}));
         },
         path());
-    pool_ = lmdb().open(path(), Access::read_write);
-    refer(target(), "last", target().append({pattern(large, 5)}, Reclaim::by_next_writer));
+    pool_ = open_claimed(lmdb(), path());
+    refer(target(), "last", append_only(target(), {pattern(large, 5)}));
     EXPECT_EQ(read_reference(target(), "promised"), pattern(large, 1));
     EXPECT_EQ(read_reference(target(), "unpromised"), pattern(large, 2));
     EXPECT_EQ(read_reference(target(), "next"), pattern(large, 4));
@@ -228,9 +228,9 @@ TEST_P(Space, ThatIsNotedIsNeverAnothersNextExtent)
     constexpr std::size_t huge = 100 << 20;
     pool_.reset();
     const pid_t first = start_child([&]() -> int {
-        const auto mine = lmdb().open(path(), Access::read_write);
+        const auto mine = open_claimed(lmdb(), path());
         for (;;)
-            mine->target(0).append({std::vector<std::byte>(huge)}, Reclaim::by_next_writer);
+            append_only(mine->target(0), {std::vector<std::byte>(huge)});
     });
     const std::filesystem::path extents = path() + "/target-000/extents";
     while (std::filesystem::is_empty(extents) ||
@@ -242,14 +242,14 @@ TEST_P(Space, ThatIsNotedIsNeverAnothersNextExtent)
     const std::string writers = path() + "/writers";
     std::filesystem::rename(writers, path() + "/away");
     std::filesystem::create_directory(writers);
-    pool_ = lmdb().open(path(), Access::read_write);
-    const ExtentRef extent = target().append({pattern(large, 2)});
+    pool_ = open_claimed(lmdb(), path());
+    const ExtentRef extent = append(target(), {pattern(large, 2)});
     EXPECT_GE(extent.offset, huge);
     pool_.reset();
     std::filesystem::remove(writers);
     std::filesystem::rename(path() + "/away", writers);
 
-    pool_ = lmdb().open(path(), Access::read_write);
+    pool_ = open_claimed(lmdb(), path());
     target().compact();
     EXPECT_LT(target().usage().bulk, large + 100'000U);
     std::vector<std::byte> bytes(extent.length);
@@ -261,11 +261,11 @@ TEST_P(Space, ThatIsNotedIsNeverAnothersNextExtent)
 TEST_P(Space, ThatIsNotedInACopyIsLeftToTheCheck)
 {
     pool_.reset();
-    killed([](Backend& mine) { mine.target(0).append({pattern(large, 1)}, Reclaim::by_next_writer); }, path());
+    killed([](Storage& mine) { append_only(mine.target(0), {pattern(large, 1)}); }, path());
     const std::string copy = directory_ / "copy";
     std::filesystem::copy(path(), copy, std::filesystem::copy_options::recursive);
-    pool_ = lmdb().open(copy, Access::read_write);
-    pool_->target(1).append({as_bytes("a writer")}, Reclaim::by_next_writer);
+    pool_ = open_claimed(lmdb(), copy);
+    append_only(pool_->target(1), {as_bytes("a writer")});
     EXPECT_GT(target().usage().bulk, large - 100'000U);
 }
 
@@ -275,9 +275,9 @@ TEST_P(Space, IsNotTakenFromOthersByADamagedNote)
 {
     pool_.reset();
     killed(
-        [](Backend& mine) {
-            refer(mine.target(0), "kept", mine.target(0).append({pattern(large, 1)}, Reclaim::by_next_writer));
-            mine.target(0).append({pattern(large, 2)}, Reclaim::by_next_writer);
+        [](Storage& mine) {
+            refer(mine.target(0), "kept", append_only(mine.target(0), {pattern(large, 1)}));
+            append_only(mine.target(0), {pattern(large, 2)});
         },
         path());
     const std::string writers = path() + "/writers";
@@ -291,9 +291,9 @@ TEST_P(Space, IsNotTakenFromOthersByADamagedNote)
         std::ofstream file(writers, std::ios::binary | std::ios::in);
         file.write(damaged.data(), static_cast<long>(damaged.size()));
         file.close();
-        const auto mine = lmdb().open(path(), Access::read_write);
+        const auto mine = open_claimed(lmdb(), path());
         put(mine->target(0), "turn", "taken");
-        mine->target(1).append({as_bytes("a writer")}, Reclaim::by_next_writer);
+        append_only(mine->target(1), {as_bytes("a writer")});
         ASSERT_EQ(read_reference(mine->target(0), "kept"), pattern(large, 1)) << "byte " << at;
         ++damages;
     }

@@ -44,7 +44,7 @@ void be_a_witness(const std::string& file, const char* wait_limit)
 class Stopped : public ::testing::TestWithParam<Durability> {
 protected:
     void SetUp() override { lmdb().create(path(), {1, GetParam()}); }
-    const BackendFactory& lmdb() const { return backend_named("lmdb"); }
+    const Backend& lmdb() const { return backend_named("lmdb"); }
     std::string path() const { return directory_ / "pool"; }
     std::string errors() const { return directory_ / "stderr"; }
 
@@ -52,7 +52,7 @@ protected:
     pid_t stopped_child(bool writes)
     {
         const pid_t child = start_child([&] {
-            const auto pool = lmdb().open(path(), Access::read_write);
+            const auto pool = open_claimed(lmdb(), path());
             int wrong = 1;
             if (writes) {
                 bool once = true;
@@ -82,7 +82,7 @@ TEST_P(Stopped, AWaiterSaysOnWhomItWaitsAndGivesUpAfterTheLimit)
     const pid_t writer = stopped_child(true);
     const int waiter = run_in_child([&] {
         be_a_witness(errors(), "6");
-        const auto pool = lmdb().open(path(), Access::read_write);
+        const auto pool = open_claimed(lmdb(), path());
         std::string text;
         if (code_of([&] { put(pool->target(0), "key", "waiter"); }, &text) != -DER_TIMEDOUT) return 1;
         const bool names = text.find("process " + std::to_string(writer) + " on host ") != std::string::npos &&
@@ -96,7 +96,7 @@ TEST_P(Stopped, AWaiterSaysOnWhomItWaitsAndGivesUpAfterTheLimit)
     EXPECT_EQ(count_of(told, "stopped"), 1) << told;
     kill(writer, SIGCONT);
     EXPECT_EQ(end_of(writer), 0);
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     EXPECT_EQ(get(pool->target(0), "stopped"), "written");
     EXPECT_EQ(get(pool->target(0), "key"), "(none)");
     put(pool->target(0), "key", "after");
@@ -108,7 +108,7 @@ TEST_P(Stopped, AWaiterGoesOnWhenTheWriterIsKilled)
     const pid_t writer = stopped_child(true);
     const pid_t waiter = start_child([&] {
         be_a_witness(errors(), "30");
-        const auto pool = lmdb().open(path(), Access::read_write);
+        const auto pool = open_claimed(lmdb(), path());
         put(pool->target(0), "key", "waiter");
         return 0;
     });
@@ -119,7 +119,7 @@ TEST_P(Stopped, AWaiterGoesOnWhenTheWriterIsKilled)
     EXPECT_EQ(end_of(waiter), 0);
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
     EXPECT_EQ(content_of(errors()), "");
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     EXPECT_EQ(get(pool->target(0), "key"), "waiter");
     EXPECT_EQ(get(pool->target(0), "stopped"), "(none)");
 }
@@ -127,7 +127,7 @@ TEST_P(Stopped, AWaiterGoesOnWhenTheWriterIsKilled)
 // A turn that a fork happened in stays the parent's.
 TEST_P(Stopped, AForkWithinATransactionTakesNoTurn)
 {
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     pid_t child = 0;
     pool->target(0).write([&](WriteTransaction& transaction) {
         transaction.put(as_bytes("parent"), as_bytes("1"));
@@ -146,11 +146,11 @@ TEST_P(Stopped, AForkWithinATransactionTakesNoTurn)
 TEST_P(Stopped, OnlyWhoMayWriteCanTakeATurn)
 {
     run_in_child([&] {
-        const auto pool = lmdb().open(path(), Access::read_only);
+        const auto pool = lmdb().open(path());
         return get(pool->target(0), "key") == "(none)" ? 0 : 1;
     });
     EXPECT_FALSE(std::filesystem::exists(path() + "/writers")) << "made by a reader";
-    put(lmdb().open(path(), Access::read_write)->target(0), "key", "1");
+    put(open_claimed(lmdb(), path())->target(0), "key", "1");
     ASSERT_TRUE(std::filesystem::exists(path() + "/writers"));
     if (geteuid() != 0) GTEST_SKIP() << "needs another user: run as root";
     for (auto above = std::filesystem::path(path()); above != "/tmp" && above.has_relative_path();
@@ -166,13 +166,13 @@ TEST_P(Stopped, OnlyWhoMayWriteCanTakeATurn)
 
 TEST_P(Stopped, AReaderKeepsNoMoreThanTheBoundFromBeingUsedAgain)
 {
-    put(lmdb().open(path(), Access::read_write)->target(0), "key", "before");
+    put(open_claimed(lmdb(), path())->target(0), "key", "before");
     const pid_t reader = stopped_child(false);
     constexpr std::uint64_t bound = 16; // MiB
     const int writer = run_in_child([&] {
         be_a_witness(errors(), "6");
         setenv("STEPSTORE_PINNED_LIMIT", std::to_string(bound).c_str(), 1);
-        const auto pool = lmdb().open(path(), Access::read_write);
+        const auto pool = open_claimed(lmdb(), path());
         const auto value = pattern(100'000, 1);
         std::string text;
         for (int n = 0; n < 1000; ++n) { // 100 MB
@@ -192,7 +192,7 @@ TEST_P(Stopped, AReaderKeepsNoMoreThanTheBoundFromBeingUsedAgain)
     EXPECT_EQ(count_of(told, "cannot write for 5 s: process " + std::to_string(reader)), 1) << told;
     kill(reader, SIGCONT);
     EXPECT_EQ(end_of(reader), 0) << "the reader's version changed under it";
-    const auto pool = lmdb().open(path(), Access::read_write);
+    const auto pool = open_claimed(lmdb(), path());
     put(pool->target(0), "key", "after");
     EXPECT_EQ(get(pool->target(0), "key"), "after");
 }

@@ -58,11 +58,11 @@ namespace {
 
 class LmdbSync : public ::testing::Test {
 protected:
-    std::unique_ptr<Backend> open() { return backend_named("lmdb").open(path_, Access::read_write); }
+    std::unique_ptr<Storage> open() { return open_claimed(backend_named("lmdb"), path_); }
     void make(Durability durability) { backend_named("lmdb").create(path_, {2, durability}); }
     static void write_bulk(Target& target)
     {
-        const ExtentRef extent = target.append({pattern(100'000, 1)});
+        const ExtentRef extent = append(target, {pattern(100'000, 1)});
         target.write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
     }
 
@@ -178,7 +178,7 @@ TEST_F(LmdbSync, OfItsOwnIsNotForgottenWhenAllWasSyncedMeanwhile)
     make(Durability::process);
     const auto pool = open();
     pool->target(0).sync(false);
-    const ExtentRef extent = pool->target(0).append({pattern(100'000, 1)});
+    const ExtentRef extent = append(pool->target(0), {pattern(100'000, 1)});
     put(pool->target(0), "key", "value");
     pool->target(0).sync(false); // the extent is not in the index yet
     pool->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });

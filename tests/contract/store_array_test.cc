@@ -32,7 +32,7 @@ protected:
         return std::nullopt;
     }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, ArrayContract, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, ArrayContract, every_backend(), backend_name);
 
 TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
 {

@@ -15,7 +15,7 @@ protected:
         return value ? std::string(as_text(*value)) : "(none)";
     }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, KeyValueContract, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, KeyValueContract, every_backend(), backend_name);
 
 TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
 {

@@ -9,7 +9,7 @@ namespace stepstore::testing {
 namespace {
 
 class PropertyContract : public StoreTest {};
-INSTANTIATE_TEST_SUITE_P(Backends, PropertyContract, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, PropertyContract, every_backend(), backend_name);
 
 // An array as bytes, which of them were written, and the end markers that set_size left.
 struct ArrayModel {

@@ -9,7 +9,7 @@ namespace stepstore::testing {
 namespace {
 
 class SnapshotContract : public StoreTest {};
-INSTANTIATE_TEST_SUITE_P(Backends, SnapshotContract, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, SnapshotContract, every_backend(), backend_name);
 
 TEST_P(SnapshotContract, ASnapshotFixesAPointInTime)
 {

@@ -10,7 +10,7 @@ namespace stepstore::testing {
 namespace {
 
 class StoreContract : public StoreTest {};
-INSTANTIATE_TEST_SUITE_P(Backends, StoreContract, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, StoreContract, every_backend(), backend_name);
 
 TEST_P(StoreContract, APoolTellsWhatItIs)
 {

@@ -24,7 +24,7 @@ using testing::start_child;
 
 constexpr unsigned writers = 2;
 
-const BackendFactory& lmdb()
+const Backend& lmdb()
 {
     return backends().front();
 }
@@ -63,7 +63,7 @@ constexpr std::uint64_t slots = 200; // keys of a writer, overwritten in turn
 // back.
 [[noreturn]] void write_on(const std::string& path, unsigned writer, Acknowledged& acknowledged)
 {
-    const auto pool = lmdb().open(path, Access::read_write);
+    const auto pool = lmdb().open(path);
     Target& target = pool->target(0);
     for (;;) {
         const std::uint64_t sequence = acknowledged.next[writer].load();
@@ -71,9 +71,13 @@ constexpr std::uint64_t slots = 200; // keys of a writer, overwritten in turn
         const std::size_t length = sequence % 3 == 0 ? 100 : sequence % 3 == 1 ? 20'000 : 70'000;
         const auto bytes = pattern(length, sequence);
         Record record{sequence, checksum(bytes), {}};
-        if (sequence % 3 == 2) record.extent = target.append({bytes});
+        const Bytes piece(bytes);
+        Payload payload{{&piece, 1}};
+        if (sequence % 3 == 2) target.append({&payload, 1});
+        record.extent = payload.extent;
         ExtentRef old;
         target.write([&](WriteTransaction& transaction) {
+            target.entering(record.extent);
             old = {};
             Bytes before;
             if (transaction.get(as_bytes(key), before)) {
@@ -96,7 +100,7 @@ constexpr std::uint64_t slots = 200; // keys of a writer, overwritten in turn
 // 0, or what is wrong.
 int look(const std::string& path, const std::array<std::uint64_t, writers>& acknowledged)
 {
-    const auto pool = lmdb().open(path, Access::read_write);
+    const auto pool = lmdb().open(path);
     Target& target = pool->target(0);
     if (!target.check().empty()) return 1;
     int wrong = 0;

@@ -2,6 +2,7 @@
 // read: each moment is hit exactly, by a target that changes the record within read_extent().
 #include "base/checksum.h"
 #include "store/bulk.h"
+#include "support/backends.h"
 #include "support/temporary.h"
 
 #include <cstring>
@@ -35,10 +36,8 @@ public:
     }
     void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
     void write(FunctionRef<void(WriteTransaction&)> body) override { real_.write(body); }
-    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim = Reclaim::by_check) override
-    {
-        return real_.append(pieces, reclaim);
-    }
+    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
+    void entering(const ExtentRef& appended) override { real_.entering(appended); }
     void release(const ExtentRef& extent) override { real_.release(extent); }
     std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
@@ -57,17 +56,17 @@ class Bulk : public ::testing::TestWithParam<std::string> {
 protected:
     void SetUp() override
     {
-        for (const BackendFactory& factory : backends()) {
-            if (factory.name != GetParam()) continue;
-            destroy_ = factory.destroy;
-            backend_ = factory.create(directory_ / "pool", {.targets = 1, .durability = Durability::process});
+        for (const Backend& backend : backends()) {
+            if (backend.name != GetParam()) continue;
+            destroy_ = backend.destroy;
+            pool_ = backend.create(directory_ / "pool", {.targets = 1, .durability = Durability::process});
         }
-        target.emplace(backend_->target(0));
+        target.emplace(pool_->target(0));
         put(std::byte{1}, 1);
     }
     void TearDown() override
     {
-        backend_.reset();
+        pool_.reset();
         destroy_(directory_ / "pool");
     }
 
@@ -76,7 +75,10 @@ protected:
     {
         const auto bytes = all(value);
         BulkSource source;
-        source.extent = target->append({bytes});
+        const Bytes piece(bytes);
+        Payload payload{{&piece, 1}};
+        target->append({&payload, 1});
+        source.extent = payload.extent;
         source.birth = birth;
         for (std::size_t at = 0; at < size; at += 1 << 16) {
             source.sums.resize(source.sums.size() + 8);
@@ -123,11 +125,10 @@ protected:
 private:
     TemporaryDirectory directory_;
     void (*destroy_)(const std::string&) = nullptr;
-    std::unique_ptr<Backend> backend_;
+    std::unique_ptr<Storage> pool_;
     std::optional<BulkSource> source_;
 };
-INSTANTIATE_TEST_SUITE_P(Backends, Bulk, ::testing::Values("lmdb", "memory"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, Bulk, every_backend(), backend_name);
 
 TEST_P(Bulk, OneReadAndNoVerifyingWhereNothingChanges)
 {

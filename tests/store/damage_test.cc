@@ -25,10 +25,10 @@ protected:
     }
 
     // Below the store: the pool's back end itself.
-    std::unique_ptr<Backend> below()
+    std::unique_ptr<Storage> below()
     {
-        for (const BackendFactory& factory : backends())
-            if (factory.present(path)) return factory.open(path, Access::read_write);
+        for (const Backend& factory : backends())
+            if (factory.look(path) == Found::pool) return factory.open(path);
         return nullptr;
     }
     static bool has_finding(const CheckReport& report, CheckFinding::Severity severity, const std::string& where,
@@ -69,7 +69,7 @@ protected:
         container = pool->open_container("test");
     }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, Damage, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Damage, every_backend(), backend_name);
 
 TEST_P(Damage, EveryFlippedBitOfARecordIsFound)
 {
@@ -587,9 +587,12 @@ TEST_F(FileDamage, BytesOfADeadWriterAreGivenBackAndNothingElse)
                   write_cells(*writer, array, {1, 300000}, 0, pattern(1000000, 99));
                   auto backend = below();
                   const auto lost = pattern(500000, 7);
-                  const std::vector<Bytes> pieces{lost};
-                  for (unsigned target = 0; target < 2; ++target)
-                      backend->target(target).append(pieces); // and dies before it refers to them
+                  const Bytes piece(lost);
+                  Payload payload{{&piece, 1}};
+                  for (unsigned target = 0; target < 2; ++target) { // and dies before the commit
+                      backend->target(target).append({&payload, 1});
+                      backend->target(target).entering(payload.extent);
+                  }
                   _exit(7);
                   return 0;
               }),

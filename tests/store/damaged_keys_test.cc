@@ -56,13 +56,13 @@ public:
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    std::unique_ptr<Backend> below() const
+    std::unique_ptr<Storage> below() const
     {
-        for (const BackendFactory& factory : backends())
-            if (factory.present(path_)) return factory.open(path_, Access::read_write);
+        for (const Backend& factory : backends())
+            if (factory.look(path_) == Found::pool) return factory.open(path_);
         return nullptr;
     }
-    static Target& target_of(Backend& backend, unsigned index)
+    static Target& target_of(Storage& backend, unsigned index)
     {
         return index == meta_target ? backend.meta() : backend.target(index);
     }
@@ -313,7 +313,7 @@ protected:
 
     TemporaryDirectory directory;
 };
-INSTANTIATE_TEST_SUITE_P(Backends, DamagedKeys, both_backends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, DamagedKeys, every_backend(), backend_name);
 
 TEST_P(DamagedKeys, NothingElseIsReadAtAnyEpoch)
 {

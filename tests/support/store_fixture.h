@@ -4,6 +4,7 @@
 #include "stepstore/error.h"
 #include "store/placement.h"
 #include "store/store.h"
+#include "support/backends.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -148,11 +149,5 @@ protected:
     std::shared_ptr<Pool> pool;
     std::shared_ptr<Container> container;
 };
-
-inline const auto both_backends = ::testing::Values("memory", "lmdb");
-inline std::string backend_name(const ::testing::TestParamInfo<std::string>& info)
-{
-    return info.param;
-}
 
 } // namespace stepstore::testing

@@ -1,7 +1,7 @@
 #include "base/files.h"
+#include "base/fork.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/fork.h"
 #include "store/lmdb/pages.h"
 
 #include <daos_errno.h>
@@ -47,7 +47,7 @@ void make_ready_to_lock(const Place& directory, const std::string& where)
     std::uint32_t begin = 0;
     const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(&begin, 1)), 0);
     // On a full disk LMDB would end the process (SIGBUS) as it begins a new one, which it maps.
-    if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_alignment) != 0 && errno != EOPNOTSUPP)
+    if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_unit) != 0 && errno != EOPNOTSUPP)
         fail_errno(where, "cannot make " + path);
     if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return;
     throw Error(-DER_DF_INVAL, where + ": " + path + " is no lock file of LMDB: it was not touched; remove it if the "

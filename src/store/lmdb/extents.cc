@@ -1,11 +1,12 @@
 #include "store/lmdb/extents.h"
 
+#include "base/fork.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/fork.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -26,6 +27,47 @@ std::uint64_t aligned(std::uint64_t offset)
 {
     return (offset + ExtentStore::alignment - 1) & ~(ExtentStore::alignment - 1);
 }
+
+// A payload may begin half a unit behind a multiple of the alignment, and as much more as the memory that it comes from
+// is behind a cache line. So it lies far from where memory begins in its page, which is nearly always at its front:
+// copies take two to six times as long when one place is a few bytes behind the other in its page, and up to twice as
+// long when they lie differently in cache lines (docs/design/lmdb-backend.md). It costs a unit of the file at most.
+constexpr std::uint64_t cache_line = 64;
+constexpr std::uint64_t most_skew = ExtentStore::alignment / 2 + cache_line - 1;
+constexpr std::uint64_t skewed_from = 256 << 10; // bytes: 1.6 % of them
+
+std::uint64_t length_of(std::span<const Bytes> pieces)
+{
+    std::uint64_t length = 0;
+    for (const Bytes& piece : pieces)
+        length += piece.size();
+    return length;
+}
+
+std::uint64_t wanted_skew(std::span<const Bytes> pieces, std::uint64_t length)
+{
+    if (length < skewed_from) return 0;
+    return ExtentStore::alignment / 2 + reinterpret_cast<std::uintptr_t>(pieces.front().data()) % cache_line;
+}
+
+// What is written in one go: the payloads, each in a room of its own, at offsets from where the first room begins.
+struct Together {
+    explicit Together(std::span<Payload> payloads)
+    {
+        static constexpr std::array<std::byte, ExtentStore::alignment + most_skew> padding{};
+        for (Payload& payload : payloads) {
+            payload.extent = {0, 0, length_of(payload.pieces)};
+            if (payload.extent.length == 0) continue;
+            payload.extent.offset = aligned(length) + wanted_skew(payload.pieces, payload.extent.length);
+            if (payload.extent.offset > length)
+                pieces.push_back(Bytes(padding).first(payload.extent.offset - length));
+            pieces.insert(pieces.end(), payload.pieces.begin(), payload.pieces.end());
+            length = payload.extent.offset + payload.extent.length;
+        }
+    }
+    std::vector<Bytes> pieces;
+    std::uint64_t length = 0;
+};
 
 // File systems whose count of blocks is zero only when nothing was ever written
 // or all was punched. Others store a run of zero bytes without a block, and
@@ -97,17 +139,16 @@ std::vector<std::uint64_t> ExtentStore::numbers() const
 
 // ---- appending
 
-ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces, Reclaim reclaim)
+ExtentRef ExtentStore::append(std::span<Payload> payloads)
 {
-    std::uint64_t length = 0;
-    for (const Bytes& piece : pieces)
-        length += piece.size();
+    const Together all(payloads);
+    const std::uint64_t length = all.length;
     if (length == 0) return {};
     std::uint64_t offset = 0;
     rooms_.begin();
-    const std::shared_ptr<Appended> file = reserve(length, offset, reclaim);
-    int error = write_all(file->fd.get(), pieces, offset);
-    if (error == ENOSPC && drop_spares()) error = write_all(file->fd.get(), pieces, offset);
+    const std::shared_ptr<Appended> file = reserve(length, offset);
+    int error = write_all(file->fd.get(), all.pieces, offset);
+    if (error == ENOSPC && drop_spares()) error = write_all(file->fd.get(), all.pieces, offset);
     if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
     if (error != 0) {
         const Place path = path_of(file->number);
@@ -121,18 +162,21 @@ ExtentRef ExtentStore::append(const std::vector<Bytes>& pieces, Reclaim reclaim)
         const std::lock_guard lock(append_guard_);
         unsynced_.insert(file); // once it is written: a sync that is under way may have missed it
     }
+    for (Payload& payload : payloads) {
+        if (payload.extent.length == 0) continue;
+        payload.extent.file = file->number;
+        payload.extent.offset += offset;
+    }
     return {file->number, offset, length};
 }
 
-std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset,
-                                                            Reclaim reclaim)
+std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length, std::uint64_t& offset)
 {
     std::lock_guard lock(append_guard_);
     const auto spare = std::ranges::find(spares_, aligned(length), &Spare::length);
     if (spare != spares_.end()) {
         const std::shared_ptr<Appended> file = spare->file;
         offset = spare->offset;
-        if (reclaim == Reclaim::by_check) rooms_.forget({file->number, offset, spare->length}); // it was noted as a spare
         spare_bytes_ -= spare->length;
         spares_.erase(spare);
         return file;
@@ -144,8 +188,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
     if (!appended_) appended_ = make_file();
     offset = appended_->end;
     appended_->end = aligned(offset + length);
-    if (reclaim == Reclaim::by_next_writer && appended_->reach_end())
-        rooms_.note(target_, {appended_->number, offset, aligned(length)});
+    if (appended_->reach_end()) rooms_.note(target_, {appended_->number, offset, aligned(length)});
     return appended_;
 }
 
@@ -261,7 +304,7 @@ void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
     const Place path = path_of(extent.file);
-    if (skew_of(extent) > most_skew || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
+    if (extent.offset % alignment > most_skew || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
         extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);

@@ -46,7 +46,7 @@ namespace stepstore::store::lmdb {
 
 class ExtentStore {
 public:
-    static constexpr std::uint64_t alignment = 4096;
+    static constexpr std::uint64_t alignment = extent_unit; // of rooms
     static constexpr std::uint64_t rotate_at = std::uint64_t{4} << 30; // bytes: a file that is so long gets no more
     static constexpr std::size_t cached_files = 64;
     static constexpr std::uint64_t max_spare = std::uint64_t{16} << 20; // bytes kept for the next extents
@@ -57,7 +57,7 @@ public:
                 std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target);
     ~ExtentStore();
 
-    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim reclaim);
+    ExtentRef append(std::span<Payload> payloads);
     void entering(const ExtentRef& extent) { rooms_.forget(room_of(extent)); }
     void punch_left(const ExtentRef& room); // what a dead process left
     void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
@@ -87,7 +87,7 @@ private:
         std::uint64_t offset = 0;
         std::uint64_t length = 0; // a multiple of the alignment
     };
-    std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset, Reclaim reclaim);
+    std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset);
     void punch_room(const ExtentRef& room);
     bool keep(const ExtentRef& room);
     void drop(const Spare& spare);

@@ -195,7 +195,7 @@ void require_free(const Place& pool)
 
 // ---- making
 
-Making::Making(const std::string& path, const BackendOptions& options) : path_(path), options_(options)
+Making::Making(const std::string& path, const NewPool& options) : path_(path), options_(options)
 {
     try {
         lock();

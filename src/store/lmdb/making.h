@@ -23,7 +23,7 @@ namespace stepstore::store::lmdb {
 // A pool that is not there yet for anybody else. What was made of it goes when it is not published.
 class Making {
 public:
-    Making(const std::string& path, const BackendOptions& options); // steps 1 to 4; DER_EXIST
+    Making(const std::string& path, const NewPool& options); // steps 1 to 4; DER_EXIST
     ~Making();
     Making(const Making&) = delete;
     Making& operator=(const Making&) = delete;
@@ -38,7 +38,7 @@ private:
     void take_back() noexcept;
 
     const std::string path_;
-    const BackendOptions& options_;
+    const NewPool& options_;
     std::vector<std::string> made_; // directories, outer ones first
     Place pool_;
     Descriptor lock_;
@@ -48,11 +48,6 @@ private:
 
 void destroy(const std::string& path);
 
-enum class Found : std::uint8_t {
-    nothing,
-    leavings, // of a maker or destroyer, dead or at work
-    pool      // whole or damaged
-};
 Found look(const std::string& path) noexcept;
 
 } // namespace stepstore::store::lmdb

@@ -13,7 +13,7 @@ namespace stepstore::store::lmdb {
 namespace {
 
 using Word = std::atomic<std::uint64_t>;
-static_assert(max_targets < extent_alignment, "a target fits below a length that is a multiple of the alignment");
+static_assert(max_targets < extent_unit, "a target fits below a length that is a multiple of the alignment");
 
 std::uint64_t sum_of(std::uint64_t length, std::uint64_t file, std::uint64_t offset)
 {
@@ -88,7 +88,7 @@ bool OwnRooms::take_over(unsigned number)
     for (Entry& entry : slot.entries) {
         const std::uint64_t word = entry.length.load();
         if (word == 0) continue;
-        const std::uint64_t target = word % extent_alignment;
+        const std::uint64_t target = word % extent_unit;
         const bool whole = entry.sum.load() == sum_of(word, entry.file.load(), entry.offset.load());
         try {
             if (valid && whole) give_back_(static_cast<unsigned>(target), {entry.file, entry.offset, word - target});

@@ -1,7 +1,7 @@
 #include "store/lmdb/pool_state.h"
 
+#include "base/fork.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/fork.h"
 
 #include <daos_errno.h>
 
@@ -23,7 +23,7 @@ constexpr auto lock_patience = 5s;
 // A path may be spelled in many ways; a directory is one.
 using Identity = std::pair<dev_t, ino_t>;
 
-// The open pools of this process; guarded by process_guard(). A forked child
+// The open pools of this process; guarded by ForkLock::backend. A forked child
 // begins with none.
 struct OpenPools {
     std::uint64_t generation = process_generation();
@@ -60,12 +60,6 @@ Permissions permissions_of(const Place& pool)
     }
     found.data = found.data && found.lock;
     return found;
-}
-
-[[noreturn]] void refuse_writing(const std::string& path, int error)
-{
-    fail(error == 0 ? EACCES : error, "pool " + path,
-         "cannot open it for writing (open it read-only, or ask its owner" + owner_of(path) + ")");
 }
 
 // None where this process may not write the lock file: then it is only a reader, whom who destroys the pool
@@ -118,40 +112,36 @@ std::vector<Place> open_directories(const Place& pool, const Format& format)
 
 // ---- finding
 
-std::shared_ptr<PoolState> PoolState::open(const std::string& path, Access access)
+std::shared_ptr<PoolState> PoolState::open(const std::string& path)
 {
-    std::lock_guard lock(process_guard());
+    std::lock_guard lock(held_over_fork(ForkLock::backend));
     auto& all = open_pools();
     const Place pool = open_root(path);
     const Identity identity = identity_of(pool);
     if (const auto found = all.pools.find(identity); found != all.pools.end()) {
-        if (auto state = found->second.lock()) {
-            if (access == Access::read_write && !state->writable()) refuse_writing(path, state->permissions_.error);
-            return state;
-        }
+        if (auto state = found->second.lock()) return state;
         all.pools.erase(found);
     }
     if (!exists(pool / format_name)) read_format(pool); // says that there is no pool
     const Permissions permissions = permissions_of(pool);
-    if (access == Access::read_write && !permissions.data) refuse_writing(path, permissions.error);
     Descriptor pool_lock = take_lock(pool);
     const Format format = read_format(pool); // now that nobody can destroy it and make another one
     auto state = std::make_shared<PoolState>(pool, format, permissions, std::move(pool_lock));
-    state->environment(format.targets); // without the pool's metadata nothing can be found
+    state->meta().index(); // without the pool's metadata nothing can be found
     all.pools[identity] = state;
     return state;
 }
 
 void PoolState::adopt(const std::shared_ptr<PoolState>& made)
 {
-    std::lock_guard lock(process_guard());
+    std::lock_guard lock(held_over_fork(ForkLock::backend));
     open_pools().pools[identity_of(made->place_)] = made;
 }
 
 void PoolState::close(std::shared_ptr<PoolState> state)
 {
     if (!state) return;
-    std::lock_guard lock(process_guard());
+    std::lock_guard lock(held_over_fork(ForkLock::backend));
     if (state->generation_ != process_generation()) {
         new std::shared_ptr<PoolState>(std::move(state)); // on purpose for ever: see fork.h
         return;
@@ -159,16 +149,9 @@ void PoolState::close(std::shared_ptr<PoolState> state)
     state.reset();
 }
 
-std::shared_ptr<PoolState> PoolState::reopen(std::shared_ptr<PoolState> of_parent, Access access)
-{
-    const std::string path = of_parent->place_;
-    close(std::move(of_parent));
-    return open(path, access);
-}
-
 bool PoolState::forget(const Place& pool, bool& alone)
 {
-    std::lock_guard lock(process_guard());
+    std::lock_guard lock(held_over_fork(ForkLock::backend));
     auto& all = open_pools();
     const auto found = all.pools.find(identity_of(pool));
     if (found == all.pools.end()) return false;
@@ -184,12 +167,6 @@ bool PoolState::forget(const Place& pool, bool& alone)
 
 // ---- the state
 
-PoolState::Part::Part(PoolState& pool, unsigned index)
-    : extents(pool.directory_of(index) / extents_name, pool.name_of(index), pool.format_.durability,
-              !pool.writable(), [&shared = pool.shared_] { return shared.next_epoch(); }, pool.rooms_, index)
-{
-}
-
 PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
       permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)),
@@ -197,11 +174,11 @@ PoolState::PoolState(Place pool, const Format& format, Permissions permissions, 
       writers_(place_ / writers_name, format.targets + 1),
       rooms_(writers_,
              [this](unsigned target, const ExtentRef& room) {
-                 if (target < parts_.size()) extents(target).punch_left(room);
+                 if (target < targets_.size()) targets_[target].extents().punch_left(room);
              })
 {
     for (unsigned index = 0; index <= format.targets; ++index)
-        parts_.push_back(std::make_unique<Part>(*this, index));
+        targets_.emplace_back(*this, index);
     if (lock_) close_in_children(lock_.get());
 }
 
@@ -209,30 +186,23 @@ PoolState::~PoolState()
 {
     if (!lock_) return;
     forget_in_children(lock_.get());
-    parts_.clear(); // they give back space
+    targets_.clear(); // they give back space
     try {
-        if (machine_.needed() && writable() && try_lock(lock_.get(), Lock::exclusive, place_)) machine_.give_back();
+        if (machine_.needed() && permissions_.data && try_lock(lock_.get(), Lock::exclusive, place_)) machine_.give_back();
     } catch (const Error&) { // the file system has no locks: others wait until this machine counts as dead
     }
 }
 
 void PoolState::claim()
 {
+    if (!permissions_.data) {
+        fail(permissions_.error == 0 ? EACCES : permissions_.error, "pool " + place_,
+             "cannot open it for writing (open it read-only, or ask its owner" + owner_of(place_) + ")");
+    }
+    if (!only_looks()) return;
     machine_.claim();
-    for (const auto& part : parts_) {
-        const std::lock_guard lock(part->opening);
-        if (std::exchange(part->only_looked, false)) part->before_claim.reset(part->environment.exchange(nullptr));
-    }
-}
-
-void PoolState::look_at(unsigned index)
-{
-    const Environment* environment = parts_[index]->environment.load();
-    if (environment != nullptr && environment->removed()) {
-        throw Error(-DER_STALE,
-                    name_of(index) + " was removed while it was open: what is written there is lost; close the pool");
-    }
-    machine_.require_held();
+    for (LmdbTarget& target : targets_)
+        target.machine_claimed();
 }
 
 std::string PoolState::name_of(unsigned index) const
@@ -244,24 +214,6 @@ Place PoolState::directory_of(unsigned index) const
 {
     if (index == format_.targets) return place_ / meta_name;
     return directories_[index % directories_.size()] / target_name(index);
-}
-
-Environment& PoolState::environment(unsigned index, bool for_writing)
-{
-    Part& part = *parts_[index];
-    Environment* there = part.environment.load(std::memory_order_acquire);
-    if (there != nullptr) [[likely]]
-        return *there;
-    std::lock_guard lock(part.opening);
-    there = part.environment.load();
-    if (there == nullptr) {
-        part.only_looked = only_looks();
-        there = new Environment(directory_of(index), name_of(index), format_.durability,
-                                !permissions_.data || part.only_looked, !permissions_.lock || part.only_looked,
-                                for_writing, writers_, index);
-        part.environment.store(there, std::memory_order_release);
-    }
-    return *there;
 }
 
 } // namespace stepstore::store::lmdb

@@ -1,15 +1,13 @@
-// What all who have one pool open in this process share: one LMDB environment
-// per target, extents, clock, the lock.
+// What all who have one pool open in this process share: its targets, the clock, the lock.
 #pragma once
 
-#include "store/lmdb/environment.h"
-#include "store/lmdb/extents.h"
 #include "store/lmdb/format.h"
 #include "store/lmdb/machine.h"
 #include "store/lmdb/own_rooms.h"
 #include "store/lmdb/shared_state.h"
+#include "store/lmdb/target.h"
 
-#include <ctime>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -27,14 +25,12 @@ public:
     // The one of this process and path, opened when there is none yet.
     // DER_NONEXIST, DER_DF_INVAL, DER_DF_INCOMPT, DER_NO_PERM, DER_BUSY (being
     // made or destroyed for longer than five seconds, or written by another machine).
-    static std::shared_ptr<PoolState> open(const std::string& path, Access access);
+    static std::shared_ptr<PoolState> open(const std::string& path);
     // That of a pool which this process has just made and published.
     static void adopt(const std::shared_ptr<PoolState>& made);
     // Gives up a share; the last one closes. One of a parent process is left
     // alone.
     static void close(std::shared_ptr<PoolState> state);
-    // As open() in a forked child, in the place of the parent's.
-    static std::shared_ptr<PoolState> reopen(std::shared_ptr<PoolState> of_parent, Access access);
     // Makes the one of this process, if any, stop being found; `alone` says
     // whether no other process has it open.
     static bool forget(const Place& pool, bool& alone);
@@ -48,48 +44,22 @@ public:
     const Place& place() const { return place_; }
     const std::string& path() const { return place_; }
     const Format& format() const { return format_; }
-    bool writable() const { return permissions_.data; }
+    const Permissions& permissions() const { return permissions_; }
     SharedState& shared() { return shared_; }
-    // index == format().targets: the pool's metadata. Opened by the first who
-    // needs it.
-    Environment& environment(unsigned index, bool for_writing = false);
-    Environment* environment_if_open(unsigned index) { return parts_[index]->environment.load(); }
-    ExtentStore& extents(unsigned index) { return parts_[index]->extents; }
+    WritersFile& writers() { return writers_; }
+    LmdbTarget& target(unsigned index) { return targets_[index]; } // format().targets: the pool's metadata
+    LmdbTarget& meta() { return targets_.back(); }
     OwnRooms& rooms() { return rooms_; }
     MachineClaim& machine() { return machine_; }
     // On a file system that others share this process only reads, without a trace, until this machine has the
     // pool.
     bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
-    void claim(); // DER_BUSY
-    // Before an update of this target, and before it is acknowledged. Looks, every few milliseconds, whether
-    // its index still has a name and this machine the pool. DER_STALE.
-    void require_there(unsigned index)
-    {
-        timespec now{};
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-        Part& part = *parts_[index];
-        if (part.looked.load(std::memory_order_relaxed) == now.tv_nsec) [[likely]]
-            return;
-        part.looked.store(now.tv_nsec, std::memory_order_relaxed);
-        look_at(index);
-    }
+    void claim(); // DER_NO_PERM, DER_BUSY
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     Place directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
 
 private:
-    struct Part {
-        explicit Part(PoolState& pool, unsigned index);
-        std::mutex opening;
-        std::atomic<Environment*> environment{nullptr}; // owned
-        bool only_looked = false;                       // so was the environment opened; guarded by opening
-        std::atomic<long> looked{-1};                   // when the index was last seen: nanoseconds of a second
-        ExtentStore extents;
-        std::unique_ptr<Environment> before_claim; // other threads may be in it
-        ~Part() { delete environment.load(); }
-    };
-    void look_at(unsigned index);
-
     const Place place_;
     const Format format_;
     const std::vector<Place> directories_; // of the targets, in turn
@@ -100,7 +70,7 @@ private:
     SharedState shared_;
     WritersFile writers_;
     OwnRooms rooms_;
-    std::vector<std::unique_ptr<Part>> parts_; // the pool's metadata last
+    std::deque<LmdbTarget> targets_; // the pool's metadata last
 };
 
 // The lock file of a pool: a shared lock by those who have it open, an

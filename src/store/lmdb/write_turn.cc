@@ -11,9 +11,9 @@
 // child of fork is another process: it does not give up its parent's turn.
 #include "store/lmdb/write_turn.h"
 
+#include "base/fork.h"
 #include "base/warning.h"
 #include "stepstore/error.h"
-#include "store/lmdb/fork.h"
 
 #include <daos_errno.h>
 

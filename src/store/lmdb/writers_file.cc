@@ -1,7 +1,7 @@
 #include "store/lmdb/writers_file.h"
 
 #include "base/checksum.h"
-#include "store/lmdb/fork.h"
+#include "base/fork.h"
 #include "store/lmdb/format.h"
 
 #include <cerrno>

@@ -90,16 +90,16 @@ private:
 
 // ---- what all who opened a pool share
 
-class MemoryTarget {
+class MemoryTarget final : public Target {
 public:
     explicit MemoryTarget(std::string name) : name_(std::move(name)) {}
 
-    void read(FunctionRef<void(ReadTransaction&)> body)
+    void read(FunctionRef<void(ReadTransaction&)> body) override
     {
         Transaction transaction(root(), &name_);
         body(transaction);
     }
-    void write(FunctionRef<void(WriteTransaction&)> body)
+    void write(FunctionRef<void(WriteTransaction&)> body) override
     {
         std::lock_guard lock(writer_);
         Transaction transaction(root(), &name_);
@@ -107,21 +107,27 @@ public:
         std::lock_guard publishing(root_guard_);
         root_ = transaction.root();
     }
-    ExtentRef append(const std::vector<Bytes>& pieces)
+    ExtentRef append(std::span<Payload> payloads) override
     {
         auto bytes = std::make_shared<std::vector<std::byte>>();
-        std::size_t length = 0;
-        for (const Bytes& piece : pieces)
-            length += piece.size();
-        bytes->reserve(length);
-        for (const Bytes& piece : pieces)
-            bytes->insert(bytes->end(), piece.begin(), piece.end());
+        for (Payload& payload : payloads) {
+            payload.extent = {0, bytes->size(), 0};
+            for (const Bytes& piece : payload.pieces)
+                bytes->insert(bytes->end(), piece.begin(), piece.end());
+            payload.extent.length = bytes->size() - payload.extent.offset;
+            bytes->resize(room_of({0, 0, bytes->size()}).length);
+        }
+        if (bytes->empty()) return {};
         std::lock_guard lock(extents_guard_);
         const std::uint64_t file = next_file_++;
+        for (Payload& payload : payloads)
+            payload.extent.file = file;
+        const ExtentRef all{file, 0, bytes->size()};
         extents_.emplace(file, std::move(bytes));
-        return {file, 0, length};
+        return all;
     }
-    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
+    void entering(const ExtentRef&) override {} // what this process leaves ends with it
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         std::shared_ptr<const std::vector<std::byte>> bytes;
         {
@@ -137,7 +143,7 @@ public:
         if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
     }
     // A file goes when all of it was released; parts of it only count until then.
-    void release(const ExtentRef& extent)
+    void release(const ExtentRef& extent) override
     {
         std::lock_guard lock(extents_guard_);
         const auto found = extents_.find(extent.file);
@@ -148,10 +154,10 @@ public:
         extents_.erase(found);
         released_.erase(extent.file);
     }
-    std::vector<Target::ExtentFile> extent_files()
+    std::vector<ExtentFile> extent_files() override
     {
         std::shared_lock lock(extents_guard_);
-        std::vector<Target::ExtentFile> files;
+        std::vector<ExtentFile> files;
         for (const auto& [file, bytes] : extents_) {
             const auto part = released_.find(file);
             const std::uint64_t released = part == released_.end() ? 0 : part->second;
@@ -159,27 +165,30 @@ public:
         }
         return files;
     }
-    Target::Usage usage()
+    std::uint64_t allocated(const ExtentRef& range) override { return range.length; } // it knows sums only
+    bool begin_sync(bool) override { return false; }
+    void sync(bool) override {} // memory has no power failure to survive
+    Usage usage() override
     {
-        Target::Usage usage;
+        Usage usage;
         read([&](ReadTransaction& transaction) {
             Entry entry;
-            const std::byte lowest{};
-            for (bool more = transaction.seek({&lowest, 1}, entry); more; more = transaction.next(entry))
+            for (bool more = transaction.seek({}, entry); more; more = transaction.next(entry))
                 usage.index += entry.key.size() + entry.value.size();
         });
         for (const auto& file : extent_files())
             usage.bulk += file.allocated;
         return usage;
     }
-    void count(const Counters& added)
+    std::vector<std::string> check() override { return {}; }
+    void count(const Counters& added) override
     {
         updates_.fetch_add(added.updates, std::memory_order_relaxed);
         fetches_.fetch_add(added.fetches, std::memory_order_relaxed);
         bytes_written_.fetch_add(added.bytes_written, std::memory_order_relaxed);
         bytes_read_.fetch_add(added.bytes_read, std::memory_order_relaxed);
     }
-    Counters counters() const
+    Counters counters() override
     {
         return {updates_.load(std::memory_order_relaxed), fetches_.load(std::memory_order_relaxed),
                 bytes_written_.load(std::memory_order_relaxed), bytes_read_.load(std::memory_order_relaxed)};
@@ -221,67 +230,15 @@ Registry& registry()
     return all;
 }
 
-// ---- the seam
-
-class TargetHandle final : public Target {
+class MemoryStorage final : public Storage {
 public:
-    TargetHandle(std::shared_ptr<PoolState> pool, MemoryTarget* target, Access access)
-        : pool_(std::move(pool)), target_(target), access_(access)
-    {
-    }
-    void read(FunctionRef<void(ReadTransaction&)> body) override { target_->read(body); }
-    void write(FunctionRef<void(WriteTransaction&)> body) override
-    {
-        require_writable("written");
-        target_->write(body);
-    }
-    ExtentRef append(const std::vector<Bytes>& pieces, Reclaim) override
-    {
-        require_writable("written");
-        return target_->append(pieces);
-    }
-    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
-    {
-        target_->read_extent(extent, skip, into);
-    }
-    void release(const ExtentRef& extent) override
-    {
-        require_writable("changed");
-        target_->release(extent);
-    }
-    std::vector<ExtentFile> extent_files() override { return target_->extent_files(); }
-    std::uint64_t allocated(const ExtentRef& range) override { return range.length; } // it knows sums only
-    bool begin_sync(bool) override { return false; }
-    void sync(bool) override {} // memory has no power failure to survive
-    Usage usage() override { return target_->usage(); }
-    std::vector<std::string> check() override { return {}; }
-    void count(const Counters& added) override { target_->count(added); }
-    Counters counters() override { return target_->counters(); }
-
-private:
-    void require_writable(const char* done) const
-    {
-        if (access_ == Access::read_write) return;
-        throw Error(-DER_NO_PERM, "memory pool " + pool_->path + " was opened read-only and cannot be " + done);
-    }
-    std::shared_ptr<PoolState> pool_;
-    MemoryTarget* target_;
-    Access access_;
-};
-
-class MemoryBackend final : public Backend {
-public:
-    MemoryBackend(std::shared_ptr<PoolState> pool, Access access) : pool_(std::move(pool)), access_(access)
-    {
-        for (MemoryTarget& target : pool_->targets)
-            handles_.emplace_back(pool_, &target, access);
-    }
+    explicit MemoryStorage(std::shared_ptr<PoolState> pool) : pool_(std::move(pool)) {}
     const std::string& path() const override { return pool_->path; }
-    bool read_only() const override { return access_ == Access::read_only; }
-    unsigned targets() const override { return static_cast<unsigned>(handles_.size() - 1); }
+    unsigned targets() const override { return static_cast<unsigned>(pool_->targets.size() - 1); }
     Durability durability() const override { return pool_->durability; }
-    Target& target(unsigned index) override { return handles_.at(index); }
-    Target& meta() override { return handles_.back(); }
+    Target& target(unsigned index) override { return pool_->targets[index]; }
+    Target& meta() override { return pool_->targets.back(); }
+    void claim() override {}
 
     Epoch next_epoch() override
     {
@@ -303,12 +260,10 @@ public:
     }
 
 private:
-    std::shared_ptr<PoolState> pool_;
-    Access access_;
-    std::deque<TargetHandle> handles_; // meta last
+    const std::shared_ptr<PoolState> pool_;
 };
 
-std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& options)
+std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
 {
     if (options.targets == 0) throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
     if (!options.target_directories.empty())
@@ -319,17 +274,17 @@ std::unique_ptr<Backend> create(const std::string& path, const BackendOptions& o
     for (unsigned index = 0; index < options.targets; ++index)
         pool->targets.emplace_back("memory pool " + path + ", target " + std::to_string(index));
     pool->targets.emplace_back("memory pool " + path + ", pool metadata");
-    auto backend = std::make_unique<MemoryBackend>(pool, Access::read_write);
-    if (options.fill) options.fill(*backend);
+    auto storage = std::make_unique<MemoryStorage>(pool);
+    if (options.fill) options.fill(*storage);
     auto& all = registry();
     std::lock_guard lock(all.guard);
     if (!all.pools.emplace(path, pool).second) {
         throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or take another path");
     }
-    return backend;
+    return storage;
 }
 
-std::unique_ptr<Backend> open(const std::string& path, Access access)
+std::unique_ptr<Storage> open(const std::string& path)
 {
     auto& all = registry();
     std::lock_guard lock(all.guard);
@@ -337,7 +292,7 @@ std::unique_ptr<Backend> open(const std::string& path, Access access)
     if (found == all.pools.end()) {
         throw Error(-DER_NONEXIST, "there is no memory pool " + path + " in this process: create it first");
     }
-    return std::make_unique<MemoryBackend>(found->second, access);
+    return std::make_unique<MemoryStorage>(found->second);
 }
 
 void destroy(const std::string& path)
@@ -347,18 +302,18 @@ void destroy(const std::string& path)
     if (all.pools.erase(path) == 0) throw Error(-DER_NONEXIST, "there is no memory pool " + path + " to destroy");
 }
 
-bool present(const std::string& path)
+Found look(const std::string& path)
 {
     auto& all = registry();
     std::lock_guard lock(all.guard);
-    return all.pools.contains(path);
+    return all.pools.contains(path) ? Found::pool : Found::nothing;
 }
 
 } // namespace
 
-BackendFactory factory()
+Backend backend()
 {
-    return {"memory", create, open, destroy, present};
+    return {"memory", create, open, destroy, look};
 }
 
 } // namespace stepstore::store::memory

@@ -1,20 +1,21 @@
-#include "store/lmdb/fork.h"
+#include "base/fork.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <pthread.h>
 #include <unistd.h>
 #include <vector>
 
-namespace stepstore::store::lmdb {
+namespace stepstore {
 
 namespace {
 
 std::atomic<std::uint64_t> generation{1};
 
 struct Guards {
-    std::mutex process;
-    std::mutex descriptors; // guards locked_files; taken after process
+    std::array<std::mutex, static_cast<std::size_t>(ForkLock::count)> locks;
+    std::mutex descriptors; // guards locked_files; taken after all of them
     std::vector<int> locked_files;
 };
 
@@ -26,14 +27,16 @@ Guards& guards()
 
 void before_fork()
 {
-    guards().process.lock();
+    for (std::mutex& one : guards().locks)
+        one.lock();
     guards().descriptors.lock();
 }
 
-void after_fork_in_parent()
+void after_fork()
 {
     guards().descriptors.unlock();
-    guards().process.unlock();
+    for (std::mutex& one : guards().locks)
+        one.unlock();
 }
 
 void after_fork_in_child()
@@ -42,10 +45,10 @@ void after_fork_in_child()
     for (const int fd : guards().locked_files)
         close(fd);
     guards().locked_files.clear();
-    after_fork_in_parent();
+    after_fork();
 }
 
-const bool handlers_installed = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+const bool handlers_installed = pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
 
 } // namespace
 
@@ -54,9 +57,9 @@ std::uint64_t process_generation() noexcept
     return generation.load(std::memory_order_relaxed);
 }
 
-std::mutex& process_guard()
+std::mutex& held_over_fork(ForkLock which) noexcept
 {
-    return guards().process;
+    return guards().locks[static_cast<std::size_t>(which)];
 }
 
 void close_in_children(int fd)
@@ -73,4 +76,4 @@ void forget_in_children(int fd)
     std::erase(all.locked_files, fd);
 }
 
-} // namespace stepstore::store::lmdb
+} // namespace stepstore

@@ -1,0 +1,103 @@
+#include "store/lmdb/target.h"
+
+#include "store/failure.h"
+#include "store/lmdb/pool_state.h"
+
+#include <daos_errno.h>
+
+#include <utility>
+
+namespace stepstore::store::lmdb {
+
+LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
+    : pool_(pool), number_(index),
+      extents_(pool.directory_of(index) / extents_name, pool.name_of(index), pool.format().durability,
+               !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); }, pool.rooms(), index)
+{
+}
+
+LmdbTarget::~LmdbTarget()
+{
+    delete environment_.load();
+}
+
+Environment& LmdbTarget::opened(bool for_writing)
+{
+    const std::lock_guard lock(opening_);
+    Environment* there = environment_.load();
+    if (there != nullptr) return *there;
+    only_looked_ = pool_.only_looks();
+    const Permissions& may = pool_.permissions();
+    there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
+                            !may.data || only_looked_, !may.lock || only_looked_, for_writing, pool_.writers(), number_);
+    environment_.store(there, std::memory_order_release);
+    return *there;
+}
+
+void LmdbTarget::machine_claimed()
+{
+    const std::lock_guard lock(opening_);
+    if (std::exchange(only_looked_, false)) before_claim_.reset(environment_.exchange(nullptr));
+}
+
+void LmdbTarget::look()
+{
+    const Environment* there = environment_.load();
+    if (there != nullptr && there->removed()) {
+        throw Error(-DER_STALE, pool_.name_of(number_) +
+                                    " was removed while it was open: what is written there is lost; close the pool");
+    }
+    pool_.machine().require_held();
+}
+
+void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
+{
+    Environment& there = index(true);
+    require_there(); // with its index open
+    there.write(body);
+    require_there();
+}
+
+bool LmdbTarget::begin_sync(bool own)
+{
+    if (!pool_.permissions().data) return false;                            // who writes nothing has nothing to sync
+    if (pool_.format().durability == Durability::power) return false;       // every commit did it
+    const Environment* there = environment_.load();
+    if (own && (there == nullptr || !there->own_unsynced())) return false;
+    extents_.begin_sync();
+    return true;
+}
+
+void LmdbTarget::sync(bool own)
+{
+    if (!pool_.permissions().data || (own && environment_.load() == nullptr)) return; // nothing of ours to sync
+    index().sync(own, [&] { extents_.sync(own); }); // before the index that refers to them
+}
+
+void LmdbTarget::compact()
+{
+    pool_.rooms().reclaim();
+    index(true).compact();
+}
+
+std::vector<std::string> LmdbTarget::check()
+{
+    try {
+        return index().check();
+    } catch (const Error& error) { // damage that keeps a target from being opened is a finding too
+        if (!says_damage(error)) throw;
+        return {error.what()};
+    }
+}
+
+void LmdbTarget::count(const Counters& added)
+{
+    if (!pool_.only_looks()) pool_.shared().count(number_, added);
+}
+
+Counters LmdbTarget::counters()
+{
+    return pool_.shared().counters(number_);
+}
+
+} // namespace stepstore::store::lmdb

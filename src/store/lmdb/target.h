@@ -1,0 +1,77 @@
+// One target of an open pool: an LMDB environment and the extents beside it.
+#pragma once
+
+#include "store/backend.h"
+#include "store/lmdb/environment.h"
+#include "store/lmdb/extents.h"
+
+#include <atomic>
+#include <ctime>
+#include <memory>
+#include <mutex>
+
+namespace stepstore::store::lmdb {
+
+class PoolState;
+
+class LmdbTarget final : public Target {
+public:
+    LmdbTarget(PoolState& pool, unsigned index);
+    ~LmdbTarget() override;
+    LmdbTarget(const LmdbTarget&) = delete;
+    LmdbTarget& operator=(const LmdbTarget&) = delete;
+
+    void read(FunctionRef<void(ReadTransaction&)> body) override { index().read(body); }
+    void write(FunctionRef<void(WriteTransaction&)> body) override;
+    ExtentRef append(std::span<Payload> payloads) override { return extents_.append(payloads); }
+    void entering(const ExtentRef& appended) override { extents_.entering(appended); }
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    {
+        extents_.read(extent, skip, into);
+    }
+    void release(const ExtentRef& extent) override { extents_.release(extent); }
+    std::vector<ExtentFile> extent_files() override { return extents_.files(); }
+    std::uint64_t allocated(const ExtentRef& range) override { return extents_.allocated(range); }
+    bool begin_sync(bool own) override;
+    void sync(bool own) override;
+    Usage usage() override { return {index().bytes(), extents_.allocated()}; }
+    void compact() override;
+    std::vector<std::string> check() override;
+    void count(const Counters& added) override;
+    Counters counters() override;
+
+    // Opened by the first who needs it.
+    Environment& index(bool for_writing = false)
+    {
+        Environment* there = environment_.load(std::memory_order_acquire);
+        return there != nullptr ? *there : opened(for_writing);
+    }
+    ExtentStore& extents() { return extents_; }
+    void machine_claimed(); // what was opened before is opened anew, for writing too
+
+private:
+    Environment& opened(bool for_writing);
+    // Before an update, and before it is acknowledged. Looks, every few milliseconds, whether the index still has a
+    // name and this machine the pool. DER_STALE.
+    void require_there()
+    {
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        if (looked_.load(std::memory_order_relaxed) == now.tv_nsec) [[likely]]
+            return;
+        looked_.store(now.tv_nsec, std::memory_order_relaxed);
+        look();
+    }
+    void look();
+
+    PoolState& pool_;
+    const unsigned number_; // as in PoolState::target()
+    std::mutex opening_;    // guards only_looked_, before_claim_
+    std::atomic<Environment*> environment_{nullptr}; // owned
+    bool only_looked_ = false;                       // so was it opened
+    std::unique_ptr<Environment> before_claim_;      // other threads may be in it
+    std::atomic<long> looked_{-1};                   // when the index was last seen: nanoseconds of a second
+    ExtentStore extents_;
+};
+
+} // namespace stepstore::store::lmdb
