@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -138,6 +139,7 @@ void sync_together(const std::vector<Target*>& targets, bool own)
 void sync_files(const std::string& path)
 {
     const auto pool = Place::directory(path);
+    if (!pool && errno == ENOENT) return; // a pool of another back end may have none
     if (!pool) fail_errno("pool " + path, "cannot open the directory");
     if (!exists(pool / "files")) return;
     sync_tree(pool / "files");
