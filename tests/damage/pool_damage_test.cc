@@ -5,6 +5,7 @@
 //   STEPSTORE_DAMAGES   how many (300)
 //   STEPSTORE_SEED      of all choices (1); printed
 //   STEPSTORE_DAMAGE    this one alone, by the number that a failure prints
+//   STEPSTORE_KIND      only files and pages of this kind, such as "branch page"
 //   STEPSTORE_KEEP      a directory that a pool which failed is copied to, as it was before it was opened
 #include "damage/index_pages.h"
 #include "damage/reference_pool.h"
@@ -261,7 +262,9 @@ protected:
     {
         std::mt19937_64 random(seed * 1'000'003 + number);
         const Original& original = *originals[random() % shapes];
-        const Damage damage = original.choose(random);
+        Damage damage = original.choose(random);
+        for (int tries = 0; damage.kind.find(kind) == std::string::npos && tries < 10'000; ++tries)
+            damage = original.choose(random);
         fs::remove_all(path);
         fs::copy(original.path, path, fs::copy_options::recursive);
         if (!damage.while_open) damage.apply(path);
@@ -313,6 +316,7 @@ protected:
     }
 
     const std::uint64_t seed = setting("STEPSTORE_SEED", 1);
+    const std::string kind = std::getenv("STEPSTORE_KIND") == nullptr ? "" : std::getenv("STEPSTORE_KIND");
     std::unique_ptr<TemporaryDirectory> directory;
     std::vector<std::unique_ptr<Original>> originals;
     Tally* tally = shared_memory<Tally>();

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/files.h"
 #include "stepstore/error.h"
+#include "store/lmdb/page_layout.h"
 
 #include <daos_errno.h>
 
@@ -14,25 +15,22 @@ namespace stepstore::store::lmdb {
 namespace {
 
 constexpr std::uint64_t none = UINT64_MAX;
-constexpr std::size_t header_size = 16; // of a page
-constexpr std::size_t node_size = 8;    // of a node, before its key
-constexpr std::uint16_t branch_flag = 0x01, leaf_flag = 0x02, overflow_flag = 0x04, meta_flag = 0x08;
-constexpr std::uint16_t big_flag = 0x01; // of a node: the value lies in pages of its own
+constexpr std::size_t header_size = page_header_size;
+constexpr std::size_t node_size = node_header_size;
+constexpr std::uint16_t flags_of_list = 0x08; // its keys are numbers
 constexpr std::uint32_t magic = 0xBEEFC0DE;
 constexpr std::uint64_t max_map = std::uint64_t{1} << 47;
 
-// LMDB's files are in the machine's own byte order.
 template <class T>
 T at(Bytes bytes, std::size_t offset)
 {
-    T value;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
+    return number_at<T>(bytes.data(), offset);
 }
 
 Meta::Database database_at(Bytes page, std::size_t offset)
 {
     Meta::Database database;
+    database.flags = at<std::uint16_t>(page, offset + 4);
     database.depth = at<std::uint16_t>(page, offset + 6);
     database.branches = at<std::uint64_t>(page, offset + 8);
     database.leaves = at<std::uint64_t>(page, offset + 16);
@@ -69,7 +67,8 @@ std::optional<Meta> meta_at(Bytes page, std::string& problem)
     meta.transaction = at<std::uint64_t>(page, 144);
     const bool good_size = meta.page_size >= 512 && meta.page_size <= 65536 && std::has_single_bit(meta.page_size);
     if (!good_size || meta.map_size > max_map || meta.last_page < 1 || meta.last_page >= max_map / meta.page_size ||
-        !plausible(meta, meta.free_pages) || !plausible(meta, meta.content)) {
+        meta.free_pages.flags != flags_of_list || meta.content.flags != 0 || !plausible(meta, meta.free_pages) ||
+        !plausible(meta, meta.content)) {
         problem = "a meta page is damaged";
         return std::nullopt;
     }
@@ -235,8 +234,8 @@ private:
         const auto flags = at<std::uint16_t>(page, 10);
         const std::size_t lower = at<std::uint16_t>(page, 12);
         const std::size_t upper = at<std::uint16_t>(page, 14);
-        const bool leaf = (flags & leaf_flag) != 0;
-        if (at<std::uint64_t>(page, 0) != number || leaf == ((flags & branch_flag) != 0))
+        const bool leaf = flags == leaf_flag;
+        if (at<std::uint64_t>(page, 0) != number || (!leaf && flags != branch_flag))
             return found(number, std::string("is not the page of the ") + tree.name + " that should be here");
         if (leaf != (depth == tree.expected.depth)) return found(number, "lies at the wrong depth");
         if (lower < header_size || lower % 2 != 0 || upper < lower || upper > page.size())
@@ -303,7 +302,7 @@ private:
         std::byte header[header_size];
         if (!read(number, header)) return;
         const std::uint64_t pages = at<std::uint32_t>(header, 12);
-        if (at<std::uint64_t>(header, 0) != number || (at<std::uint16_t>(header, 10) & overflow_flag) == 0 ||
+        if (at<std::uint64_t>(header, 0) != number || at<std::uint16_t>(header, 10) != overflow_flag ||
             pages < needed)
             return found(number, "does not begin the value that should be here");
         if (!take(number, pages)) return;

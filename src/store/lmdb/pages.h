@@ -16,6 +16,7 @@ namespace stepstore::store::lmdb {
 // the older one.
 struct Meta {
     struct Database {
+        std::uint64_t flags = 0;
         std::uint64_t depth = 0, branches = 0, leaves = 0, overflows = 0, entries = 0;
         std::uint64_t root = 0; // page number; UINT64_MAX: empty
         friend bool operator==(const Database&, const Database&) = default;

@@ -149,6 +149,20 @@ bool LmdbWrite::seek_last(Bytes key, Entry& entry)
     return lookup_.seek_last(key, entry);
 }
 
+bool LmdbWrite::next(Entry& entry)
+{
+    if (!changed_) return base_.next(entry);
+    base_.require_sound_for_lookup(lookup_.position());
+    return lookup_.next(entry);
+}
+
+bool LmdbWrite::previous(Entry& entry)
+{
+    if (!changed_) return base_.previous(entry);
+    base_.require_sound_for_lookup(lookup_.position());
+    return lookup_.previous(entry);
+}
+
 void LmdbWrite::before_change()
 {
     if (!changed_ && !base_.position().empty()) lookup_.stand_at(base_.position());

@@ -31,6 +31,7 @@ public:
     // by the next move.
     void before_change();
     void stand_at(Bytes key); // as if it had been given last
+    Bytes position() const { return placed_ ? position_ : Bytes{}; } // the key last given
 
 private:
     bool give(int result, Entry& entry);
@@ -66,8 +67,8 @@ public:
     bool get(Bytes key, Bytes& value) override;
     bool seek(Bytes key, Entry& entry) override;
     bool seek_last(Bytes key, Entry& entry) override;
-    bool next(Entry& entry) override { return changed_ ? lookup_.next(entry) : base_.next(entry); }
-    bool previous(Entry& entry) override { return changed_ ? lookup_.previous(entry) : base_.previous(entry); }
+    bool next(Entry& entry) override;
+    bool previous(Entry& entry) override;
     void put(Bytes key, Bytes value) override;
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;

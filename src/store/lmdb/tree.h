@@ -1,15 +1,13 @@
 // Reads an index without LMDB: a walk over the pages of its file that believes nothing it reads. LMDB itself trusts
 // its pages, so that one damaged byte can end the process; here every offset is checked before it is followed.
 //
-// What is promised:
+// What is promised, where one byte of the file is damaged (tree_sound.cc says why it is so):
 // - No content of the file can lead outside of it, or into a walk without end.
 // - A page that is not what its parent says (number, kind, depth) is DER_CSUM.
-// - What was not found is not there. Where a lookup ends between two entries, these and the next ones ascend. So if one
-//   key or one place of an entry is damaged such that the search went past what it looked for, then that entry is a
-//   neighbour of the place (the store compares the neighbour's checksum), or the order is broken. Where a lookup ends
-//   at the edge of a page, or a walk goes from a page to the next, all pages of both ways are verified: their entries
-//   fill them without gap or overlap, and their keys ascend and lie between the keys of their parents.
-// - A walk goes in one direction: each key is greater (or less) than the one before.
+// - What was not found is not there, or what hides it is a neighbour of its place: the store compares that one's
+//   checksum. Else DER_CSUM.
+// - A walk goes in one direction, and misses nothing: all pages that it leaves and enters are verified. What it gives
+//   lies in its place: before what comes next.
 // Not seen: a page number that was changed into that of an older copy of the same page; and keys that still lie
 // between their neighbours, which the checksums of the records tell.
 //
@@ -21,6 +19,7 @@
 #pragma once
 
 #include "store/backend.h"
+#include "store/lmdb/page_layout.h"
 #include "store/lmdb/pages.h"
 
 #include <array>
@@ -95,12 +94,10 @@ public:
     bool previous(Entry& entry) override;
     Bytes position() const { return placed_ ? position_ : Bytes{}; } // the key last given
 
-    // Before LMDB changes something at this key: it trusts the pages that it meets, and what it makes of damaged ones
-    // looks right afterwards. What a change only moves within its page was verified as for a lookup, and LMDB finds the
-    // same place; pages that it may split or merge are verified whole. DER_CSUM.
-    void require_sound_for_lookup(Bytes key) const;
-    void require_sound_for_put(Bytes key, std::size_t size) const; // size: of the value
-    void require_sound_for_erase(Bytes key) const;
+    // Before LMDB looks at this key or changes something there: it trusts the pages that it meets. DER_CSUM.
+    void require_sound_for_lookup(Bytes key);
+    void require_sound_for_put(Bytes key, std::size_t size); // size: of the value
+    void require_sound_for_erase(Bytes key);
     // As well for its list of free pages, from which it takes what it writes.
     void require_sound_free_pages() const;
 
@@ -123,6 +120,22 @@ private:
         unsigned index;
     };
     using Path = std::array<Level, deepest>;
+    // Of a key: at it, or at the first entry behind it. Kept, because the next question is often about the same key.
+    struct Place {
+        Path path;
+        std::array<std::byte, max_key + 12> key;
+        std::size_t key_size = 0; // 0: there is none
+        bool found = false;
+        bool verified = false; // that nothing is missing here
+    };
+    // Of a leaf that LMDB changes in this transaction, or has looked at to do so.
+    struct Change {
+        std::uint64_t leaf = 0;
+        bool again = false; // it has done so before
+        bool sound = false; // it was verified whole
+        bool neighbours = false; // and so were the pages on both sides
+    };
+    enum class Side : std::uint8_t { none, before, behind };
 
     [[noreturn]] void damaged(std::uint64_t page, const char* what) const;
     bool empty() const { return meta_.content.depth == 0; }
@@ -132,19 +145,33 @@ private:
     Bytes value(const Page& page, unsigned index) const;
     std::uint64_t child(const Page& page, unsigned index) const;
 
-    bool descend(Path& path, Bytes key) const; // to the first entry that is not less; true: it is the key
+    void copy(const Path& from, Path& to) const; // the levels in use
+    bool descend(Path& path, Bytes key) const;   // to the first entry that is not less; true: it is the key
     void descend_along(Path& path, unsigned from, bool last) const;
     bool step(Path& path, bool forward) const; // to the leaf beside; false: there is none
-    void verify(const Path& path) const;       // all its pages
+    Place& locate(Bytes key);
+
+    // What is verified, and why: tree_sound.cc.
+    void verify(const Path& path) const; // all its pages
     void verify_page(const Path& path, unsigned level) const;
-    void require_filled(const Page& page, bool leaf) const; // by its entries, without gap or overlap
-    void require_page_numbers(const Page& page) const;      // in a list of free pages
-    void verify_neighbour(const Path& path, bool forward) const;
-    void verify_around(const Level& at, unsigned first) const;
-    void verify_place(const Path& path, Bytes key) const; // at which `key` is missing
-    bool cross(Path& path, bool forward) const;           // as step, and both ways are verified
+    void verify_place(Place& place) const; // at which its key is missing
+    void verify_edge(const Place& place) const;
+    void verify_borders(const Path& path, unsigned first, bool behind) const;
+    void verify_before_split(const Path& path) const;
+    void verify_with_neighbours(const Path& path, Change& change) const;
+    Change& change_of(const Page& leaf);
+    bool lower_border(const Path& path, unsigned level, Bytes& key) const;
+    bool upper_border(const Path& path, unsigned level, Bytes& key) const;
+    void require_filled(const Page& page, unsigned level) const; // by its nodes, without gap or overlap
+    void require_upper(const Page& page) const;
+    void require_end(const Page& page, unsigned level) const;
+    void require_ascending(const Page& page, unsigned index) const; // this node and the next one
+    void require_page_numbers(const Page& page) const;              // in a list of free pages
+
+    bool cross(Path& path, bool forward) const; // as step, and both ways are verified
+    bool move(bool forward);                    // the position
+    bool give(Entry& entry, bool forward);
     bool go_on(Entry& entry, bool forward);
-    bool give(Entry& entry);
     bool lost();
     bool find_position();
 
@@ -152,10 +179,27 @@ private:
     const std::byte* const map_;
     PageCopies* const copies_;
     const std::string& where_;
+    Place place_;
+    std::array<Change, 8> changes_; // the last ones
+    unsigned changed_ = 0;
     Path path_; // of the position
     bool placed_ = false;
-    bool astray_ = false; // path_ does not lead to position_
-    Bytes position_;      // the key last given
+    bool astray_ = false;           // path_ does not lead to position_
+    Side verified_side_ = Side::none; // of the position: the way from there to the next leaf on this side was verified
+    Bytes position_;                // the key last given
 };
+
+inline Tree::Node Tree::node(const Page& page, unsigned index) const
+{
+    const std::size_t offset =
+        number_at<std::uint16_t>(page.bytes, page_header_size + std::size_t{2} * index);
+    if (offset < page.upper || offset + node_header_size > meta_.page_size)
+        damaged(page.number, "the place of an entry");
+    const std::byte* bytes = page.bytes + offset;
+    const std::size_t key_size = number_at<std::uint16_t>(bytes, 6);
+    const std::size_t room = meta_.page_size - offset;
+    if (node_header_size + key_size > room) damaged(page.number, "the size of a key");
+    return {bytes, {bytes + node_header_size, key_size}, room};
+}
 
 } // namespace stepstore::store::lmdb

@@ -1,0 +1,48 @@
+// How LMDB 0.9 lays out its pages, on machines of 64 bits, in the machine's own byte order.
+//
+// A page: number (8), pad (2), flags (2), lower (2), upper (2); then the places of its nodes (2 each), up to `lower`.
+// The nodes lie from `upper` to the end of the page, in any order, without a gap. A run of pages that holds one large
+// value has the number of its pages (4) instead of lower and upper.
+// A node: low half (2) and high half (2) of the size of its value, flags (2), size of its key (2); key; value. In a
+// branch the first three are the number of the page below.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace stepstore::store::lmdb {
+
+inline constexpr std::size_t page_header_size = 16;
+inline constexpr std::size_t node_header_size = 8;
+inline constexpr unsigned branch_flag = 0x01, leaf_flag = 0x02, overflow_flag = 0x04, meta_flag = 0x08;
+inline constexpr unsigned big_flag = 0x01; // of a node: the value lies in pages of its own
+
+template <class T>
+T number_at(const std::byte* bytes, std::size_t offset)
+{
+    T result;
+    std::memcpy(&result, bytes + offset, sizeof result);
+    return result;
+}
+
+inline int compare_keys(Bytes a, Bytes b)
+{
+    const int common = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
+    if (common != 0) return common;
+    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
+}
+
+inline std::uint32_t value_size(const std::byte* node)
+{
+    return number_at<std::uint16_t>(node, 0) | std::uint32_t{number_at<std::uint16_t>(node, 2)} << 16;
+}
+
+inline std::uint64_t page_below(const std::byte* node)
+{
+    return value_size(node) | std::uint64_t{number_at<std::uint16_t>(node, 4)} << 32;
+}
+
+} // namespace stepstore::store::lmdb
