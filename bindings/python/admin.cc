@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "stepstore/admin.h"
+#include "stepstore/client.h"
 
 #include <exception>
 #include <functional>
@@ -98,12 +99,22 @@ private:
 };
 
 std::vector<std::string> container_objects(const std::string& pool, const std::string& container,
-                                           std::optional<std::uint64_t> epoch)
+                                           std::optional<std::uint64_t> epoch, bool sizes)
 {
     return collected([&](stepstore_json_cb each, void* arg) {
         OpenContainer opened(pool, container);
         if (epoch) opened.at(*epoch);
-        return stepstore_cont_objects(opened.container(), opened.snapshot(), each, arg);
+        return stepstore_cont_objects(opened.container(), opened.snapshot(), sizes, each, arg);
+    });
+}
+
+std::vector<std::string> container_object(const std::string& pool, const std::string& container, const ObjectId& id,
+                                          std::optional<std::uint64_t> epoch)
+{
+    return collected([&](stepstore_json_cb each, void* arg) {
+        OpenContainer opened(pool, container);
+        if (epoch) opened.at(*epoch);
+        return stepstore_cont_object(opened.container(), opened.snapshot(), {.lo = id.lo, .hi = id.hi}, each, arg);
     });
 }
 
@@ -167,6 +178,8 @@ void bind_admin(nb::module_& module)
         nb::arg("pool"));
     module.def("pool_check", &pool_check, nb::arg("pool"), nb::arg("data"), nb::arg("repair"), nb::arg("each"));
     module.def("container_objects", &container_objects, nb::arg("pool"), nb::arg("container"),
+               nb::arg("epoch") = nb::none(), nb::arg("sizes") = true);
+    module.def("container_object", &container_object, nb::arg("pool"), nb::arg("container"), nb::arg("id"),
                nb::arg("epoch") = nb::none());
     module.def("container_query", &container_query, nb::arg("pool"), nb::arg("container"));
 }

@@ -54,9 +54,13 @@ STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair,
  * last, with the bytes it takes: {"target","index_before","index_after","bulk_before","bulk_after"}. -DER_CSUM where an
  * index is damaged: stepstore_pool_check() says what can be saved. -DER_NO_PERM: the pool cannot be written. */
 STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg);
-/* One object per object in the container at epoch (DAOS_TX_NONE: now):
- * {"hi","lo","type","class","keys"|"size","cell_size","chunk_size"} */
-STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void* arg);
+/* One object per object in the container at epoch (DAOS_TX_NONE: now): {"hi","lo","type","class"}, and with `sizes`,
+ * for which each object is asked, "keys" or "size","cell_size","chunk_size". */
+STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, stepstore_json_cb each,
+                                         void* arg);
+/* The same of one object, with its sizes. -DER_NONEXIST: nothing is stored under this id. */
+STEPSTORE_API int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_json_cb each,
+                                        void* arg);
 /* Name a snapshot; NULL: none. Snapshots: {"epoch","name"} */
 STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* arg);
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */

@@ -81,12 +81,13 @@ Json describe_pool(const store::PoolInfo& info)
             {"targets", targets}};
 }
 
-Json describe_object(store::Container& container, const store::ObjectId& id, store::Epoch epoch)
+Json describe_object(store::Container& container, const store::ObjectId& id, store::Epoch epoch, bool sizes)
 {
     const daos_obj_id_t oid{.lo = id.lo, .hi = id.hi};
     Json object = {{"hi", id.hi}, {"lo", id.lo}};
     object["type"] = daos_is_kv(oid) ? "key_value" : daos_is_array(oid) ? "array" : "other";
     object["class"] = class_name(daos_obj_id2class(oid));
+    if (!sizes) return object;
     if (daos_is_kv(oid)) {
         std::uint64_t keys = 0;
         store::ListPosition position;
@@ -100,6 +101,11 @@ Json describe_object(store::Container& container, const store::ObjectId& id, sto
         object["chunk_size"] = attributes->chunk_size;
     }
     return object;
+}
+
+store::Epoch epoch_of(daos_handle_t th)
+{
+    return daos_handle_is_inval(th) ? store::latest : resource<TransactionResource>(th)->epoch();
 }
 
 } // namespace
@@ -222,16 +228,30 @@ int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg)
     });
 }
 
-int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, stepstore_json_cb each, void* arg)
+int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, stepstore_json_cb each, void* arg)
 {
     return call("stepstore_cont_objects", [&] {
         require_callback(each);
         const auto resource_ = resource<ContainerResource>(coh);
-        const auto epoch = daos_handle_is_inval(th) ? store::latest : resource<TransactionResource>(th)->epoch();
+        const auto epoch = epoch_of(th);
         store::Container& container = resource_->container();
         for (const auto& id : container.objects(epoch))
-            if (const int rc = give(describe_object(container, id, epoch), each, arg)) return rc;
+            if (const int rc = give(describe_object(container, id, epoch, sizes), each, arg)) return rc;
         return 0;
+    });
+}
+
+int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_json_cb each, void* arg)
+{
+    return call("stepstore_cont_object", [&] {
+        require_callback(each);
+        const auto resource_ = resource<ContainerResource>(coh);
+        const auto epoch = epoch_of(th);
+        const store::ObjectId id{oid.hi, oid.lo};
+        store::Container& container = resource_->container();
+        if (!container.holds(id, epoch))
+            throw Error(-DER_NONEXIST, "there is no object " + stepstore::object_id_text(id.hi, id.lo) + " in the container");
+        return give(describe_object(container, id, epoch, true), each, arg);
     });
 }
 

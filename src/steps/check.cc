@@ -235,7 +235,7 @@ std::set<ObjectId> stored_objects(const std::string& pool, const std::string& co
     int code = daos_cont_open(pool_handle, container.c_str(), DAOS_COO_RO, &container_handle, nullptr, nullptr);
     if (code == 0) {
         code = stepstore_cont_objects(
-            container_handle, DAOS_TX_NONE,
+            container_handle, DAOS_TX_NONE, false,
             [](const char* text, void* arg) {
                 auto& into = *static_cast<Collected*>(arg);
                 const Json object = Json::parse(text, nullptr, false);

@@ -37,6 +37,18 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
     }
 }
 
+// Whether anything of the object is there at the epoch, on one target.
+bool holds_here(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch)
+{
+    object.require_epoch(transaction, target, epoch);
+    bool any = false;
+    for_each_visible(object, target, transaction, epoch, [&](const ParsedKey& parsed, const Record&) {
+        any = parsed.kind != Kind::removal;
+        return !any;
+    });
+    return any;
+}
+
 // Retires up to `retired_at_once` records born by `epoch`, from `from` on. True when there are no more.
 bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
                  std::vector<std::byte>& from, std::vector<ExtentRef>& released)
@@ -224,6 +236,21 @@ void Container::punch(const ObjectId& oid)
     }
 }
 
+bool Container::holds(const ObjectId& oid, Epoch epoch)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        const bool any = from_copies(object.placement.group(group), [&](unsigned index) {
+            bool here = false;
+            object.target(index).read(
+                [&](ReadTransaction& transaction) { here = holds_here(object, index, transaction, epoch); });
+            return here;
+        });
+        if (any) return true;
+    }
+    return false;
+}
+
 std::vector<ObjectId> Container::objects(Epoch epoch)
 {
     std::set<ObjectId> found;
@@ -244,15 +271,8 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
             }
             if (epoch == latest) return;
             std::erase_if(here, [&](const ObjectId& oid) {
-                if (found.contains(oid)) return true;
-                bool any = false;
-                const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-                object.require_epoch(transaction, index, epoch);
-                for_each_visible(object, index, transaction, epoch, [&](const ParsedKey& parsed, const Record&) {
-                    any = parsed.kind != Kind::removal;
-                    return !any;
-                });
-                return !any;
+                return found.contains(oid) ||
+                       !holds_here(ObjectAccess(pool_->core(), id_, oid, *opened_), index, transaction, epoch);
             });
         });
         found.insert(here.begin(), here.end());

@@ -212,6 +212,7 @@ public:
     void punch(const ObjectId& oid); // everything in it, at one epoch per target; snapshots keep theirs
     // The objects that have a record at this epoch, in the order of their ids. For ls and check.
     std::vector<ObjectId> objects(Epoch epoch = latest);
+    bool holds(const ObjectId& oid, Epoch epoch = latest); // whether objects() would name it
 
 private:
     std::shared_ptr<Pool> pool_;

@@ -86,7 +86,7 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
                                          {.cell_size = 2, .chunk_size = 50});
     array.write(10, bytes("1234"));
 
-    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, collect, &found), 0) << stepstore_last_message();
+    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, collect, &found), 0) << stepstore_last_message();
     ASSERT_EQ(found.size(), 2U);
     const Json& first = found[found[0]["lo"] == 7 ? 0 : 1];
     const Json& second = found[found[0]["lo"] == 7 ? 1 : 0];
@@ -99,6 +99,21 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
     EXPECT_EQ(second["cell_size"], 2);
     EXPECT_EQ(second["chunk_size"], 50);
 
+    for (const Json& object : {first, second}) {
+        std::vector<Json> one;
+        const daos_obj_id_t oid{.lo = object["lo"], .hi = object["hi"]};
+        ASSERT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, oid, collect, &one), 0) << stepstore_last_message();
+        EXPECT_EQ(one, std::vector<Json>{object});
+    }
+    const daos_obj_id_t second_id{.lo = second["lo"], .hi = second["hi"]};
+    std::vector<Json> named;
+    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, false, collect, &named), 0);
+    ASSERT_EQ(named.size(), 2U);
+    for (const Json& object : named) {
+        EXPECT_EQ(object.size(), 4U) << object;
+        EXPECT_TRUE(object["lo"] == 7 || object["lo"] == 8);
+    }
+
     found.clear();
     ASSERT_EQ(stepstore_cont_snapshots(coh, collect, &found), 0);
     ASSERT_EQ(found.size(), 1U);
@@ -108,9 +123,13 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
     found.clear();
     daos_handle_t th;
     ASSERT_EQ(daos_tx_open_snap(coh, epoch, &th, nullptr), 0);
-    ASSERT_EQ(stepstore_cont_objects(coh, th, collect, &found), 0);
+    ASSERT_EQ(stepstore_cont_objects(coh, th, true, collect, &found), 0);
     EXPECT_EQ(found.size(), 1U);
+    EXPECT_EQ(stepstore_cont_object(coh, th, second_id, collect, &found), -DER_NONEXIST) << "made after the snapshot";
     daos_tx_close(th, nullptr);
+    array.destroy();
+    EXPECT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, second_id, collect, &found), -DER_NONEXIST);
+    EXPECT_EQ(found.size(), 1U);
 }
 
 TEST_F(AdminTest, ChecksAPool)
@@ -150,7 +169,7 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     stepstore_pool_options options{};
     options.backend = "no-such-backend";
     EXPECT_EQ(stepstore_pool_create(missing.c_str(), &options), -DER_INVAL);
-    EXPECT_EQ(stepstore_cont_objects(poh, DAOS_TX_NONE, collect, &found), -DER_NO_HDL);
+    EXPECT_EQ(stepstore_cont_objects(poh, DAOS_TX_NONE, true, collect, &found), -DER_NO_HDL);
     EXPECT_TRUE(found.empty());
 }
 

@@ -120,7 +120,7 @@ inline std::size_t arrays_in(const std::string& location, const std::string& lab
     EXPECT_EQ(daos_init(), 0);
     EXPECT_EQ(daos_pool_connect(location.c_str(), nullptr, DAOS_PC_RO, &pool, nullptr, nullptr), 0);
     EXPECT_EQ(daos_cont_open(pool, label.c_str(), DAOS_COO_RO, &container, nullptr, nullptr), 0);
-    EXPECT_EQ(stepstore_cont_objects(container, DAOS_TX_NONE, note, &arrays), 0);
+    EXPECT_EQ(stepstore_cont_objects(container, DAOS_TX_NONE, false, note, &arrays), 0);
     daos_cont_close(container, nullptr);
     daos_pool_disconnect(pool, nullptr);
     daos_fini();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from stepstore import _core
 from stepstore.cli.address import Address, escape, not_found, open_container, resolve
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
+from stepstore.errors import DER_NONEXIST, Error
 from stepstore.store import Array, Container, KeyValue, decode_key
 
 LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key")]
@@ -18,13 +20,18 @@ _COPY_BYTES = 16 << 20
 
 
 # ---- what is there
-def objects_of(address: Address, snapshot: str | None) -> list[dict[str, Any]]:
-    epoch = None
-    if snapshot:
-        pool, container = open_container(address)
-        with pool, container:
-            epoch = container.epoch_of(snapshot)
-    return json.loads("[" + ",".join(_core.container_objects(address.pool, address.container, epoch)) + "]")
+def _epoch_of(address: Address, snapshot: str | None) -> int | None:
+    if not snapshot:
+        return None
+    pool, container = open_container(address)
+    with pool, container:
+        return container.epoch_of(snapshot)
+
+
+def objects_of(address: Address, snapshot: str | None, *, sizes: bool) -> list[dict[str, Any]]:
+    """All objects of a container. Their sizes are asked of each by itself."""
+    found = _core.container_objects(address.pool, address.container, _epoch_of(address, snapshot), sizes)
+    return json.loads("[" + ",".join(found) + "]")
 
 
 def streams_of(address: Address) -> list[str]:
@@ -36,10 +43,15 @@ def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
     wanted = address.object_id
     if wanted is None:
         raise not_found(f"{address.text}: names no object")
-    for entry in objects_of(address, snapshot):
-        if (entry["hi"], entry["lo"]) == (wanted.hi, wanted.lo):
-            return entry
-    raise not_found(f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls {address.pool}/{address.container}' lists them")
+    epoch = _epoch_of(address, snapshot)
+    try:
+        return json.loads(_core.container_object(address.pool, address.container, wanted, epoch)[0])
+    except Error as error:
+        if error.code != DER_NONEXIST:
+            raise
+        raise not_found(
+            f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls {address.pool}/{address.container}' lists them"
+        ) from None
 
 
 def is_array(entry: dict[str, Any]) -> bool:
@@ -48,7 +60,7 @@ def is_array(entry: dict[str, Any]) -> bool:
 
 def container_summary(address: Address) -> dict[str, Any]:
     query = _core.container_query(address.pool, address.container)
-    objects = objects_of(address, None)
+    objects = objects_of(address, None, sizes=False)
     return {
         "label": address.container,
         "uuid": query["uuid"],
@@ -95,16 +107,26 @@ def _list_containers(address: Address, as_json: bool) -> None:
 
 
 def _list_container(address: Address, long: bool, snapshot: str | None, as_json: bool) -> None:
-    objects = [{**entry, "name": f"{entry['hi']}.{entry['lo']}"} for entry in objects_of(address, snapshot)]
-    streams = [] if snapshot else [{"type": "stream", "name": name} for name in streams_of(address)]
-    rows = [("stream", escape(s["name"].encode("utf-8", "surrogateescape")), "", "", "") for s in streams]
+    objects = objects_of(address, snapshot, sizes=long or as_json)
     for entry in objects:
-        size = f"{entry['size']} cells" if "size" in entry else f"{entry['keys']} keys" if "keys" in entry else ""
-        detail = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if "cell_size" in entry else ""
-        rows.append((entry["type"], entry["name"], entry["class"], size, detail))
-    columns = ["TYPE", "NAME", "CLASS", ("SIZE", "right"), "CELLS"]
-    keep = len(columns) if long else 2
-    emit(as_json, streams + objects, lambda: table(columns[:keep], [row[:keep] for row in rows]))
+        entry["name"] = f"{entry['hi']}.{entry['lo']}"
+    streams = [] if snapshot else [{"type": "stream", "name": name} for name in streams_of(address)]
+    columns = ["TYPE", "NAME", "CLASS", ("SIZE", "right"), "CELLS"] if long else ["TYPE", "NAME"]
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for entry in streams:
+            name = escape(entry["name"].encode("utf-8", "surrogateescape"))
+            yield ("stream", name, "", "", "") if long else ("stream", name)
+        for entry in objects:
+            yield (entry["type"], entry["name"], *(_sizes(entry) if long else ()))
+
+    emit(as_json, streams + objects, lambda: table(columns, rows()))
+
+
+def _sizes(entry: dict[str, Any]) -> tuple[str, str, str]:
+    size = f"{entry['size']} cells" if "size" in entry else f"{entry['keys']} keys" if "keys" in entry else ""
+    cells = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if "cell_size" in entry else ""
+    return entry["class"], size, cells
 
 
 def _list_stream(address: Address, snapshot: str | None, as_json: bool) -> None:
