@@ -111,7 +111,24 @@ def test_ls_of_many_objects_costs_little_for_each(cli, pool):
         assert len([line for line in lines if line.startswith("key_value")]) == count, done.stdout[-500:] + done.stderr
         return int(lines[-1].removeprefix("CALLS "))
 
-    assert calls(2100) - calls(100) < 2000 * 120
+    assert calls(2100) - calls(100) < 2000 * 80
+
+
+def test_one_object_is_looked_up_not_searched_for(cli, pool):
+    """Beside 300 others each command makes as many requests as beside none."""
+    with stepstore.Pool.connect(pool) as opened, opened.create_container("crowd") as box:
+        for number in range(300):
+            with box.create_array(number) as array:
+                array.write(0, b"value")
+                last = str(array.id)
+
+    def fetches() -> int:
+        return sum(target["fetches"] for target in cli("stat", "./p", "--json").json["targets"])
+
+    for command in ("ls", "stat", "cat"):
+        before = fetches()
+        cli(command, f"./p/crowd/{last}")
+        assert fetches() - before < 100, command
 
 
 def test_tables_fit_a_narrow_terminal(capsys):

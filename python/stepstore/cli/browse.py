@@ -12,7 +12,7 @@ import typer
 from stepstore import _core
 from stepstore.cli.address import Address, escape, not_found, open_container, resolve
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
-from stepstore.errors import DER_NONEXIST, Error
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Array, Container, KeyValue, decode_key
 
 LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key")]
@@ -47,7 +47,7 @@ def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
     try:
         return json.loads(_core.container_object(address.pool, address.container, wanted, epoch)[0])
     except Error as error:
-        if error.code != DER_NONEXIST:
+        if error.code not in (DER_NONEXIST, DER_INVAL):  # DER_INVAL: no object can have this id
             raise
         raise not_found(
             f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls {address.pool}/{address.container}' lists them"

@@ -10,10 +10,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console
 from rich.control import strip_control_codes
-from rich.segment import Segment
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -123,23 +121,20 @@ def _padded(column: list[str], width: int, right: bool) -> Iterator[str]:
 
 
 class _Rows:
-    """Columns under titles. A rich Table lays out every cell by itself, and rich prints every line by itself: 0.1 ms a row."""
+    """Columns under titles. Not a rich Table, nor lines printed by rich: that takes 0.02 to 0.1 ms a row."""
 
     def __init__(self, right: list[bool], columns: list[list[str]]):
         self.right, self.columns = right, columns
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def print(self, console: Console) -> None:
         widths = [max(map(_width, column)) for column in self.columns]
         # On a narrow terminal the widest columns are cut.
-        while sum(widths) + 2 * (len(widths) - 1) > options.max_width and max(widths) > 1:
+        while sum(widths) + 2 * (len(widths) - 1) > console.width and max(widths) > 1:
             widths[widths.index(max(widths))] -= 1
         columns = map(_padded, self.columns, widths, self.right)
         titles, *lines = map("  ".join, zip(*columns, strict=True))
-        yield Segment(titles, Style(bold=True))
-        yield Segment.line()
-        if lines:
-            yield Segment("\n".join(lines))
-            yield Segment.line()
+        console.out(titles, style="bold", highlight=False)
+        console.file.write("\n".join([*lines, ""]))
 
 
 def table(columns: Sequence[str | tuple[str, str]], rows: Iterable[Iterable[Any]]) -> _Rows:
@@ -160,6 +155,8 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Table:
 
 
 def show(renderable: Any) -> None:
+    if isinstance(renderable, _Rows):
+        return renderable.print(Settings.out)
     Settings.out.print(Text(renderable) if isinstance(renderable, str) else renderable)
 
 
