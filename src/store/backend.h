@@ -6,7 +6,8 @@
 // beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
 //
 // Threads and processes. Every method may be called from any thread of any process that has the pool open. A target has
-// one writer at a time, over all processes. Readers never wait for it, and see the target as of one moment.
+// one writer at a time over all processes, or looks like it. Readers never wait for it, and see the target as of one
+// moment.
 //
 // Bodies. A transaction is a function that the back end runs. It may run it more than once, and throws away what a
 // run that does not count has put: LMDB begins again when its map is full, a reader when its pages were used again, and
@@ -115,10 +116,11 @@ public:
     // Runs `body` on one moment of the target. `body` does not start another transaction on this target.
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
-    // Runs `body` as the only writer of this target over all processes, and commits when it returns. On return the
-    // update is durable to the pool's level, and every later read sees it. Write transactions on different targets may
-    // nest, in ascending order of target with meta() first. The inner one commits first; where the outer one then has
-    // to begin again, its body runs again, and the inner one with it.
+    // Runs `body` as if it were the only writer of this target over all processes, and commits when it returns. On
+    // return the update is durable to the pool's level, and every later read sees it. Epochs ascend: where a body took
+    // one from next_epoch(), no body that took a greater one was committed here before. Write transactions on different
+    // targets may nest, in ascending order of target with meta() first. The inner one commits first; where the outer
+    // one then has to begin again, its body runs again, and the inner one with it.
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
     // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their `extent`. One

@@ -49,8 +49,8 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
 PoolHeader format_pool(Storage& storage, const std::string& label);
 
 // Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The last one
-// commits first; `committed` is called with the index of each after its commit. When an outer one has to begin again
-// (its map had to grow as it committed), so do those inside of it, which by then have committed.
+// commits first; `committed` is called with the index of each after its commit. When one has to begin again, so do all:
+// those inside of it that have committed by then, and those outside of it, which its first run has put something into.
 inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Storage& storage, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed);

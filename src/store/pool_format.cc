@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <random>
+#include <utility>
 
 namespace stepstore::store {
 
@@ -62,6 +63,9 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
     }
 }
 
+// An inner transaction began again. So do the outer ones, which still have what its first run put into them.
+struct BeginAgain {};
+
 struct Nest {
     Storage& storage;
     std::span<const unsigned> targets;
@@ -76,7 +80,9 @@ struct Nest {
             return;
         }
         Target& target = targets[depth] == meta_target ? storage.meta() : storage.target(targets[depth]);
+        bool ran = false;
         target.write([&](WriteTransaction& transaction) {
+            if (std::exchange(ran, true) && depth != 0) throw BeginAgain();
             open[depth] = &transaction;
             run(depth + 1);
         });
@@ -146,13 +152,15 @@ void write_nested(Storage& storage, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed)
 {
     constexpr std::size_t few = 4;
-    if (targets.size() <= few) {
-        std::array<WriteTransaction*, few> open{};
-        Nest{storage, targets, std::span(open).first(targets.size()), body, committed}.run(0);
-        return;
+    std::array<WriteTransaction*, few> first{};
+    std::vector<WriteTransaction*> more(targets.size() > few ? targets.size() : 0);
+    const std::span<WriteTransaction*> open = more.empty() ? std::span(first).first(targets.size()) : std::span(more);
+    for (;;) {
+        try {
+            return Nest{storage, targets, open, body, committed}.run(0);
+        } catch (const BeginAgain&) {
+        }
     }
-    std::vector<WriteTransaction*> open(targets.size());
-    Nest{storage, targets, open, body, committed}.run(0);
 }
 
 } // namespace stepstore::store

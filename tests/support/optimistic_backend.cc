@@ -1,0 +1,318 @@
+// A back end that runs bodies as one behind a network would: without a lock, on what can be read now. What a body reads
+// is recorded as conditions, what it puts is kept aside. Then both go to the target as one update, which is carried out
+// where every condition still holds, and else refused; then the body runs again. docs/design/store.md says how that
+// becomes one operation of librados.
+//
+// 1. A condition is a look-up with its result: a key and its value, or the first entry from a key on, or the last one
+//    before it, or that there is none. All of them are looked up again within the update.
+// 2. An update with an epoch is refused where one with a greater epoch was carried out before: epochs ascend on a target,
+//    or a snapshot could miss what came between its epoch and its mark.
+// 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
+//
+// It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for nothing.
+#include "stepstore/error.h"
+#include "store/builtin.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::testing {
+namespace {
+
+using namespace stepstore::store;
+
+constexpr int patience = 4; // refusals in a row
+using Owned = std::vector<std::byte>;
+
+Owned owned(Bytes bytes)
+{
+    return {bytes.begin(), bytes.end()};
+}
+
+struct Less {
+    using is_transparent = void;
+    bool operator()(Bytes a, Bytes b) const { return std::ranges::lexicographical_compare(a, b); }
+};
+
+enum class Look : std::uint8_t { exactly, from, before };
+
+struct Condition {
+    Look look;
+    Owned key;
+    std::optional<std::pair<Owned, Owned>> found;
+};
+
+// What a body asks for, as it can be sent.
+struct Update {
+    std::vector<Condition> conditions;
+    std::map<Owned, std::optional<Owned>, Less> changes; // nothing: erased
+    Epoch first_epoch = 0, last_epoch = 0;               // that it took
+};
+
+bool look_up(ReadTransaction& transaction, Look look, Bytes key, Entry& entry)
+{
+    switch (look) {
+    case Look::exactly: entry.key = key; return transaction.get(key, entry.value);
+    case Look::from: return transaction.seek(key, entry);
+    case Look::before: return transaction.seek_last(key, entry);
+    }
+    return false;
+}
+
+class Recorded;
+thread_local std::vector<Recorded*> running; // bodies of this thread, outer ones first
+
+class Recorded final : public WriteTransaction {
+public:
+    explicit Recorded(ReadTransaction& now) : now_(now) { running.push_back(this); }
+    ~Recorded() override { running.pop_back(); }
+    Recorded(const Recorded&) = delete;
+    Recorded& operator=(const Recorded&) = delete;
+
+    Update& update() { return update_; }
+    void took(Epoch epoch)
+    {
+        if (update_.first_epoch == 0) update_.first_epoch = epoch;
+        update_.last_epoch = epoch;
+    }
+
+    bool get(Bytes key, Bytes& value) override
+    {
+        if (const auto mine = update_.changes.find(key); mine != update_.changes.end()) {
+            if (mine->second) value = *mine->second;
+            return mine->second.has_value();
+        }
+        Entry entry;
+        if (!recorded(Look::exactly, key, entry)) return false;
+        value = entry.value;
+        return true;
+    }
+    bool seek(Bytes key, Entry& entry) override { return give(first_from(owned(key)), entry); }
+    bool seek_last(Bytes key, Entry& entry) override { return give(last_before(owned(key)), entry); }
+    bool next(Entry& entry) override
+    {
+        if (position_.empty()) return false;
+        Owned behind = position_;
+        behind.push_back({});
+        return give(first_from(std::move(behind)), entry);
+    }
+    bool previous(Entry& entry) override { return !position_.empty() && give(last_before(position_), entry); }
+
+    void put(Bytes key, Bytes value) override
+    {
+        const Owned copy = owned(value); // it may lie in what is replaced
+        std::ranges::copy(copy, reserve(key, copy.size()).begin());
+    }
+    MutableBytes reserve(Bytes key, std::size_t length) override
+    {
+        if (key.empty() || key.size() > max_key) throw Error(-DER_INVAL, "a key that is not possible");
+        return update_.changes[owned(key)].emplace(length);
+    }
+    bool erase(Bytes key) override
+    {
+        Bytes value;
+        if (!get(key, value)) return false;
+        update_.changes[owned(key)].reset();
+        return true;
+    }
+
+private:
+    using Found = std::optional<Entry>;
+
+    bool recorded(Look look, Bytes key, Entry& entry)
+    {
+        const bool there = look_up(now_, look, key, entry);
+        auto& one = update_.conditions.emplace_back(Condition{look, owned(key), {}});
+        if (there) one.found.emplace(owned(entry.key), owned(entry.value));
+        return there;
+    }
+    Found first_from(Owned key)
+    {
+        auto mine = update_.changes.lower_bound(key);
+        for (Entry entry; recorded(Look::from, key, entry); key = owned(entry.key), key.push_back({})) {
+            while (mine != update_.changes.end() && Less()(mine->first, entry.key)) {
+                if (mine->second) return Entry{mine->first, *mine->second};
+                ++mine;
+            }
+            const auto changed = update_.changes.find(entry.key);
+            if (changed == update_.changes.end()) return entry;
+            if (changed->second) return Entry{changed->first, *changed->second};
+        }
+        while (mine != update_.changes.end() && !mine->second)
+            ++mine;
+        return mine == update_.changes.end() ? Found() : Entry{mine->first, *mine->second};
+    }
+    Found last_before(Owned key)
+    {
+        auto mine = std::make_reverse_iterator(update_.changes.lower_bound(key));
+        for (Entry entry; recorded(Look::before, key, entry); key = owned(entry.key)) {
+            while (mine != update_.changes.rend() && Less()(entry.key, mine->first)) {
+                if (mine->second) return Entry{mine->first, *mine->second};
+                ++mine;
+            }
+            const auto changed = update_.changes.find(entry.key);
+            if (changed == update_.changes.end()) return entry;
+            if (changed->second) return Entry{changed->first, *changed->second};
+        }
+        while (mine != update_.changes.rend() && !mine->second)
+            ++mine;
+        return mine == update_.changes.rend() ? Found() : Entry{mine->first, *mine->second};
+    }
+    bool give(const Found& found, Entry& entry)
+    {
+        if (!found) return false;
+        position_ = owned(found->key);
+        entry = *found;
+        return true;
+    }
+
+    ReadTransaction& now_;
+    Update update_;
+    Owned position_;
+};
+
+class OptimisticTarget final : public Target {
+public:
+    OptimisticTarget(Target& real, std::atomic<Epoch>& last_epoch) : real_(real), last_epoch_(last_epoch) {}
+
+    void read(FunctionRef<void(ReadTransaction&)> body) override
+    {
+        for (int run = 0; run < 2; ++run)
+            real_.read(body);
+    }
+    void write(FunctionRef<void(WriteTransaction&)> body) override
+    {
+        // Of those inside of another one only some: each makes the others begin again.
+        bool counts = !running.empty() && ++inner_ % 5 != 0;
+        for (int refused = 0; refused < patience; counts = true) {
+            Update update;
+            real_.read([&](ReadTransaction& now) {
+                Recorded transaction(now);
+                body(transaction);
+                update = std::move(transaction.update());
+            });
+            if (counts && carry_out(update)) return;
+            refused += counts ? 1 : 0;
+        }
+        real_.write([&](WriteTransaction& alone) {
+            Recorded transaction(alone);
+            body(transaction);
+            apply(alone, transaction.update());
+        });
+    }
+    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
+    void entering(const ExtentRef& appended) override { real_.entering(appended); }
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    {
+        real_.read_extent(extent, skip, into);
+    }
+    void release(const ExtentRef& extent) override { real_.release(extent); }
+    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
+    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
+    bool begin_sync(bool own) override { return real_.begin_sync(own); }
+    void sync(bool own) override { real_.sync(own); }
+    Usage usage() override { return real_.usage(); }
+    std::vector<std::string> check() override { return real_.check(); }
+    void count(const Counters& added) override { real_.count(added); }
+    Counters counters() override { return real_.counters(); }
+
+private:
+    // What a server would do with an update, in one step. False: refused.
+    bool carry_out(const Update& update)
+    {
+        bool holds = true;
+        real_.write([&](WriteTransaction& target) {
+            holds = update.first_epoch == 0 || update.first_epoch > last_epoch_;
+            for (auto one = update.conditions.begin(); holds && one != update.conditions.end(); ++one) {
+                Entry entry;
+                holds = look_up(target, one->look, one->key, entry) == one->found.has_value() &&
+                        (!one->found || (std::ranges::equal(entry.key, one->found->first) &&
+                                         std::ranges::equal(entry.value, one->found->second)));
+            }
+            if (holds) apply(target, update);
+        });
+        return holds;
+    }
+    void apply(WriteTransaction& target, const Update& update)
+    {
+        for (const auto& [key, value] : update.changes) {
+            if (value)
+                target.put(key, *value);
+            else
+                target.erase(key);
+        }
+        last_epoch_ = std::max(last_epoch_.load(), update.last_epoch);
+    }
+
+    Target& real_;
+    std::atomic<Epoch>& last_epoch_; // that was committed
+    std::atomic<unsigned> inner_ = 0;
+};
+
+// Pools of `memory`, beside those that others make there.
+std::string path_below(const std::string& path)
+{
+    return "optimistic:" + path;
+}
+
+class OptimisticStorage final : public Storage {
+public:
+    OptimisticStorage(std::string path, std::unique_ptr<Storage> real) : path_(std::move(path)), real_(std::move(real))
+    {
+        static std::mutex guard;
+        static std::map<Target*, std::atomic<Epoch>> last_epochs; // memory's targets are the same for every opener
+        const std::lock_guard lock(guard);
+        for (unsigned index = 0; index < real_->targets(); ++index)
+            targets_.emplace_back(real_->target(index), last_epochs[&real_->target(index)]);
+        targets_.emplace_back(real_->meta(), last_epochs[&real_->meta()]);
+    }
+    const std::string& path() const override { return path_; }
+    unsigned targets() const override { return real_->targets(); }
+    Durability durability() const override { return real_->durability(); }
+    Target& target(unsigned index) override { return targets_[index]; }
+    Target& meta() override { return targets_.back(); }
+    void claim() override { real_->claim(); }
+    Epoch next_epoch() override
+    {
+        const Epoch epoch = real_->next_epoch();
+        for (Recorded* body : running)
+            body->took(epoch);
+        return epoch;
+    }
+    Space space() override { return real_->space(); }
+
+private:
+    const std::string path_;
+    const std::unique_ptr<Storage> real_;
+    std::deque<OptimisticTarget> targets_; // meta last
+};
+
+const Backend& below()
+{
+    static const Backend memory = memory::backend();
+    return memory;
+}
+
+[[maybe_unused]] const bool registered = (register_backend({
+    "optimistic",
+    [](const std::string& path, const NewPool& options) -> std::unique_ptr<Storage> {
+        return std::make_unique<OptimisticStorage>(path, below().create(path_below(path), options));
+    },
+    [](const std::string& path) -> std::unique_ptr<Storage> {
+        return std::make_unique<OptimisticStorage>(path, below().open(path_below(path)));
+    },
+    [](const std::string& path) { below().destroy(path_below(path)); },
+    [](const std::string& path) { return below().look(path_below(path)); },
+}), true);
+
+} // namespace
+} // namespace stepstore::testing
