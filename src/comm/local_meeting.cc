@@ -1,12 +1,13 @@
 // A meeting of the ranks of one machine over a local (abstract UNIX) socket, whose name is the job's own. Rank 0
-// listens while it is in a meeting; the others connect, again and again until they get through or their time is up.
-//   1. Hello: what the rank opens.
-//   2. Ready?: rank 0 asks everybody once all have come; they answer Ready, and from then on wait for the verdict
-//   without a time-out of their own
-//      (a broken connection is a failure).
-//   3. Go with the verdict once all have answered; otherwise Failed.
-// A rank that gives up closes its connection, which rank 0 sees: it can be in no meeting that succeeds. Nothing stays
-// behind: the name lives as long as the socket.
+// listens while it is in a meeting. The others try to connect until they get through or their time is up.
+//
+// 1. Hello: the rank says what it opens.
+// 2. Ready?: rank 0 asks everybody once all have come. They answer Ready, and then wait for the verdict without a
+//    time-out of their own (a broken connection is a failure).
+// 3. Go, with the verdict, once all have answered; otherwise Failed.
+//
+// A rank that gives up closes its connection. Rank 0 sees that, so the rank can be in no meeting that succeeds. Nothing
+// stays behind: the name lives as long as the socket.
 #include "comm/meeting.h"
 
 #include "base/checksum.h"

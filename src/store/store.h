@@ -196,8 +196,7 @@ public:
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
     std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
                                                     Epoch epoch = latest); // nullopt: no array there
-    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. Without verifying,
-    // damage to an extent file goes unnoticed, and a second copy unused; other writers' updates are told all the same.
+    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. So in array_read().
     void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                      std::span<const Bytes> memory);
     ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,

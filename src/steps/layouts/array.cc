@@ -1,16 +1,15 @@
-// The layout `array`: one array object, dense: the steps one after the other, in each the blobs in rank order.
+// The layout `array`: one array object, dense. The steps lie one after the other, and in each the blobs in rank order.
 //
-// 1. All ranks exchange the sizes of their blobs (allgather), so each knows where its own belongs: behind the steps
-// before and the
-//    ranks before. A rank that has failed says so instead of a size, and all give the step up together.
-// 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object; each rank writes its blob. In any
-// order.
-// 3. A step is there when its sizes are and every rank's blob is whole in its place. Blobs carry their own header and
-// checksum, and places
-//    are never written twice, so a reader can tell without a second exchange on the writers' side.
-// A blob may lie on two targets, so a reader can meet a half-written one. That is told from damage by the next step:
-// its sizes are put only after an allgather that every rank enters with the blob before stored. No next step and not
-// closed: not there yet.
+// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: behind the
+//    steps before and the ranks before. A rank that has failed says so instead of a size, and all give the step up.
+// 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its blob. The
+//    order does not matter.
+// 3. A step is there when its sizes are there and every rank's blob is whole in its place. Blobs carry a header and a
+//    checksum, and places are never written twice. So a reader can tell, and the writers need no second exchange.
+//
+// A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage: its
+// sizes are put only after an allgather that every rank enters with the blob before stored. Where there is no next
+// step, and the stream is not closed, the step is not there yet.
 #include "base/checksum.h"
 #include "base/wire.h"
 #include "steps/layouts/layout.h"

@@ -1,30 +1,21 @@
-// The bulk extents of one target: the files `extents/<16 hexadecimal
-// digits>.ext` beside its index.
+// The bulk extents of one target: the files `extents/<16 hexadecimal digits>.ext` beside its index.
 //
-// 1. A process appends to one file per target, which it holds by an exclusive
-// lock on the file. It takes over a file that nobody
-//    holds and that has room, or makes a new one. A file's number is an epoch,
-//    so no number is ever used twice.
-// 2. To append, a thread reserves [offset, offset + length) at the end, under a
-// mutex, and writes outside of it: threads
-//    and processes never write to the same bytes. Offsets are multiples of 4
-//    KiB, so that an extent's room is its own.
-// 3. Bytes become reachable when the caller's transaction has put the reference
-// into the index. A process that dies before
-//    leaves bytes that nothing refers to. The next holder of the file starts
-//    behind them: it takes the end from the file's size, and the dead process's
-//    lock went with it, after its last write. The bytes are given back by the next writer where the dead process had
-//    noted them as its own (own_rooms.h), else by a check. A file reaches behind a room before that is noted, so that
-//    its next holder starts behind it whether anything was written there or not.
-// 4. release() keeps a little of what lies in the file this process appends to, for the next extents of the same
-// length: writing
-//    over pages that are in memory costs a third of what new ones cost. Nobody else knows of these spares; they
-//    are given back when the pool is closed, and by the check where a process dies first.
-// 5. All else release() punches out. The blocks are the extent's own (2), so no other
-// extent is touched; the file's
-//    size stays, so its end is never reused. A file without a block left that
-//    nobody appends to is removed, by the holder of its lock, and who takes
-//    over a file looks whether it still has a name once it holds the lock.
+// 1. A process appends to one file per target. It holds that file by an exclusive lock. It takes over a file that
+//    nobody holds and that has room, or makes a new one. A file's number is an epoch, so no number is used twice.
+// 2. To append, a thread reserves [offset, offset + length) at the end, under a mutex, and writes outside of the
+//    mutex. Threads and processes never write to the same bytes. Offsets are multiples of 4 KiB, so the blocks of an
+//    extent are its own.
+// 3. Bytes become reachable when the caller's transaction has put the reference into the index. A process that dies
+//    before that leaves bytes that nothing refers to. Its lock ends with it, after its last write. The next holder
+//    of the file takes the end from the file's size, and so starts behind those bytes. The next writer gives them
+//    back where the dead process had noted them as its own (own_rooms.h); else a check does. A file reaches behind
+//    a room before the room is noted. So the next holder starts behind it, whether anything was written or not.
+// 4. release() keeps a little of what lies in the file that this process appends to, for the next extents of the
+//    same length. Writing over pages that are in memory costs a third of what new pages cost. Only this process
+//    knows of these spares. They are given back when the pool is closed, or by the check after a kill.
+// 5. release() punches out all else. The blocks are the extent's own (2), so no other extent is touched. The file's
+//    size stays, so its end is never reused. The holder of the lock removes a file without a block left that nobody
+//    appends to. Who takes over a file looks, once it holds the lock, whether the file still has a name.
 #pragma once
 
 #include "base/files.h"

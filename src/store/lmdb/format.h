@@ -5,10 +5,11 @@
 //                           version 3
 //                           targets 8
 //                           durability process
-//                           targets-in /disk2/pool-0123456789abcdef    (any number: the directories in which the
-//                                                                      targets lie in turn; none: in the pool's)
-//                           checksum 0123456789abcdef        (XXH3-64 of all lines before, hexadecimal)
-//                       The first line and the checksum line are the same in every version to come.
+//                           targets-in /disk2/pool-0123456789abcdef
+//                           checksum 0123456789abcdef
+//                       targets-in: any number of lines, the directories in which the targets lie in turn; without
+//                       one they lie in the pool's. checksum: XXH3-64 of all lines before, hexadecimal. The first
+//                       line and the checksum line are the same in every version to come.
 //   stepstore.pool.unfinished
 //                       its name while the pool is made or destroyed: there is no pool, and what is there is removed
 //                       by the next one who makes or destroys one here
