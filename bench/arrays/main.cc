@@ -22,9 +22,9 @@ struct Result {
     Variant variant;
     std::uint64_t processes = 0;
     std::uint64_t block = 0;
-    double bytes = 0;  // of one measurement, all processes
-    Times times;       // medians
-    double ratio = 0;  // of write and read, to the fastest variant
+    double bytes = 0; // of one measurement, all processes
+    Times times;      // medians
+    double ratio = 0; // of write and read, to the fastest variant
 };
 
 std::string size_name(std::uint64_t size)
@@ -82,8 +82,10 @@ std::vector<Result> compare(const std::string& pool, std::uint64_t processes, st
     return results;
 }
 
-// Of one number of processes and objects: a row for each class and chunk size, a column for each size of block.
-void print_table(const std::vector<Result>& results, const ArrayOptions& options, std::uint64_t processes, bool shared)
+// Of one number of processes and objects: a row for each class and chunk size, a column for each size of
+// block.
+void print_table(const std::vector<Result>& results, const ArrayOptions& options, std::uint64_t processes,
+                 bool shared)
 {
     std::printf("%llu process%s, %s: time to write and read, / that of the fastest\n%-12s",
                 static_cast<unsigned long long>(processes), processes == 1 ? "" : "es",
@@ -95,8 +97,8 @@ void print_table(const std::vector<Result>& results, const ArrayOptions& options
         for (const std::uint64_t chunk : options.chunks) {
             std::printf("%-12s", (name + "/" + size_name(chunk)).c_str());
             for (const Result& one : results)
-                if (one.processes == processes && one.variant.shared == shared && one.variant.object_class == name &&
-                    one.variant.chunk == chunk)
+                if (one.processes == processes && one.variant.shared == shared &&
+                    one.variant.object_class == name && one.variant.chunk == chunk)
                     std::printf(" %8.2f", one.ratio);
             std::printf("\n");
         }
@@ -108,12 +110,13 @@ void print_json(const std::vector<Result>& results)
 {
     const char* separator = "[\n";
     for (const Result& one : results) {
-        std::printf("%s  {\"processes\": %llu, \"block\": %llu, \"object_class\": \"%s\", \"chunk\": %llu, "
-                    "\"objects\": \"%s\", \"write\": %.1f, \"read\": %.1f, \"unit\": \"MiB/s\", \"ratio\": %.3f}",
-                    separator, static_cast<unsigned long long>(one.processes),
-                    static_cast<unsigned long long>(one.block), one.variant.object_class.c_str(),
-                    static_cast<unsigned long long>(one.variant.chunk), one.variant.shared ? "one" : "each",
-                    one.bytes / mib / one.times.write, one.bytes / mib / one.times.read, one.ratio);
+        std::printf(
+            "%s  {\"processes\": %llu, \"block\": %llu, \"object_class\": \"%s\", \"chunk\": %llu, "
+            "\"objects\": \"%s\", \"write\": %.1f, \"read\": %.1f, \"unit\": \"MiB/s\", \"ratio\": %.3f}",
+            separator, static_cast<unsigned long long>(one.processes),
+            static_cast<unsigned long long>(one.block), one.variant.object_class.c_str(),
+            static_cast<unsigned long long>(one.variant.chunk), one.variant.shared ? "one" : "each",
+            one.bytes / mib / one.times.write, one.bytes / mib / one.times.read, one.ratio);
         separator = ",\n";
     }
     std::printf("\n]\n");
@@ -145,8 +148,8 @@ void run(const ArrayOptions& options)
     std::vector<Result> results;
     for (const std::uint64_t processes : options.processes) {
         for (const std::uint64_t block : options.blocks) {
-            std::fprintf(stderr, "\r\033[K%llu processes, blocks of %s ", static_cast<unsigned long long>(processes),
-                         size_name(block).c_str());
+            std::fprintf(stderr, "\r\033[K%llu processes, blocks of %s ",
+                         static_cast<unsigned long long>(processes), size_name(block).c_str());
             const auto more = compare(pool, processes, block, options);
             results.insert(results.end(), more.begin(), more.end());
         }

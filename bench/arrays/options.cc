@@ -68,11 +68,16 @@ std::vector<std::uint64_t> numbers(const char* option, const char* text, std::ui
 ArrayOptions parse_array_options(int argc, char** argv)
 {
     static const option known[] = {
-        {"processes", required_argument, nullptr, 'p'}, {"blocks", required_argument, nullptr, 'b'},
-        {"chunks", required_argument, nullptr, 'c'},    {"classes", required_argument, nullptr, 'o'},
-        {"bytes", required_argument, nullptr, 't'},     {"rounds", required_argument, nullptr, 'r'},
-        {"directory", required_argument, nullptr, 'd'}, {"json", no_argument, nullptr, 'j'},
-        {"help", no_argument, nullptr, 'h'},            {nullptr, 0, nullptr, 0},
+        {"processes", required_argument, nullptr, 'p'},
+        {"blocks", required_argument, nullptr, 'b'},
+        {"chunks", required_argument, nullptr, 'c'},
+        {"classes", required_argument, nullptr, 'o'},
+        {"bytes", required_argument, nullptr, 't'},
+        {"rounds", required_argument, nullptr, 'r'},
+        {"directory", required_argument, nullptr, 'd'},
+        {"json", no_argument, nullptr, 'j'},
+        {"help", no_argument, nullptr, 'h'},
+        {nullptr, 0, nullptr, 0},
     };
     constexpr std::uint64_t largest = std::uint64_t{1} << 40;
     ArrayOptions options;

@@ -16,7 +16,8 @@ struct Variant {
 
 struct ArrayOptions {
     std::vector<std::uint64_t> processes = {1, 4};
-    std::vector<std::uint64_t> blocks = {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+    std::vector<std::uint64_t> blocks = {4 << 10, 16 << 10, 64 << 10, 256 << 10,
+                                         1 << 20, 4 << 20,  16 << 20, 64 << 20};
     std::vector<std::uint64_t> chunks = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
     std::vector<std::string> classes = {"S1", "S2", "S4", "SX"};
     std::uint64_t bytes = 64 << 20; // that a process writes in one measurement, at most

@@ -24,10 +24,12 @@ struct Command {
 // One process's part of one measurement.
 class Part {
 public:
-    Part(const Container& container, const Command& command, unsigned process, unsigned processes, std::uint64_t block)
-        : array_(container.open_array(container.object_id(command.first_object + (command.shared ? 0 : process), 0,
-                                                          ObjectType::array_bytes, command.object_class),
-                                      {1, command.chunk})),
+    Part(const Container& container, const Command& command, unsigned process, unsigned processes,
+         std::uint64_t block)
+        : array_(
+              container.open_array(container.object_id(command.first_object + (command.shared ? 0 : process),
+                                                       0, ObjectType::array_bytes, command.object_class),
+                                   {1, command.chunk})),
           // As a stream's: a block of at least a chunk begins at a chunk's start.
           room_(block < command.chunk ? block : (block + command.chunk - 1) / command.chunk * command.chunk),
           first_(command.shared ? process : 0), stride_(command.shared ? processes : 1)
@@ -80,9 +82,10 @@ bool receive(int from, void* what, std::size_t bytes)
 
 } // namespace
 
-// The last process only destroys what the others have written: a process that gives space back keeps some of it for its
-// own next writes, which a stream that only grows never has.
-ArrayWorkers::ArrayWorkers(const std::string& pool, unsigned processes, std::uint64_t block, std::uint64_t steps)
+// The last process only destroys what the others have written: a process that gives space back keeps some of
+// it for its own next writes, which a stream that only grows never has.
+ArrayWorkers::ArrayWorkers(const std::string& pool, unsigned processes, std::uint64_t block,
+                           std::uint64_t steps)
     : pool_(pool), processes_(processes), block_(block), steps_(steps)
 {
     for (unsigned process = 0; process <= processes; ++process)
@@ -154,7 +157,8 @@ double ArrayWorkers::slowest(std::size_t workers) const
     double most = 0;
     for (std::size_t i = 0; i < workers; ++i) {
         double result = 0;
-        if (!receive(workers_[i].results, &result, sizeof result)) throw std::runtime_error("a process failed");
+        if (!receive(workers_[i].results, &result, sizeof result))
+            throw std::runtime_error("a process failed");
         most = std::max(most, result);
     }
     return most;
@@ -182,7 +186,8 @@ Times ArrayWorkers::measure(const Variant& variant)
     times.read = slowest(processes_);
     tell(processes_, processes_ + 1, &command, sizeof command);
     double cleaned = 0;
-    if (!receive(workers_.back().results, &cleaned, sizeof cleaned)) throw std::runtime_error("a process failed");
+    if (!receive(workers_.back().results, &cleaned, sizeof cleaned))
+        throw std::runtime_error("a process failed");
     return times;
 }
 

@@ -39,7 +39,8 @@ public:
     {
         file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         struct stat status {};
-        if (file_ < 0 || fstat(file_, &status) != 0) throw std::runtime_error(path + ": the file cannot be read");
+        if (file_ < 0 || fstat(file_, &status) != 0)
+            throw std::runtime_error(path + ": the file cannot be read");
         count_ = static_cast<std::size_t>(status.st_size) / size;
         if (count_ == 0) throw std::runtime_error(path + ": there is no message in it");
     }
@@ -100,7 +101,10 @@ public:
     }
     void close() override {}
     bool canSeek() const override { return true; }
-    eckit::Length estimate() override { return static_cast<long long>(fields_.size() * served->plan.message.size()); }
+    eckit::Length estimate() override
+    {
+        return static_cast<long long>(fields_.size() * served->plan.message.size());
+    }
     eckit::Length size() override { return estimate(); }
     bool merge(eckit::DataHandle* other) override
     {
@@ -119,8 +123,8 @@ private:
 class Location final : public fdb5::FieldLocation, public std::enable_shared_from_this<Location> {
 public:
     explicit Location(const Field& field)
-        : FieldLocation(eckit::URI(type_name, "field"), 0, static_cast<long long>(served->plan.message.size()),
-                        fdb5::Key()),
+        : FieldLocation(eckit::URI(type_name, "field"), 0,
+                        static_cast<long long>(served->plan.message.size()), fdb5::Key()),
           field_(field)
     {
     }
@@ -206,7 +210,10 @@ private:
 
 class CatalogueReader final : public RefusingCatalogue, public fdb5::CatalogueReader {
 public:
-    CatalogueReader(const fdb5::Key& key, const fdb5::Config& config) : RefusingCatalogue(type_name, key, config) {}
+    CatalogueReader(const fdb5::Key& key, const fdb5::Config& config)
+        : RefusingCatalogue(type_name, key, config)
+    {
+    }
     CatalogueReader(const eckit::URI&, const fdb5::Config& config)
         : CatalogueReader(fdb5::Key(served->plan.dataset), config)
     {
@@ -268,13 +275,21 @@ class Engine final : public fdb5::Engine {
 public:
     std::string name() const override { return type_name; }
     std::string dbType() const override { return type_name; }
-    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override { return uri.scheme() == type_name; }
-    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override { return eckit::URI(type_name, "catalogue"); }
-    std::vector<eckit::URI> visitableLocations(const fdb5::Key& key, const fdb5::Config& config) const override
+    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
+    {
+        return uri.scheme() == type_name;
+    }
+    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override
+    {
+        return eckit::URI(type_name, "catalogue");
+    }
+    std::vector<eckit::URI> visitableLocations(const fdb5::Key& key,
+                                               const fdb5::Config& config) const override
     {
         return {location(key, config)};
     }
-    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&, const fdb5::Config& config) const override
+    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&,
+                                               const fdb5::Config& config) const override
     {
         return {location({}, config)};
     }

@@ -1,5 +1,6 @@
-// stepstore-bench-fields: one measurement of fields through FDB's C++ interface, on the engine that FDB_CONFIG names, as
-// JSON. The command `stepstore bench fields` makes the plan, runs it on several engines in turn, and compares.
+// stepstore-bench-fields: one measurement of fields through FDB's C++ interface, on the engine that
+// FDB_CONFIG names, as JSON. The command `stepstore bench fields` makes the plan, runs it on several engines
+// in turn, and compares.
 #include "from_plan.h"
 #include "tasks.h"
 
@@ -16,11 +17,12 @@ namespace {
 
 [[noreturn]] void usage(const std::string& wrong)
 {
-    std::fprintf(stderr,
-                 "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
-                 "  [processes=N] [first=N] [archive=key|message] [copies=FILE]\n"
-                 "FDB_CONFIG says on what. It is started by 'stepstore bench fields'.\n",
-                 wrong.c_str());
+    std::fprintf(
+        stderr,
+        "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
+        "  [processes=N] [first=N] [archive=key|message] [copies=FILE]\n"
+        "FDB_CONFIG says on what. It is started by 'stepstore bench fields'.\n",
+        wrong.c_str());
     std::exit(2);
 }
 
@@ -29,8 +31,8 @@ int number(const std::string& name, const std::string& text, int least, int most
     char* end = nullptr;
     const long value = std::strtol(text.c_str(), &end, 10);
     if (text.empty() || *end != '\0' || value < least || value > most)
-        usage("stepstore-bench-fields: " + name + "=" + text + ": a number from " + std::to_string(least) + " to " +
-              std::to_string(most) + " is wanted");
+        usage("stepstore-bench-fields: " + name + "=" + text + ": a number from " + std::to_string(least) +
+              " to " + std::to_string(most) + " is wanted");
     return static_cast<int>(value);
 }
 
@@ -42,15 +44,22 @@ Work parse(int count, char** arguments)
         const std::size_t equals = text.find('=');
         const std::string name = text.substr(0, equals);
         const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-        if (name == "plan") work.plan = Plan::read(value);
-        else if (name == "processes") work.processes = number(name, value, 1, max_processes / 2);
-        else if (name == "first") work.first = number(name, value, 0, 1000000);
-        else if (name == "copies") work.copies = value;
-        else if (name == "archive" && (value == "key" || value == "message")) work.decode = value == "message";
-        else usage("stepstore-bench-fields: '" + text + "' is no option");
+        if (name == "plan")
+            work.plan = Plan::read(value);
+        else if (name == "processes")
+            work.processes = number(name, value, 1, max_processes / 2);
+        else if (name == "first")
+            work.first = number(name, value, 0, 1000000);
+        else if (name == "copies")
+            work.copies = value;
+        else if (name == "archive" && (value == "key" || value == "message"))
+            work.decode = value == "message";
+        else
+            usage("stepstore-bench-fields: '" + text + "' is no option");
     }
     if (work.plan.message.empty()) usage("stepstore-bench-fields: no plan");
-    if (work.plan.steps().size() > max_steps) usage("stepstore-bench-fields: more steps than " + std::to_string(max_steps));
+    if (work.plan.steps().size() > max_steps)
+        usage("stepstore-bench-fields: more steps than " + std::to_string(max_steps));
     return work;
 }
 
@@ -81,7 +90,8 @@ void separate(const Work& work, const char* what, Make make)
 void list(const Work& work)
 {
     const std::size_t fields = static_cast<std::size_t>(work.processes) * fields_of_a_process(work);
-    run({lister(work, fields)}, [&](const Shared& shared) { print("list", seconds(shared, 0, 1), fields, work, false); });
+    run({lister(work, fields)},
+        [&](const Shared& shared) { print("list", seconds(shared, 0, 1), fields, work, false); });
 }
 
 // Numbers from `first` on are there and are read, the next ones are written, all at once.
@@ -120,7 +130,8 @@ void operational(const Work& work)
     });
 }
 
-// Time to the first field in a new process: from before the program is loaded, and from when FDB is there to be used.
+// Time to the first field in a new process: from before the program is loaded, and from when FDB is there to
+// be used.
 void first(int count, char** arguments)
 {
     int ends[2];
@@ -155,7 +166,8 @@ void first_itself(const Work& work)
     std::int64_t times[2] = {now(), 0};
     retrieve();
     times[1] = now();
-    if (write(1, times, sizeof times) != static_cast<ssize_t>(sizeof times)) throw std::runtime_error("nobody listens");
+    if (write(1, times, sizeof times) != static_cast<ssize_t>(sizeof times))
+        throw std::runtime_error("nobody listens");
 }
 
 void measure(int count, char** arguments)
@@ -172,13 +184,20 @@ void measure(int count, char** arguments)
     if (numbers > static_cast<int>(work.plan.numbers().size()))
         usage("stepstore-bench-fields: the plan has fewer numbers than " + std::to_string(numbers));
     std::printf("{");
-    if (task == "write") separate(work, "write", writer);
-    else if (task == "read") separate(work, "read", one_by_one);
-    else if (task == "read-many") separate(work, "read", step_by_step);
-    else if (task == "list") list(work);
-    else if (task == "first") first(count, arguments);
-    else if (both) (task == "contention" ? contention : operational)(work);
-    else usage("stepstore-bench-fields: there is no task '" + task + "'");
+    if (task == "write")
+        separate(work, "write", writer);
+    else if (task == "read")
+        separate(work, "read", one_by_one);
+    else if (task == "read-many")
+        separate(work, "read", step_by_step);
+    else if (task == "list")
+        list(work);
+    else if (task == "first")
+        first(count, arguments);
+    else if (both)
+        (task == "contention" ? contention : operational)(work);
+    else
+        usage("stepstore-bench-fields: there is no task '" + task + "'");
     std::printf("}\n");
 }
 

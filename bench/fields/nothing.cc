@@ -1,5 +1,5 @@
-// An engine that does nothing with what is archived (`engine: nothing`, `store: nothing`): what is left is what FDB
-// itself costs, its keys and its schema. Fields that are archived in it are gone.
+// An engine that does nothing with what is archived (`engine: nothing`, `store: nothing`): what is left is
+// what FDB itself costs, its keys and its schema. Fields that are archived in it are gone.
 #include "refusing_catalogue.h"
 
 #include "eckit/serialisation/Reanimator.h"
@@ -17,7 +17,10 @@ constexpr const char* type_name = "nothing";
 
 class Location final : public fdb5::FieldLocation {
 public:
-    explicit Location(eckit::Length length) : FieldLocation(eckit::URI(type_name, "field"), 0, length, fdb5::Key()) {}
+    explicit Location(eckit::Length length)
+        : FieldLocation(eckit::URI(type_name, "field"), 0, length, fdb5::Key())
+    {
+    }
     eckit::DataHandle* dataHandle() const override { refuse(); }
     std::shared_ptr<const fdb5::FieldLocation> make_shared() const override
     {
@@ -38,7 +41,8 @@ public:
     void close() override {}
     bool exists() const override { return true; }
     void checkUID() const override {}
-    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key&, const void*, eckit::Length length) override
+    std::unique_ptr<const fdb5::FieldLocation> archive(const fdb5::Key&, const void*,
+                                                       eckit::Length length) override
     {
         ++archived_;
         return std::make_unique<const Location>(length);
@@ -66,7 +70,10 @@ private:
 
 class CatalogueWriter final : public RefusingCatalogue, public fdb5::CatalogueWriter {
 public:
-    CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config) : RefusingCatalogue(type_name, key, config) {}
+    CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config)
+        : RefusingCatalogue(type_name, key, config)
+    {
+    }
     CatalogueWriter(const eckit::URI&, const fdb5::Config& config)
         : CatalogueWriter(fdb5::Key(), config) // FDB makes none from a URI to archive
     {
@@ -94,10 +101,20 @@ class Engine final : public fdb5::Engine {
 public:
     std::string name() const override { return type_name; }
     std::string dbType() const override { return type_name; }
-    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override { return uri.scheme() == type_name; }
-    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override { return eckit::URI(type_name, "catalogue"); }
-    std::vector<eckit::URI> visitableLocations(const fdb5::Key&, const fdb5::Config&) const override { return {}; }
-    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&, const fdb5::Config&) const override
+    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
+    {
+        return uri.scheme() == type_name;
+    }
+    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override
+    {
+        return eckit::URI(type_name, "catalogue");
+    }
+    std::vector<eckit::URI> visitableLocations(const fdb5::Key&, const fdb5::Config&) const override
+    {
+        return {};
+    }
+    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&,
+                                               const fdb5::Config&) const override
     {
         return {};
     }

@@ -26,7 +26,8 @@ std::vector<char> contents(const std::string& path)
 
 } // namespace
 
-// Lines of words: "message PATH", "collocation KEY...", "element KEY...", "dataset KEY VALUE", "constant KEY VALUE", "value KEY VALUE [POSITION BYTE]...".
+// Lines of words: "message PATH", "collocation KEY...", "element KEY...", "dataset KEY VALUE", "constant KEY
+// VALUE", "value KEY VALUE [POSITION BYTE]...".
 Plan Plan::read(const std::string& path)
 {
     Plan plan;
@@ -54,7 +55,8 @@ Plan Plan::read(const std::string& path)
             Value value{text, {}};
             std::size_t position = 0;
             for (int byte = 0; words >> position >> byte;) {
-                if (position >= plan.message.size()) throw std::runtime_error(path + ": beyond the message: " + line);
+                if (position >= plan.message.size())
+                    throw std::runtime_error(path + ": beyond the message: " + line);
                 value.bytes.emplace_back(position, static_cast<char>(byte));
                 plan.head = std::max(plan.head, position + 1);
             }
@@ -64,7 +66,8 @@ Plan Plan::read(const std::string& path)
         }
     }
     for (const char* name : {"number", "step", "param", "levelist"})
-        if (plan.varying[name].empty()) throw std::runtime_error(path + " is no plan: it has no values of " + name);
+        if (plan.varying[name].empty())
+            throw std::runtime_error(path + " is no plan: it has no values of " + name);
     return plan;
 }
 
@@ -110,7 +113,8 @@ void Checker::check(const Field& field, const char* read, std::size_t length)
 {
     plan_.say(expected_.data(), field);
     if (length != plan_.message.size() || std::memcmp(read, expected_.data(), expected_.size()) != 0)
-        throw std::runtime_error(std::to_string(length) + " bytes were read that are not the field that was asked for, of " +
+        throw std::runtime_error(std::to_string(length) +
+                                 " bytes were read that are not the field that was asked for, of " +
                                  std::to_string(plan_.message.size()));
     check_rest(read);
 }
@@ -119,8 +123,8 @@ void Checker::check(const std::vector<Field>& fields, const char* read, std::siz
 {
     const std::size_t size = plan_.message.size();
     if (length != fields.size() * size)
-        throw std::runtime_error(std::to_string(length) + " bytes were read, not " + std::to_string(fields.size()) +
-                                 " fields of " + std::to_string(size));
+        throw std::runtime_error(std::to_string(length) + " bytes were read, not " +
+                                 std::to_string(fields.size()) + " fields of " + std::to_string(size));
     std::set<std::string> wanted;
     for (const auto& field : fields) {
         plan_.say(expected_.data(), field);

@@ -1,5 +1,5 @@
-// What is archived: one GRIB message as a template, and for every value of every key the bytes that say so in a message.
-// The command that starts the program makes both with ecCodes; here nothing is encoded.
+// What is archived: one GRIB message as a template, and for every value of every key the bytes that say so in
+// a message. The command that starts the program makes both with ecCodes; here nothing is encoded.
 #pragma once
 
 #include <array>
@@ -49,11 +49,15 @@ struct Plan {
 
 std::vector<std::string> texts(const Plan::Values& values);
 
-// Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th of the
-// large ones and of all small ones.
+// Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th
+// of the large ones and of all small ones.
 class Checker {
 public:
-    explicit Checker(const Plan& plan) : plan_(plan), expected_(plan.message.begin(), plan.message.begin() + static_cast<std::ptrdiff_t>(plan.head)) {}
+    explicit Checker(const Plan& plan)
+        : plan_(plan),
+          expected_(plan.message.begin(), plan.message.begin() + static_cast<std::ptrdiff_t>(plan.head))
+    {
+    }
 
     // Throws std::runtime_error when `length` bytes at `read` are not that one.
     void check(const Field& field, const char* read, std::size_t length);

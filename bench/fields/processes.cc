@@ -37,13 +37,15 @@ namespace {
 
 std::int64_t now()
 {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
 
 void run(const std::vector<Prepare>& all, const std::function<void(const Shared&)>& report)
 {
-    if (all.size() > max_processes) throw std::runtime_error("more than " + std::to_string(max_processes) + " processes");
+    if (all.size() > max_processes)
+        throw std::runtime_error("more than " + std::to_string(max_processes) + " processes");
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no shared memory for the clocks");
     auto* shared = new (memory) Shared{};
@@ -51,8 +53,10 @@ void run(const std::vector<Prepare>& all, const std::function<void(const Shared&
     for (std::size_t index = 0; index < all.size(); ++index) {
         const pid_t pid = fork();
         if (pid == 0) child(all[index], *shared, index);
-        if (pid < 0) shared->failed = true;
-        else children.push_back(pid);
+        if (pid < 0)
+            shared->failed = true;
+        else
+            children.push_back(pid);
     }
     const auto failed = [](int status) { return status != 0; };
     int left = static_cast<int>(children.size());

@@ -21,7 +21,7 @@ struct Shared {
     std::atomic<bool> failed;
     std::int64_t begin[max_processes];
     std::int64_t end[max_processes];
-    std::atomic<int> flushed[max_steps];         // by how many writers, by step
+    std::atomic<int> flushed[max_steps];          // by how many writers, by step
     std::atomic<std::int64_t> written[max_steps]; // when the last of them had
     std::atomic<std::int64_t> read[max_steps];    // when the last reader had all of it
 };
@@ -30,7 +30,8 @@ struct Shared {
 using Task = std::function<void(Shared&)>;
 using Prepare = std::function<Task()>;
 
-// Runs one process for each of `all`; `report` sees what they have shared. Throws std::runtime_error when one failed.
+// Runs one process for each of `all`; `report` sees what they have shared. Throws std::runtime_error when one
+// failed.
 void run(const std::vector<Prepare>& all, const std::function<void(const Shared&)>& report);
 
 // Seconds between the first beginning and the last end of the processes from `first` on, `count` of them.

@@ -1,4 +1,5 @@
-// What the catalogues of the benchmark's own engines have in common: they hold nothing, and refuse what nobody measures.
+// What the catalogues of the benchmark's own engines have in common: they hold nothing, and refuse what
+// nobody measures.
 #pragma once
 
 #include "eckit/exception/Exceptions.h"
@@ -12,13 +13,15 @@ namespace stepstore::bench {
 
 [[noreturn]] inline void refuse()
 {
-    throw eckit::UserError("the engines 'nothing' and 'plan' only measure what FDB itself costs: they can do no more");
+    throw eckit::UserError(
+        "the engines 'nothing' and 'plan' only measure what FDB itself costs: they can do no more");
 }
 
 class RefusingCatalogue : public fdb5::CatalogueImpl {
 public:
     RefusingCatalogue(const char* type, const fdb5::Key& key, const fdb5::Config& config)
-        : CatalogueImpl(key, fdb5::ControlIdentifiers(), config), type_(type), rule_(config_.schema().matchingRule(key))
+        : CatalogueImpl(key, fdb5::ControlIdentifiers(), config), type_(type),
+          rule_(config_.schema().matchingRule(key))
     {
     }
 
@@ -52,7 +55,10 @@ public:
     void control(const fdb5::ControlAction&, const fdb5::ControlIdentifiers&) const override { refuse(); }
     bool uriBelongs(const eckit::URI&) const override { return false; }
     void maskIndexEntries(const std::set<fdb5::Index>&) const override { refuse(); }
-    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const override { refuse(); }
+    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const override
+    {
+        refuse();
+    }
     fdb5::CatalogueWipeState wipeInit() const override { refuse(); }
     bool markIndexForWipe(const fdb5::Index&, bool, fdb5::CatalogueWipeState&) const override { refuse(); }
     void finaliseWipeState(fdb5::CatalogueWipeState&) const override { refuse(); }

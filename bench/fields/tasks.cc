@@ -38,8 +38,10 @@ public:
     {
         for (const Field& field : fields_of(work_.plan, number, step)) {
             work_.plan.say(message_.data(), field);
-            if (work_.decode) fdb_.archive(message_.data(), message_.size());
-            else fdb_.archive(fdb5::Key(work_.plan.keys_of(field)), message_.data(), message_.size());
+            if (work_.decode)
+                fdb_.archive(message_.data(), message_.size());
+            else
+                fdb_.archive(fdb5::Key(work_.plan.keys_of(field)), message_.data(), message_.size());
         }
         fdb_.flush();
     }
@@ -50,17 +52,20 @@ private:
     std::vector<char> message_;
 };
 
-// What is retrieved, in memory for so many fields at once that is there before the clock starts and is used again.
+// What is retrieved, in memory for so many fields at once that is there before the clock starts and is used
+// again.
 class Retrieval {
 public:
     Retrieval(const Work& work, std::size_t fields)
-        : work_(work), checker_(work.plan), memory_(fields * work.plan.message.size() + 1) // one more, to see what is too long
+        : work_(work), checker_(work.plan),
+          memory_(fields * work.plan.message.size() + 1) // one more, to see what is too long
     {
     }
 
     void one(fdb5::FDB& fdb, const Field& field)
     {
-        const std::size_t length = read(fdb, metkit::mars::MarsRequest("retrieve", work_.plan.keys_of(field)), 1);
+        const std::size_t length =
+            read(fdb, metkit::mars::MarsRequest("retrieve", work_.plan.keys_of(field)), 1);
         checker_.check(field, memory_.data(), length);
     }
 
@@ -121,7 +126,8 @@ Prepare one_by_one(const Work& work, int number)
 {
     return [&work, number] {
         start_fdb();
-        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work, 1)](Shared&) {
+        return [&work, number, fdb = std::make_shared<fdb5::FDB>(),
+                got = std::make_shared<Retrieval>(work, 1)](Shared&) {
             for (int step = 0; step < steps_of(work.plan); ++step)
                 for (const Field& field : fields_of(work.plan, number, step))
                     got->one(*fdb, field);
@@ -134,7 +140,8 @@ Prepare step_by_step(const Work& work, int number)
     return [&work, number] {
         start_fdb();
         const auto at_once = static_cast<std::size_t>(work.plan.fields_of_a_step());
-        return [&work, number, fdb = std::make_shared<fdb5::FDB>(), got = std::make_shared<Retrieval>(work, at_once)](Shared&) {
+        return [&work, number, fdb = std::make_shared<fdb5::FDB>(),
+                got = std::make_shared<Retrieval>(work, at_once)](Shared&) {
             for (int step = 0; step < steps_of(work.plan); ++step) {
                 auto request = request_of(work.plan, {number, step, 0, 0});
                 request.values("param", texts(work.plan.params()));
@@ -149,13 +156,15 @@ Prepare lister(const Work& work, std::size_t fields)
     return [&work, fields] {
         start_fdb();
         return [&work, fields, fdb = std::make_shared<fdb5::FDB>()](Shared&) {
-            auto list = fdb->list(fdb5::FDBToolRequest(metkit::mars::MarsRequest("retrieve", work.plan.dataset)));
+            auto list =
+                fdb->list(fdb5::FDBToolRequest(metkit::mars::MarsRequest("retrieve", work.plan.dataset)));
             std::size_t count = 0, bytes = 0;
             for (fdb5::ListElement element; list.next(element); ++count)
                 bytes += static_cast<std::size_t>(static_cast<long long>(element.length()));
             if (count != fields || bytes != fields * work.plan.message.size())
                 throw std::runtime_error("the list has " + std::to_string(count) + " fields with " +
-                                         std::to_string(bytes) + " bytes, not " + std::to_string(fields) + " fields");
+                                         std::to_string(bytes) + " bytes, not " + std::to_string(fields) +
+                                         " fields");
         };
     };
 }
@@ -187,7 +196,8 @@ Prepare slicing_reader(const Work& work, int reader)
                     usleep(100);
                 }
                 fdb5::FDB fdb; // one that is kept does not see in files what comes later
-                for (int param = reader; param < static_cast<int>(plan.params().size()); param += work.processes) {
+                for (int param = reader; param < static_cast<int>(plan.params().size());
+                     param += work.processes) {
                     auto request = request_of(plan, {work.first, step, param, 0});
                     auto numbers = texts(plan.numbers());
                     numbers = {numbers.begin() + work.first, numbers.begin() + work.first + work.processes};
@@ -199,7 +209,8 @@ Prepare slicing_reader(const Work& work, int reader)
                     got->many(fdb, request, fields);
                 }
                 const std::int64_t done = now();
-                for (std::int64_t last = shared.read[step]; last < done && !shared.read[step].compare_exchange_weak(last, done);) {
+                for (std::int64_t last = shared.read[step];
+                     last < done && !shared.read[step].compare_exchange_weak(last, done);) {
                 }
             }
         };

@@ -1,5 +1,5 @@
-// What the processes do, through FDB's C++ interface. FDB finds its configuration in the environment (FDB_CONFIG), so
-// the same code runs on every engine.
+// What the processes do, through FDB's C++ interface. FDB finds its configuration in the environment
+// (FDB_CONFIG), so the same code runs on every engine.
 #pragma once
 
 #include "plan.h"
@@ -9,8 +9,8 @@ namespace stepstore::bench {
 
 struct Work {
     Plan plan;
-    int first = 0;     // position of the first process's number
-    int processes = 1; // each with a number of its own; writers and readers where there are both
+    int first = 0;       // position of the first process's number
+    int processes = 1;   // each with a number of its own; writers and readers where there are both
     bool decode = false; // archive messages, whose keys FDB decodes, instead of keys with bytes
     std::string copies;  // a file, where FDB_CONFIG says `engine: plan`: see from_plan.h
 };
@@ -25,8 +25,8 @@ Prepare one_by_one(const Work& work, int number);
 Prepare step_by_step(const Work& work, int number);
 // Lists the dataset, in which there are `fields`.
 Prepare lister(const Work& work, std::size_t fields);
-// The operational pattern: as `writer`, and readers that wait for a step to be flushed by all writers and then take
-// some of its parameters, of all numbers and levels.
+// The operational pattern: as `writer`, and readers that wait for a step to be flushed by all writers and
+// then take some of its parameters, of all numbers and levels.
 Prepare streaming_writer(const Work& work, int number);
 Prepare slicing_reader(const Work& work, int reader);
 

@@ -1,8 +1,9 @@
-// stepstore-bench-fieldstore: the field catalogue and store by themselves, without FDB: what their choices cost.
+// stepstore-bench-fieldstore: the field catalogue and store by themselves, without FDB: what their choices
+// cost.
 //
-// Every process archives its own fields (a number of its own; steps, parameters, levels), flushes after each step; then
-// new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by the time from the
-// first beginning to the last end.
+// Every process archives its own fields (a number of its own; steps, parameters, levels), flushes after each
+// step; then new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by
+// the time from the first beginning to the last end.
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
@@ -45,11 +46,12 @@ struct Case {
 
 [[noreturn]] void usage(const std::string& wrong)
 {
-    std::fprintf(stderr,
-                 "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels "
-                 "size schema=element|collocation durability=process|power\n  and the settings of fields: index "
-                 "packBelow packSize chunkSize dataClass indexClass verify asynchronous inFlight\n",
-                 wrong.c_str());
+    std::fprintf(
+        stderr,
+        "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels "
+        "size schema=element|collocation durability=process|power\n  and the settings of fields: index "
+        "packBelow packSize chunkSize dataClass indexClass verify asynchronous inFlight\n",
+        wrong.c_str());
     std::exit(2);
 }
 
@@ -61,20 +63,30 @@ Case parse(int count, char** arguments)
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos) usage("'" + text + "' is no name=value");
         const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
-        if (name == "directory") one.directory = value;
-        else if (name == "processes") one.processes = std::stoi(value);
-        else if (name == "steps") one.steps = std::stoi(value);
-        else if (name == "params") one.params = std::stoi(value);
-        else if (name == "levels") one.levels = std::stoi(value);
-        else if (name == "size") one.size = std::stoul(value);
-        else if (name == "schema") one.in_collocation = value == "collocation";
-        else if (name == "durability") one.durability = value;
-        else one.settings[name] = value;
+        if (name == "directory")
+            one.directory = value;
+        else if (name == "processes")
+            one.processes = std::stoi(value);
+        else if (name == "steps")
+            one.steps = std::stoi(value);
+        else if (name == "params")
+            one.params = std::stoi(value);
+        else if (name == "levels")
+            one.levels = std::stoi(value);
+        else if (name == "size")
+            one.size = std::stoul(value);
+        else if (name == "schema")
+            one.in_collocation = value == "collocation";
+        else if (name == "durability")
+            one.durability = value;
+        else
+            one.settings[name] = value;
     }
     return one;
 }
 
-const Key dataset = {{"class", "od"}, {"expver", "0001"}, {"stream", "enfo"}, {"date", "20261122"}, {"time", "0000"}};
+const Key dataset = {
+    {"class", "od"}, {"expver", "0001"}, {"stream", "enfo"}, {"date", "20261122"}, {"time", "0000"}};
 
 struct Names {
     Key collocation;
@@ -98,7 +110,8 @@ struct Times {
     std::int64_t end[256];
 };
 
-// Seconds from the first beginning to the last end of `body` in that many processes. prepare: before the clock runs.
+// Seconds from the first beginning to the last end of `body` in that many processes. prepare: before the
+// clock runs.
 double run(int processes, const std::function<std::function<void()>(int)>& prepare)
 {
     void* memory = mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -109,7 +122,8 @@ double run(int processes, const std::function<std::function<void()>(int)>& prepa
         try {
             const auto body = prepare(process);
             ++times->ready;
-            while (!times->go) usleep(50);
+            while (!times->go)
+                usleep(50);
             times->begin[process] = Clock::now().time_since_epoch().count();
             body();
             times->end[process] = Clock::now().time_since_epoch().count();
@@ -192,8 +206,8 @@ void measure(const Case& one)
         };
     });
     report("write", one, write, true);
-    const double read =
-        run(one.processes, [&](int number) { return [&one, &pool, number] { read_fields(one, pool, number); }; });
+    const double read = run(
+        one.processes, [&](int number) { return [&one, &pool, number] { read_fields(one, pool, number); }; });
     report("read", one, read, true);
     const double list = run(1, [&](int) {
         return [&] {
@@ -215,8 +229,9 @@ void measure(const Case& one)
 
 int main(int count, char** arguments)
 {
-    // The children are to open the pool as fresh processes do. In a heap that has large free blocks LMDB's tables (2
-    // MiB for each target) are cleared by hand, which takes ten times as long as all the rest of opening.
+    // The children are to open the pool as fresh processes do. In a heap that has large free blocks LMDB's
+    // tables (2 MiB for each target) are cleared by hand, which takes ten times as long as all the rest of
+    // opening.
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     try {
         stepstore::bench::measure(stepstore::bench::parse(count, arguments));

@@ -63,7 +63,8 @@ public:
     Times read()
     {
         Times times;
-        std::vector<double> fields[] = {std::vector<double>(field_.size()), std::vector<double>(field_.size())};
+        std::vector<double> fields[] = {std::vector<double>(field_.size()),
+                                        std::vector<double>(field_.size())};
         const double begin = now();
         auto engine = io_.Open(options_.name, adios2::Mode::Read);
         const double opened = now();
@@ -103,7 +104,8 @@ public:
         times.count = 1;
         engine.Close();
         if (steps != options_.steps)
-            throw std::runtime_error("found " + std::to_string(steps) + " steps of " + std::to_string(options_.steps));
+            throw std::runtime_error("found " + std::to_string(steps) + " steps of " +
+                                     std::to_string(options_.steps));
         check(field, steps - 1);
         return times;
     }
@@ -114,9 +116,12 @@ private:
 
     void check(const std::vector<double>& read, std::uint64_t step) const
     {
-        const bool same = read.front() == mark(step) && read.back() == mark(step) &&
-                          (read.size() < 3 || std::equal(read.begin() + 1, read.begin() + 2, field_.begin() + 1));
-        if (!same) throw std::runtime_error("step " + std::to_string(step) + " holds something else than was written");
+        const bool same =
+            read.front() == mark(step) && read.back() == mark(step) &&
+            (read.size() < 3 || std::equal(read.begin() + 1, read.begin() + 2, field_.begin() + 1));
+        if (!same)
+            throw std::runtime_error("step " + std::to_string(step) +
+                                     " holds something else than was written");
     }
 
     void set_parameters(const std::string& text)
@@ -142,7 +147,9 @@ void run(const Options& options)
 {
     Run run(options);
     MPI_Barrier(MPI_COMM_WORLD);
-    const Times mine = options.task == Task::write ? run.write() : options.task == Task::read ? run.read() : run.last();
+    const Times mine = options.task == Task::write  ? run.write()
+                       : options.task == Task::read ? run.read()
+                                                    : run.last();
     const double local[] = {mine.open, mine.steps};
     double slowest[2];
     int rank = 0, ranks = 0;
@@ -152,8 +159,8 @@ void run(const Options& options)
     if (rank != 0) return;
     const double bytes =
         static_cast<double>(options.bytes) * static_cast<double>(mine.count) * static_cast<double>(ranks);
-    std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"steps\": %llu, \"bytes\": %.0f}\n", slowest[0],
-                slowest[1], static_cast<unsigned long long>(mine.count), bytes);
+    std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"steps\": %llu, \"bytes\": %.0f}\n",
+                slowest[0], slowest[1], static_cast<unsigned long long>(mine.count), bytes);
 }
 
 } // namespace

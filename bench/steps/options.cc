@@ -38,7 +38,8 @@ std::uint64_t number(const char* option, const char* text)
     errno = 0;
     std::uint64_t value = std::strtoull(text, &end, 10);
     if (*end == 'k' || *end == 'M') value *= *end++ == 'k' ? 1 << 10 : 1 << 20;
-    if (errno != 0 || end == text || *end != '\0' || value == 0 || value > std::uint64_t{1} << 40 || *text == '-')
+    if (errno != 0 || end == text || *end != '\0' || value == 0 || value > std::uint64_t{1} << 40 ||
+        *text == '-')
         refuse(std::string("--") + option + " " + text + ": a number greater than 0 is wanted");
     return value;
 }

@@ -1,4 +1,5 @@
-// One plain file per process, pwrite and pread at fixed places. durability=power: fdatasync after every pwrite.
+// One plain file per process, pwrite and pread at fixed places. durability=power: fdatasync after every
+// pwrite.
 #include "subject.h"
 
 #include <cerrno>

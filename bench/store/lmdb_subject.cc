@@ -1,5 +1,6 @@
-// Raw LMDB: all processes in one environment, a transaction and a commit per put, a renewed read transaction per get,
-// the value copied out. durability=process: MDB_NOSYNC; durability=power: LMDB's default, a sync per commit.
+// Raw LMDB: all processes in one environment, a transaction and a commit per put, a renewed read transaction
+// per get, the value copied out. durability=process: MDB_NOSYNC; durability=power: LMDB's default, a sync per
+// commit.
 #include "subject.h"
 
 #include <lmdb.h>
@@ -21,7 +22,8 @@ void require(int result, const char* what)
 
 class LmdbSubject final : public Subject {
 public:
-    LmdbSubject(const Case& one, const std::string& directory, unsigned process) : Subject(one), process_(process)
+    LmdbSubject(const Case& one, const std::string& directory, unsigned process)
+        : Subject(one), process_(process)
     {
         require(mdb_env_create(&env_), "mdb_env_create");
         mdb_env_set_mapsize(env_, map_size);

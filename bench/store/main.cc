@@ -37,8 +37,8 @@ std::string size_name(std::size_t size)
 
 std::string name_of(const Case& one)
 {
-    return std::string(name_of(one.operation)) + "/" + size_name(one.size) + "/" + std::to_string(one.processes) +
-           "p/" + (one.power ? "power" : "process");
+    return std::string(name_of(one.operation)) + "/" + size_name(one.size) + "/" +
+           std::to_string(one.processes) + "p/" + (one.power ? "power" : "process");
 }
 
 std::vector<Case> all_cases(const Options& options)
@@ -110,14 +110,16 @@ void print_json(const std::vector<Result>& results)
         const Case& one = result.measured;
         for (const bool lmdb : {true, false}) {
             const double peer = lmdb ? result.lmdb : result.file;
-            std::printf("%s  {\"case\": \"%s/%s\", \"ours\": %.3f, \"peer\": %.3f, \"unit\": \"us\", \"ratio\": %.3f, "
-                        "\"operation\": \"%s\", \"size\": %zu, \"processes\": %u, \"durability\": \"%s\", "
-                        "\"peer_name\": \"%s\"}",
-                        separator, name_of(one).c_str(), lmdb ? "lmdb" : "file", result.ours, peer, result.ours / peer,
-                        name_of(one.operation), one.size, one.processes, one.power ? "power" : "process",
-                        lmdb        ? "raw LMDB"
-                        : one.power ? "pwrite/pread, fdatasync"
-                                    : "pwrite/pread");
+            std::printf(
+                "%s  {\"case\": \"%s/%s\", \"ours\": %.3f, \"peer\": %.3f, \"unit\": \"us\", \"ratio\": %.3f, "
+                "\"operation\": \"%s\", \"size\": %zu, \"processes\": %u, \"durability\": \"%s\", "
+                "\"peer_name\": \"%s\"}",
+                separator, name_of(one).c_str(), lmdb ? "lmdb" : "file", result.ours, peer,
+                result.ours / peer, name_of(one.operation), one.size, one.processes,
+                one.power ? "power" : "process",
+                lmdb        ? "raw LMDB"
+                : one.power ? "pwrite/pread, fdatasync"
+                            : "pwrite/pread");
             separator = ",\n";
         }
     }
@@ -143,7 +145,8 @@ int run(const Options& options)
     const std::string directory = working_directory(options);
     std::vector<Result> results;
     for (const Case& one : cases) {
-        std::fprintf(stderr, "\r\033[K%zu of %zu: %s ", results.size() + 1, cases.size(), name_of(one).c_str());
+        std::fprintf(stderr, "\r\033[K%zu of %zu: %s ", results.size() + 1, cases.size(),
+                     name_of(one).c_str());
         results.push_back(measure(one, options, directory));
     }
     std::fprintf(stderr, "\r\033[K");

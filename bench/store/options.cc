@@ -50,7 +50,8 @@ unsigned below_cache_line(const char* option, const char* text)
 {
     char* end = nullptr;
     const unsigned long value = std::strtoul(text, &end, 10);
-    if (end == text || *end != '\0' || value > 63 || *text == '-') refuse(option, text, "a whole number from 0 to 63");
+    if (end == text || *end != '\0' || value > 63 || *text == '-')
+        refuse(option, text, "a whole number from 0 to 63");
     return static_cast<unsigned>(value);
 }
 
@@ -76,7 +77,9 @@ Options parse_options(int argc, char** argv)
         switch (found) {
         case 'r': options.rounds = static_cast<unsigned>(positive("rounds", optarg, true)); break;
         case 's': options.length.seconds = positive("seconds", optarg, false); break;
-        case 'o': options.length.operations = static_cast<std::uint64_t>(positive("operations", optarg, true)); break;
+        case 'o':
+            options.length.operations = static_cast<std::uint64_t>(positive("operations", optarg, true));
+            break;
         case 'd': options.directory = optarg; break;
         case 'c': options.only = optarg; break;
         case 'k': options.skew = below_cache_line("skew", optarg); break;

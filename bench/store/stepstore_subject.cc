@@ -1,4 +1,5 @@
-// Ours, through the libdaos C API, synchronously: a key-value object or an array over all targets of a pool of 8.
+// Ours, through the libdaos C API, synchronously: a key-value object or an array over all targets of a pool
+// of 8.
 #include "subject.h"
 
 #include <daos.h>
@@ -18,20 +19,24 @@ void require(int result, const char* what)
 
 class StepstoreSubject final : public Subject {
 public:
-    StepstoreSubject(const Case& one, const std::string& pool, unsigned process) : Subject(one), process_(process)
+    StepstoreSubject(const Case& one, const std::string& pool, unsigned process)
+        : Subject(one), process_(process)
     {
         require(daos_init(), "daos_init");
-        require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RW, &pool_, nullptr, nullptr), "daos_pool_connect");
+        require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RW, &pool_, nullptr, nullptr),
+                "daos_pool_connect");
         require(daos_cont_open(pool_, "bench", DAOS_COO_RW, &container_, nullptr, nullptr), "daos_cont_open");
         daos_obj_id_t oid{process_ + 1, 0};
         if (kv()) {
-            require(daos_obj_generate_oid(container_, &oid, DAOS_OT_KV_HASHED, OC_SX, 0, 0), "daos_obj_generate_oid");
+            require(daos_obj_generate_oid(container_, &oid, DAOS_OT_KV_HASHED, OC_SX, 0, 0),
+                    "daos_obj_generate_oid");
             require(daos_kv_open(container_, oid, DAOS_OO_RW, &object_, nullptr), "daos_kv_open");
         } else {
             require(daos_array_generate_oid(container_, &oid, false, OC_SX, 0, 0), "daos_array_generate_oid");
             const unsigned mode = DAOS_OO_RW | (one.verify ? 0U : STEPSTORE_OO_UNVERIFIED);
-            require(daos_array_open_with_attr(container_, oid, DAOS_TX_NONE, mode, 1, 1 << 20, &object_, nullptr),
-                    "daos_array_open_with_attr");
+            require(
+                daos_array_open_with_attr(container_, oid, DAOS_TX_NONE, mode, 1, 1 << 20, &object_, nullptr),
+                "daos_array_open_with_attr");
         }
     }
     ~StepstoreSubject() override
@@ -57,12 +62,14 @@ private:
     void run_kv(const std::string& key)
     {
         if (!reads(case_)) {
-            require(daos_kv_put(object_, DAOS_TX_NONE, 0, key.c_str(), buffer_.size(), buffer_.data(), nullptr),
-                    "daos_kv_put");
+            require(
+                daos_kv_put(object_, DAOS_TX_NONE, 0, key.c_str(), buffer_.size(), buffer_.data(), nullptr),
+                "daos_kv_put");
             return;
         }
         daos_size_t size = buffer_.size();
-        require(daos_kv_get(object_, DAOS_TX_NONE, 0, key.c_str(), &size, buffer_.data(), nullptr), "daos_kv_get");
+        require(daos_kv_get(object_, DAOS_TX_NONE, 0, key.c_str(), &size, buffer_.data(), nullptr),
+                "daos_kv_get");
         if (size != buffer_.size()) throw std::runtime_error("daos_kv_get: the value is not there");
     }
     void run_array(std::uint64_t place)
@@ -91,8 +98,10 @@ void make_stepstore(const Case& one, const std::string& directory)
     require(daos_init(), "daos_init");
     require(stepstore_pool_create(path.c_str(), &options), "stepstore_pool_create");
     daos_handle_t pool{};
-    require(daos_pool_connect(path.c_str(), nullptr, DAOS_PC_RW, &pool, nullptr, nullptr), "daos_pool_connect");
-    require(daos_cont_create_with_label(pool, "bench", nullptr, nullptr, nullptr), "daos_cont_create_with_label");
+    require(daos_pool_connect(path.c_str(), nullptr, DAOS_PC_RW, &pool, nullptr, nullptr),
+            "daos_pool_connect");
+    require(daos_cont_create_with_label(pool, "bench", nullptr, nullptr, nullptr),
+            "daos_cont_create_with_label");
     require(daos_pool_disconnect(pool, nullptr), "daos_pool_disconnect");
     require(daos_fini(), "daos_fini");
 }

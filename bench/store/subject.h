@@ -28,8 +28,8 @@ inline bool reads(const Case& one)
     return one.operation == Operation::kv_get || one.operation == Operation::array_read;
 }
 
-// How many different keys or places each process goes through, over and over: at most 64 MiB. Few where storing them
-// first, with a sync each, would take longer than the reading that is measured.
+// How many different keys or places each process goes through, over and over: at most 64 MiB. Few where
+// storing them first, with a sync each, would take longer than the reading that is measured.
 inline std::uint64_t places(const Case& one)
 {
     constexpr std::uint64_t budget = std::uint64_t{64} << 20;
@@ -44,8 +44,8 @@ public:
     virtual void run(std::uint64_t place) = 0; // one operation
 
 protected:
-    // The memory of all subjects begins at the same place in a cache line: copies from and to it differ by a factor of
-    // two with that, and an allocator's choice would decide the comparison.
+    // The memory of all subjects begins at the same place in a cache line: copies from and to it differ by a
+    // factor of two with that, and an allocator's choice would decide the comparison.
     explicit Subject(const Case& one) : case_(one), memory_(one.size + 2 * cache_line)
     {
         const auto over = reinterpret_cast<std::uintptr_t>(memory_.data()) % cache_line;

@@ -53,7 +53,8 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
 {
     const std::uint64_t all = places(one);
     const std::uint64_t step = stride_of(one);
-    const std::uint64_t batch = one.size <= 8192 && !one.power ? 16 : 1; // operations between two looks at the clock
+    const std::uint64_t batch =
+        one.size <= 8192 && !one.power ? 16 : 1; // operations between two looks at the clock
     std::uint64_t done = 0;
     const auto begin = Clock::now();
     const auto end = begin + std::chrono::duration<double>(length.seconds);
@@ -69,8 +70,8 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
     return std::chrono::duration<double, std::micro>(now - begin).count() / static_cast<double>(done);
 }
 
-void work(const Case& one, Peer peer, const std::string& directory, unsigned process, const RoundLength& length,
-          int commands, int results)
+void work(const Case& one, Peer peer, const std::string& directory, unsigned process,
+          const RoundLength& length, int commands, int results)
 {
     prepare(one, peer, directory, process);
     const auto subject = open(one, peer, directory, process);
@@ -151,7 +152,8 @@ Workers::~Workers()
 double Workers::result_of(const Worker& worker) const
 {
     double result = 0;
-    if (read(worker.results, &result, sizeof result) != sizeof result) throw std::runtime_error(name_ + " failed");
+    if (read(worker.results, &result, sizeof result) != sizeof result)
+        throw std::runtime_error(name_ + " failed");
     return result;
 }
 

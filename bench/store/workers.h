@@ -1,5 +1,5 @@
-// The processes of one subject: started once per case, made to work a round at a time, so that the rounds of several
-// subjects can be interleaved.
+// The processes of one subject: started once per case, made to work a round at a time, so that the rounds of
+// several subjects can be interleaved.
 #pragma once
 
 #include "subject.h"
@@ -16,7 +16,8 @@ struct RoundLength {
 
 class Workers {
 public:
-    // Starts the processes, which open the subject, and, for reading, store what will be read. Throws when one fails.
+    // Starts the processes, which open the subject, and, for reading, store what will be read. Throws when
+    // one fails.
     Workers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length);
     ~Workers();
     Workers(const Workers&) = delete;
@@ -31,7 +32,8 @@ private:
         int commands = -1;
         int results = -1;
     };
-    void start(const Case& one, Peer peer, const std::string& directory, unsigned process, const RoundLength& length);
+    void start(const Case& one, Peer peer, const std::string& directory, unsigned process,
+               const RoundLength& length);
     double result_of(const Worker& worker) const;
 
     std::string name_;

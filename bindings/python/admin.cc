@@ -1,5 +1,5 @@
-// The administrator's calls for Python. What the library tells as JSON objects comes back as a list of texts, one
-// object each.
+// The administrator's calls for Python. What the library tells as JSON objects comes back as a list of texts,
+// one object each.
 #include "common.h"
 
 #include "base/text.h"
@@ -57,7 +57,8 @@ std::vector<std::string> collected(const Walk& walk)
     return found;
 }
 
-// The C calls need an initialised library; it stays so until the process ends, as other parts of it may use it.
+// The C calls need an initialised library; it stays so until the process ends, as other parts of it may use
+// it.
 void initialise()
 {
     static std::once_flag once;
@@ -71,7 +72,8 @@ public:
     {
         const char* name = c_text(container, "container");
         initialise();
-        throw_on_failure(daos_pool_connect(c_text(pool, "pool"), nullptr, DAOS_PC_RO, &pool_, nullptr, nullptr));
+        throw_on_failure(
+            daos_pool_connect(c_text(pool, "pool"), nullptr, DAOS_PC_RO, &pool_, nullptr, nullptr));
         const int code = daos_cont_open(pool_, name, DAOS_COO_RO, &container_, nullptr, nullptr);
         if (code != 0) {
             const std::string message = stepstore_last_message();
@@ -88,7 +90,10 @@ public:
     OpenContainer(const OpenContainer&) = delete;
     OpenContainer& operator=(const OpenContainer&) = delete;
 
-    void at(std::uint64_t epoch) { throw_on_failure(daos_tx_open_snap(container_, epoch, &snapshot_, nullptr)); }
+    void at(std::uint64_t epoch)
+    {
+        throw_on_failure(daos_tx_open_snap(container_, epoch, &snapshot_, nullptr));
+    }
     daos_handle_t container() const { return container_; }
     daos_handle_t snapshot() const { return snapshot_; }
 
@@ -108,13 +113,14 @@ std::vector<std::string> container_objects(const std::string& pool, const std::s
     });
 }
 
-std::vector<std::string> container_object(const std::string& pool, const std::string& container, const ObjectId& id,
-                                          std::optional<std::uint64_t> epoch)
+std::vector<std::string> container_object(const std::string& pool, const std::string& container,
+                                          const ObjectId& id, std::optional<std::uint64_t> epoch)
 {
     return collected([&](stepstore_json_cb each, void* arg) {
         OpenContainer opened(pool, container);
         if (epoch) opened.at(*epoch);
-        return stepstore_cont_object(opened.container(), opened.snapshot(), {.lo = id.lo, .hi = id.hi}, each, arg);
+        return stepstore_cont_object(opened.container(), opened.snapshot(), {.lo = id.lo, .hi = id.hi}, each,
+                                     arg);
     });
 }
 
@@ -165,18 +171,21 @@ void bind_admin(nb::module_& module)
     module.def(
         "pool_describe",
         [](const std::string& pool) {
-            return collected(
-                [&](stepstore_json_cb each, void* arg) { return stepstore_pool_describe(c_text(pool, "pool"), each, arg); });
+            return collected([&](stepstore_json_cb each, void* arg) {
+                return stepstore_pool_describe(c_text(pool, "pool"), each, arg);
+            });
         },
         nb::arg("pool"));
     module.def(
         "pool_compact",
         [](const std::string& pool) {
-            return collected(
-                [&](stepstore_json_cb each, void* arg) { return stepstore_pool_compact(pool.c_str(), each, arg); });
+            return collected([&](stepstore_json_cb each, void* arg) {
+                return stepstore_pool_compact(pool.c_str(), each, arg);
+            });
         },
         nb::arg("pool"));
-    module.def("pool_check", &pool_check, nb::arg("pool"), nb::arg("data"), nb::arg("repair"), nb::arg("each"));
+    module.def("pool_check", &pool_check, nb::arg("pool"), nb::arg("data"), nb::arg("repair"),
+               nb::arg("each"));
     module.def("container_objects", &container_objects, nb::arg("pool"), nb::arg("container"),
                nb::arg("epoch") = nb::none(), nb::arg("sizes") = true);
     module.def("container_object", &container_object, nb::arg("pool"), nb::arg("container"), nb::arg("id"),

@@ -25,8 +25,8 @@ void bind_store(nb::module_& module);
 void bind_admin(nb::module_& module);
 void bind_steps(nb::module_& module);
 
-// The memory of any object with the buffer protocol (bytes, bytearray, memoryview, a contiguous numpy array), held
-// while this lives.
+// The memory of any object with the buffer protocol (bytes, bytearray, memoryview, a contiguous numpy array),
+// held while this lives.
 class Buffer {
 public:
     Buffer(nb::handle object, bool writable)
@@ -38,8 +38,14 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    Bytes bytes() const { return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)}; }
-    MutableBytes writable() const { return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)}; }
+    Bytes bytes() const
+    {
+        return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
+    MutableBytes writable() const
+    {
+        return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
 
 private:
     Py_buffer view_{};
@@ -58,7 +64,8 @@ decltype(auto) unlocked(Body&& body)
     return std::forward<Body>(body)();
 }
 
-// A C++ handle that Python may close before it forgets it. A call in another thread keeps it alive until it returns.
+// A C++ handle that Python may close before it forgets it. A call in another thread keeps it alive until it
+// returns.
 template <class T>
 class Closable {
 public:

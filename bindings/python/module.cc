@@ -1,5 +1,5 @@
-// stepstore._core: the C++ client and the steps reader for Python. The package stepstore puts the pleasant names on
-// top.
+// stepstore._core: the C++ client and the steps reader for Python. The package stepstore puts the pleasant
+// names on top.
 #include "common.h"
 
 #include <Python.h>

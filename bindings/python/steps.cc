@@ -1,5 +1,5 @@
-// The reader of streams of steps for Python. Dimensions are in the writer's order here; the package turns them for
-// numpy.
+// The reader of streams of steps for Python. Dimensions are in the writer's order here; the package turns
+// them for numpy.
 #include "common.h"
 
 #include "steps/check.h"
@@ -117,14 +117,16 @@ std::string status_text(steps::StepStatus status)
 MutableBytes memory_for(const Buffer& buffer, std::uint64_t elements, steps::Type type)
 {
     if (buffer.writable().size() / std::max<std::size_t>(steps::size_of(type), 1) < elements)
-        throw Error(-DER_INVAL, "the memory holds fewer than the " + std::to_string(elements) + " elements asked for");
+        throw Error(-DER_INVAL,
+                    "the memory holds fewer than the " + std::to_string(elements) + " elements asked for");
     return buffer.writable();
 }
 
 steps::Type type_of_variable(Reader& reader, steps::VariableId variable)
 {
     const auto& known = reader.definitions();
-    if (variable >= known.size()) throw Error(-DER_NONEXIST, "there is no variable number " + std::to_string(variable));
+    if (variable >= known.size())
+        throw Error(-DER_NONEXIST, "there is no variable number " + std::to_string(variable));
     return known[variable].type;
 }
 
@@ -157,7 +159,8 @@ void get(StepsHandle& self, steps::VariableId variable, const steps::Dims& start
 {
     const Buffer buffer(into, true);
     self.use([&](Reader& reader) {
-        const MutableBytes memory = memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+        const MutableBytes memory =
+            memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
         reader.get(variable, start, count, memory.data(), steps::Mode::sync, step_of(step));
     });
 }
@@ -167,7 +170,8 @@ void get_block(StepsHandle& self, steps::VariableId variable, std::uint64_t bloc
 {
     const Buffer buffer(into, true);
     self.use([&](Reader& reader) {
-        const MutableBytes memory = memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+        const MutableBytes memory =
+            memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
         reader.get_block(variable, block, start, count, memory.data(), steps::Mode::sync, step_of(step));
     });
 }
@@ -188,7 +192,8 @@ nb::object get_value(StepsHandle& self, steps::VariableId variable, std::uint64_
 
 nb::object attribute(StepsHandle& self, const nb::bytes& name, Step step)
 {
-    const auto found = self.use([&](Reader& reader) { return reader.attribute(text_of(name), step_of(step)); });
+    const auto found =
+        self.use([&](Reader& reader) { return reader.attribute(text_of(name), step_of(step)); });
     if (!found) return nb::none();
     return nb::make_tuple(std::string(steps::name_of(found->type)), found->array,
                           nb::bytes(found->data.data(), found->data.size()), to_bytes(found->strings));
@@ -200,7 +205,8 @@ nb::list definitions(StepsHandle& self)
     nb::list result;
     for (const steps::Variable& variable : known)
         result.append(nb::make_tuple(to_bytes(variable.name), std::string(steps::name_of(variable.type)),
-                                     std::string(steps::name_of(variable.kind)), steps::is_value(variable.kind)));
+                                     std::string(steps::name_of(variable.kind)),
+                                     steps::is_value(variable.kind)));
     return result;
 }
 
@@ -220,9 +226,11 @@ void bind_walk(nb::class_<StepsHandle>& handle)
                 return status_text(self.use([&](Reader& reader) { return reader.begin_step(timeout); }));
             },
             nb::arg("timeout"))
-        .def("dead_writer", [](StepsHandle& self) { return self.use([](Reader& r) { return r.dead_writer(); }); })
+        .def("dead_writer",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.dead_writer(); }); })
         .def("end_step", [](StepsHandle& self) { self.use([](Reader& reader) { reader.end_step(); }); })
-        .def("current_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
+        .def("current_step",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
         .def("in_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.in_step(); }); })
         .def("steps", [](StepsHandle& self) { return self.use([](Reader& r) { return r.steps(); }); })
         .def("ended", [](StepsHandle& self) { return self.use([](Reader& r) { return r.closed(); }); })
@@ -259,7 +267,8 @@ void bind_looking(nb::class_<StepsHandle>& handle)
         .def(
             "attribute_names",
             [](StepsHandle& self, Step step) {
-                return to_bytes(self.use([&](Reader& reader) { return reader.attribute_names(step_of(step)); }));
+                return to_bytes(
+                    self.use([&](Reader& reader) { return reader.attribute_names(step_of(step)); }));
             },
             nb::arg("step") = nb::none())
         .def("attribute", &attribute, nb::arg("name"), nb::arg("step") = nb::none())
@@ -267,13 +276,16 @@ void bind_looking(nb::class_<StepsHandle>& handle)
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.writer_profile_json(); }); })
         .def("readers_profile",
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.readers_profile_json(); }); })
-        .def("profile", [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
-        .def("describe", [](StepsHandle& self) { return self.use([](Reader& r) { return r.describe_json(); }); })
+        .def("profile",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
+        .def("describe",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.describe_json(); }); })
         .def("column_major",
              [](StepsHandle& self) {
                  return self.use([](Reader& r) { return r.order() == steps::Order::column_major; });
              })
-        .def("location", [](StepsHandle& self) { return self.use([](Reader& r) { return r.location().text(); }); });
+        .def("location",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.location().text(); }); });
 }
 
 } // namespace
@@ -286,9 +298,10 @@ void bind_steps(nb::module_& module)
     handle
         .def("get", &get, nb::arg("variable"), nb::arg("start"), nb::arg("count"), nb::arg("into"),
              nb::arg("step") = nb::none())
-        .def("get_block", &get_block, nb::arg("variable"), nb::arg("block"), nb::arg("start"), nb::arg("count"),
-             nb::arg("into"), nb::arg("step") = nb::none())
-        .def("get_value", &get_value, nb::arg("variable"), nb::arg("block") = 0, nb::arg("step") = nb::none());
+        .def("get_block", &get_block, nb::arg("variable"), nb::arg("block"), nb::arg("start"),
+             nb::arg("count"), nb::arg("into"), nb::arg("step") = nb::none())
+        .def("get_value", &get_value, nb::arg("variable"), nb::arg("block") = 0,
+             nb::arg("step") = nb::none());
 
     module.def(
         "resolve_location",
@@ -299,7 +312,9 @@ void bind_steps(nb::module_& module)
         nb::arg("text"));
     module.def(
         "list_streams",
-        [](const std::string& location) { return to_bytes(unlocked([&] { return steps::list_streams(location); })); },
+        [](const std::string& location) {
+            return to_bytes(unlocked([&] { return steps::list_streams(location); }));
+        },
         nb::arg("location"));
     module.def(
         "check_streams",

@@ -51,11 +51,15 @@ nb::bytes to_bytes(std::string_view text)
 class NewBytes {
 public:
     explicit NewBytes(std::size_t size)
-        : object_(nb::steal<nb::object>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))), size_(size)
+        : object_(nb::steal<nb::object>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))),
+          size_(size)
     {
         if (!object_.is_valid()) throw nb::python_error();
     }
-    MutableBytes memory() const { return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_}; }
+    MutableBytes memory() const
+    {
+        return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_};
+    }
     nb::object first(std::size_t size)
     {
         if (size == size_) return std::move(object_);
@@ -88,19 +92,19 @@ void bind_object_id(nb::module_& module)
     nb::class_<ObjectId>(module, "ObjectId", "The 128-bit id of an object: two numbers, written hi.lo.")
         .def(
             "__init__",
-            [](ObjectId* self, std::uint64_t hi, std::uint64_t lo) {
-                new (self) ObjectId{hi, lo};
-            },
+            [](ObjectId* self, std::uint64_t hi, std::uint64_t lo) { new (self) ObjectId{hi, lo}; },
             nb::arg("hi"), nb::arg("lo"))
         .def_ro("hi", &ObjectId::hi)
         .def_ro("lo", &ObjectId::lo)
         .def("__str__", [](const ObjectId& id) { return object_id_text(id.hi, id.lo); })
-        .def(
-            "__repr__",
-            [](const ObjectId& id) { return "ObjectId(" + std::to_string(id.hi) + ", " + std::to_string(id.lo) + ")"; })
+        .def("__repr__",
+             [](const ObjectId& id) {
+                 return "ObjectId(" + std::to_string(id.hi) + ", " + std::to_string(id.lo) + ")";
+             })
         .def("__eq__", [](const ObjectId& a, const ObjectId& b) { return a == b; })
-        .def("__hash__",
-             [](const ObjectId& id) { return std::hash<std::uint64_t>()(id.hi * 0x9e3779b97f4a7c15u + id.lo); });
+        .def("__hash__", [](const ObjectId& id) {
+            return std::hash<std::uint64_t>()(id.hi * 0x9e3779b97f4a7c15u + id.lo);
+        });
 }
 
 void bind_pool(nb::module_& module)
@@ -114,16 +118,18 @@ void bind_pool(nb::module_& module)
             nb::arg("location"), nb::arg("read_only") = false)
         .def_static(
             "create",
-            [](const std::string& location, const std::string& label, unsigned targets, const std::string& durability,
-               const std::vector<std::string>& target_dirs) {
+            [](const std::string& location, const std::string& label, unsigned targets,
+               const std::string& durability, const std::vector<std::string>& target_dirs) {
                 const PoolOptions options{label, targets, durability_of(durability), target_dirs};
                 unlocked([&] { Pool::create(location, options); });
             },
-            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0, nb::arg("durability") = "process",
-            nb::arg("target_dirs") = std::vector<std::string>())
+            nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0,
+            nb::arg("durability") = "process", nb::arg("target_dirs") = std::vector<std::string>())
         .def_static(
             "destroy",
-            [](const std::string& location, bool force) { unlocked([&] { Pool::destroy(location, force); }); },
+            [](const std::string& location, bool force) {
+                unlocked([&] { Pool::destroy(location, force); });
+            },
             nb::arg("location"), nb::arg("force") = false)
         .def_prop_ro("location", [](PoolHandle& self) { return self.get().location(); })
         .def(
@@ -135,14 +141,16 @@ void bind_pool(nb::module_& module)
         .def(
             "open_container",
             [](PoolHandle& self, const std::string& label, bool read_only) {
-                return self.use(
-                    [&](auto& it) { return ContainerHandle(it.open_container(label, access_of(read_only))); });
+                return self.use([&](auto& it) {
+                    return ContainerHandle(it.open_container(label, access_of(read_only)));
+                });
             },
             nb::arg("label"), nb::arg("read_only") = false)
         .def(
             "open_or_create_container",
             [](PoolHandle& self, const std::string& label) {
-                return self.use([&](auto& it) { return ContainerHandle(it.open_or_create_container(label)); });
+                return self.use(
+                    [&](auto& it) { return ContainerHandle(it.open_or_create_container(label)); });
             },
             nb::arg("label"))
         .def(
@@ -184,7 +192,8 @@ void bind_container_objects(nb::class_<ContainerHandle>& container)
         .def(
             "key_value",
             [](ContainerHandle& self, const ObjectId& id, bool read_only) {
-                return self.use([&](auto& it) { return KeyValueHandle(it.key_value(id, access_of(read_only))); });
+                return self.use(
+                    [&](auto& it) { return KeyValueHandle(it.key_value(id, access_of(read_only))); });
             },
             nb::arg("id"), nb::arg("read_only") = false)
         .def(
@@ -209,8 +218,9 @@ void bind_container_objects(nb::class_<ContainerHandle>& container)
             [](ContainerHandle& self, const ObjectId& id, std::uint64_t cell_size, std::uint64_t chunk_size,
                bool read_only) {
                 const ArrayAttributes attributes{cell_size, chunk_size};
-                return self.use(
-                    [&](auto& it) { return ArrayHandle(it.open_array(id, attributes, access_of(read_only))); });
+                return self.use([&](auto& it) {
+                    return ArrayHandle(it.open_array(id, attributes, access_of(read_only)));
+                });
             },
             nb::arg("id"), nb::arg("cell_size"), nb::arg("chunk_size"), nb::arg("read_only") = false);
 }
@@ -236,7 +246,9 @@ void bind_container(nb::module_& module)
              })
         .def(
             "destroy_snapshot",
-            [](ContainerHandle& self, std::uint64_t epoch) { self.use([&](auto& it) { it.destroy_snapshot(epoch); }); },
+            [](ContainerHandle& self, std::uint64_t epoch) {
+                self.use([&](auto& it) { it.destroy_snapshot(epoch); });
+            },
             nb::arg("epoch"))
         .def(
             "at_snapshot",
@@ -323,10 +335,12 @@ void bind_array(nb::module_& module)
                 const Buffer memory(into, true);
                 return self.use([&](auto& it) { return it.read(index, memory.writable()); }).cells_short;
             },
-            nb::arg("index"), nb::arg("into"), "Fills the buffer; returns how many of its cells lie beyond the end.")
+            nb::arg("index"), nb::arg("into"),
+            "Fills the buffer; returns how many of its cells lie beyond the end.")
         .def("size", [](ArrayHandle& self) { return self.use([&](auto& it) { return it.size(); }); })
         .def(
-            "set_size", [](ArrayHandle& self, std::uint64_t cells) { self.use([&](auto& it) { it.set_size(cells); }); },
+            "set_size",
+            [](ArrayHandle& self, std::uint64_t cells) { self.use([&](auto& it) { it.set_size(cells); }); },
             nb::arg("cells"))
         .def(
             "punch",

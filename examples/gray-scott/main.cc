@@ -1,10 +1,10 @@
-// A Gray-Scott simulation that writes its fields with ADIOS2, and nothing but ADIOS2: adios2.xml says whether they go
-// into BP5 files or into Stepstore's objects.
+// A Gray-Scott simulation that writes its fields with ADIOS2, and nothing but ADIOS2: adios2.xml says whether
+// they go into BP5 files or into Stepstore's objects.
 //
 //   mpirun -n 4 gray-scott settings.txt adios_config=adios2-stepstore.xml L=128
 //
-// Built twice: gray-scott-mpi with an ADIOS2 that has MPI, and gray-scott with the serial ADIOS2 of the Python wheel,
-// where Stepstore's plugin finds the ranks by itself.
+// Built twice: gray-scott-mpi with an ADIOS2 that has MPI, and gray-scott with the serial ADIOS2 of the
+// Python wheel, where Stepstore's plugin finds the ranks by itself.
 #include "settings.h"
 #include "simulation.h"
 
@@ -119,7 +119,8 @@ adios2::ADIOS make_adios(const Settings& settings)
 void require_common_output(adios2::IO io, int ranks)
 {
 #ifndef GRAY_SCOTT_ADIOS2_HAS_MPI
-    // ADIOS2's own engines know of no other rank here: each would write a file of the same name over the others'.
+    // ADIOS2's own engines know of no other rank here: each would write a file of the same name over the
+    // others'.
     if (ranks > 1 && io.EngineType() != "Plugin")
         throw std::runtime_error("this gray-scott has an ADIOS2 without MPI: with " + io.EngineType() +
                                  " on several ranks use gray-scott-mpi");
@@ -154,11 +155,12 @@ void run(const Settings& settings, int rank, int ranks)
         end_step += one.end_step;
     }
     const auto count = static_cast<double>(std::max<std::size_t>(1, outputs.size()));
-    std::printf("gray-scott: %d ranks, %d^3 cells, %d steps, %zu outputs through %s: computing %.2f s, put %.2f ms and "
-                "EndStep %.2f ms per "
-                "output\n",
-                ranks, settings.L, settings.steps, outputs.size(), io.EngineType().c_str(), computing,
-                1e3 * put / count, 1e3 * end_step / count);
+    std::printf(
+        "gray-scott: %d ranks, %d^3 cells, %d steps, %zu outputs through %s: computing %.2f s, put %.2f ms and "
+        "EndStep %.2f ms per "
+        "output\n",
+        ranks, settings.L, settings.steps, outputs.size(), io.EngineType().c_str(), computing,
+        1e3 * put / count, 1e3 * end_step / count);
     if (!settings.timings.empty()) write_timings(settings.timings, ranks, io.EngineType(), outputs);
 }
 

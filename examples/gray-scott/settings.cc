@@ -22,8 +22,8 @@ Number number(const std::string& name, const std::string& value, Number lowest, 
     Number result{};
     auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), result);
     if (failed != std::errc() || end != value.data() + value.size() || result < lowest || result > highest)
-        throw std::invalid_argument("setting " + name + "=" + value + ": give a number from " + std::to_string(lowest) +
-                                    " to " + std::to_string(highest));
+        throw std::invalid_argument("setting " + name + "=" + value + ": give a number from " +
+                                    std::to_string(lowest) + " to " + std::to_string(highest));
     return result;
 }
 
@@ -62,7 +62,8 @@ void read_file(Settings& to, const std::string& path)
         line = trimmed(line.substr(0, line.find('#')));
         if (line.empty()) continue;
         auto equals = line.find('=');
-        if (equals == std::string::npos) throw std::invalid_argument(path + ": not of the form name = value: " + line);
+        if (equals == std::string::npos)
+            throw std::invalid_argument(path + ": not of the form name = value: " + line);
         set(to, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
     }
 }

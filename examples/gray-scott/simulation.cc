@@ -5,7 +5,8 @@
 namespace gray_scott {
 namespace {
 
-// A number in [-1, 1) from a counter (the finaliser of SplitMix64): no state, so every cell can ask for its own.
+// A number in [-1, 1) from a counter (the finaliser of SplitMix64): no state, so every cell can ask for its
+// own.
 double hashed_unit(std::uint64_t x)
 {
     x += 0x9e3779b97f4a7c15ULL;
@@ -99,10 +100,10 @@ void Simulation::exchange_ghosts(std::vector<double>& field) const
     for (std::size_t d = 0; d < 3; ++d) {
         const auto [before, after] = neighbours_[d];
         const auto& faces = faces_[d];
-        MPI_Sendrecv(field.data(), 1, faces[send_after], after, 0, field.data(), 1, faces[ghost_before], before, 0,
-                     cart_, MPI_STATUS_IGNORE);
-        MPI_Sendrecv(field.data(), 1, faces[send_before], before, 1, field.data(), 1, faces[ghost_after], after, 1,
-                     cart_, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(field.data(), 1, faces[send_after], after, 0, field.data(), 1, faces[ghost_before],
+                     before, 0, cart_, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(field.data(), 1, faces[send_before], before, 1, field.data(), 1, faces[ghost_after],
+                     after, 1, cart_, MPI_STATUS_IGNORE);
     }
 }
 
@@ -125,7 +126,8 @@ void Simulation::step()
             for (std::size_t z = 0; z < count_[2]; ++z) {
                 const auto i = at(x + 1, y + 1, z + 1);
                 auto laplacian = [&](const std::vector<double>& f) {
-                    return (f[i - plane] + f[i + plane] + f[i - row] + f[i + row] + f[i - 1] + f[i + 1] - 6.0 * f[i]) /
+                    return (f[i - plane] + f[i + plane] + f[i - row] + f[i + row] + f[i - 1] + f[i + 1] -
+                            6.0 * f[i]) /
                            6.0;
                 };
                 const double reaction = u_[i] * v_[i] * v_[i];

@@ -15,8 +15,9 @@ int daos_tx_close(daos_handle_t th, daos_event_t* ev);
 int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch);
 
 /*
- * An epoch as the time of the clock. Epochs of Stepstore are not those of a DAOS system (here nanoseconds since 1970,
- * there a clock of 1/16 nanoseconds since 2021): each library's functions understand its own. -DER_INVAL: NULL.
+ * An epoch as the time of the clock. Epochs of Stepstore are not those of a DAOS system (here nanoseconds
+ * since 1970, there a clock of 1/16 nanoseconds since 2021): each library's functions understand its own.
+ * -DER_INVAL: NULL.
  */
 int daos_hlc2timespec(uint64_t hlc, struct timespec* ts);
 int daos_hlc2timestamp(uint64_t hlc, time_t* ts);

@@ -1,9 +1,11 @@
 /*
- * Array objects: cells of one fixed size at indices from 0, in chunks; a chunk lies on one target. Holes read as zero.
+ * Array objects: cells of one fixed size at indices from 0, in chunks; a chunk lies on one target. Holes read
+ * as zero.
  *
- * DAOS_OT_ARRAY keeps its cell and chunk size in the object; DAOS_OT_ARRAY_ATTR and DAOS_OT_ARRAY_BYTE are opened with
- * them. Indices, lengths and sizes are in cells. `th` is DAOS_TX_NONE or, for reading, a snapshot (daos_tx_open_snap);
- * writing with a snapshot gives -DER_NO_PERM, as does writing through a read-only handle.
+ * DAOS_OT_ARRAY keeps its cell and chunk size in the object; DAOS_OT_ARRAY_ATTR and DAOS_OT_ARRAY_BYTE are
+ * opened with them. Indices, lengths and sizes are in cells. `th` is DAOS_TX_NONE or, for reading, a snapshot
+ * (daos_tx_open_snap); writing with a snapshot gives -DER_NO_PERM, as does writing through a read-only
+ * handle.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_ARRAY_H
 #define STEPSTORE_LIBDAOS_DAOS_ARRAY_H
@@ -40,8 +42,8 @@ typedef struct {
 
 /* Completes *oid for an array that keeps its attributes (add_attr) or is opened with them; see daos_obj_generate_oid().
  */
-static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, bool add_attr, daos_oclass_id_t cid,
-                                          daos_oclass_hints_t hints, uint32_t args)
+static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, bool add_attr,
+                                          daos_oclass_id_t cid, daos_oclass_hints_t hints, uint32_t args)
 {
     return daos_obj_generate_oid(coh, oid, add_attr ? DAOS_OT_ARRAY : DAOS_OT_ARRAY_ATTR, cid, hints, args);
 }
@@ -51,11 +53,12 @@ static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid,
 int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, daos_size_t cell_size,
                       daos_size_t chunk_size, daos_handle_t* oh, daos_event_t* ev);
 /* mode: DAOS_OO_RO or DAOS_OO_RW. -DER_NONEXIST: no array there. -DER_INVAL: `oid` is not of type DAOS_OT_ARRAY. */
-int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode, daos_size_t* cell_size,
-                    daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev);
+int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
+                    daos_size_t* cell_size, daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev);
 /* Local: asks nothing of the store. -DER_INVAL: a size is 0, or `oid` is of type DAOS_OT_ARRAY or no array. */
 int daos_array_open_with_attr(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
-                              daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh, daos_event_t* ev);
+                              daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh,
+                              daos_event_t* ev);
 int daos_array_close(daos_handle_t oh, daos_event_t* ev);
 /* Removes everything in the array, its attributes too; the handle stays open. Snapshots keep theirs. */
 int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev);
@@ -66,8 +69,10 @@ int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, 
 
 /* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, no piece more than its
  * iov_buf_len, and no two ranges overlap; -DER_INVAL otherwise. */
-int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
-int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev);
+int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                    daos_event_t* ev);
+int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                     daos_event_t* ev);
 /* Makes holes of the ranges. */
 int daos_array_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, daos_event_t* ev);
 

@@ -31,9 +31,9 @@ extern "C" {
 #define DAOS_CONT_HINT_MAX_LEN 128
 
 /*
- * uuid: optional, receives the new container's. cont_prop: optional; a label among them is the container's name,
- * numbers are kept. -DER_EXIST: the label is taken. -DER_INVAL: no valid label or property. -DER_NO_PERM: the pool is
- * read-only.
+ * uuid: optional, receives the new container's. cont_prop: optional; a label among them is the container's
+ * name, numbers are kept. -DER_EXIST: the label is taken. -DER_INVAL: no valid label or property.
+ * -DER_NO_PERM: the pool is read-only.
  */
 int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, daos_event_t* ev);
 int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_t* cont_prop, uuid_t* uuid,
@@ -41,8 +41,8 @@ int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_
 
 /* cont: a label or a UUID as text. info: optional. -DER_NONEXIST: no such container. On a pool connected for reading a
  * container opens with DAOS_COO_RW too, and updates give -DER_NO_PERM. */
-int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh, daos_cont_info_t* info,
-                   daos_event_t* ev);
+int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh,
+                   daos_cont_info_t* info, daos_event_t* ev);
 /* Objects opened from it are closed with it: their handles give -DER_NO_HDL afterwards. */
 int daos_cont_close(daos_handle_t coh, daos_event_t* ev);
 /* -DER_BUSY: it is open, and not force. -DER_NONEXIST. */
@@ -57,7 +57,8 @@ int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);
 int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh);
 
 /* *oid: the first of num_oids consecutive numbers that no other call gets in this container. Also through a handle that
- * was opened for reading, on a pool connected for writing. -DER_OVERFLOW: more than 2^48 at once, or than are left. */
+ * was opened for reading, on a pool connected for writing. -DER_OVERFLOW: more than 2^48 at once, or than are
+ * left. */
 int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev);
 
 /* ---- snapshots: what was acknowledged before the call is in it, what begins after it is not */
@@ -71,12 +72,12 @@ enum daos_snapshot_opts {
 
 /* *epoch names the snapshot. name: optional. */
 int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_event_t* ev);
-int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name, enum daos_snapshot_opts opts,
-                              daos_event_t* ev);
+int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name,
+                              enum daos_snapshot_opts opts, daos_event_t* ev);
 
 /*
- * *nr: entries in epochs and names, in; snapshots there are, out (perhaps more than were given). epochs NULL: only
- * their number. names: optional; each points to DAOS_SNAPSHOT_MAX_LEN bytes.
+ * *nr: entries in epochs and names, in; snapshots there are, out (perhaps more than were given). epochs NULL:
+ * only their number. names: optional; each points to DAOS_SNAPSHOT_MAX_LEN bytes.
  */
 int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char** names, daos_anchor_t* anchor,
                         daos_event_t* ev);

@@ -1,9 +1,10 @@
 /*
  * Event queues and events: asynchronous completion.
  *
- * An event belongs to a queue, to a parent event, or (initialised with DAOS_HDL_INVAL) to nobody. It is handed to a
- * call, runs, and completes; daos_eq_poll() or daos_event_test() then takes it out, after which it may be used again.
- * Children are never taken out themselves: their parent comes out when all of them have completed.
+ * An event belongs to a queue, to a parent event, or (initialised with DAOS_HDL_INVAL) to nobody. It is
+ * handed to a call, runs, and completes; daos_eq_poll() or daos_event_test() then takes it out, after which
+ * it may be used again. Children are never taken out themselves: their parent comes out when all of them have
+ * completed.
  *
  * Time-outs are microseconds; DAOS_EQ_WAIT waits for ever, DAOS_EQ_NOWAIT not at all.
  */
@@ -25,21 +26,22 @@ int daos_eq_create(daos_handle_t* eqh);
 int daos_eq_destroy(daos_handle_t eqh, int flags);
 
 /*
- * Takes up to `nevents` completed events out of the queue into `events`, and returns how many. When there are none,
- * waits up to `timeout`; with `wait_running` it returns 0 at once where nothing is running. -DER_NONEXIST: no such
- * queue.
+ * Takes up to `nevents` completed events out of the queue into `events`, and returns how many. When there are
+ * none, waits up to `timeout`; with `wait_running` it returns 0 at once where nothing is running.
+ * -DER_NONEXIST: no such queue.
  */
-int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned int nevents, daos_event_t** events);
+int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned int nevents,
+                 daos_event_t** events);
 
 /*
- * Looks at the events of a queue without taking them out. Returns how many were put into `events`, or, with NULL or 0
- * `nevents`, how many there are. -DER_NONEXIST.
+ * Looks at the events of a queue without taking them out. Returns how many were put into `events`, or, with
+ * NULL or 0 `nevents`, how many there are. -DER_NONEXIST.
  */
 int daos_eq_query(daos_handle_t eqh, daos_eq_query_t query, unsigned int nevents, daos_event_t** events);
 
 /*
- * Makes an event ready for use. `eqh` is not looked at when there is a `parent`. -DER_NONEXIST: no such queue.
- * -DER_INVAL: the parent is launched already. -DER_NO_PERM: the parent is a child itself.
+ * Makes an event ready for use. `eqh` is not looked at when there is a `parent`. -DER_NONEXIST: no such
+ * queue. -DER_INVAL: the parent is launched already. -DER_NO_PERM: the parent is a child itself.
  */
 int daos_event_init(daos_event_t* ev, daos_handle_t eqh, daos_event_t* parent);
 
@@ -58,8 +60,8 @@ typedef int (*daos_event_comp_cb_t)(void*, daos_event_t*, int);
 int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, void* arg);
 
 /*
- * Launches a parent that has no operation of its own: it completes when all its children have, with the error of the
- * first of them that failed. -DER_INVAL: no children. -DER_NO_PERM: not all of them are launched.
+ * Launches a parent that has no operation of its own: it completes when all its children have, with the error
+ * of the first of them that failed. -DER_INVAL: no children. -DER_NO_PERM: not all of them are launched.
  */
 int daos_event_parent_barrier(struct daos_event* ev);
 

@@ -1,8 +1,8 @@
 /*
  * Object ids, types, open modes and conditions, and the calls that work on any kind of object.
  *
- * An id has 128 bits. The user chooses the lower 96; daos_obj_generate_oid() sets the upper 32: 8 bits of type,
- * 8 of redundancy, 16 of groups (daos_obj_class.h).
+ * An id has 128 bits. The user chooses the lower 96; daos_obj_generate_oid() sets the upper 32: 8 bits of
+ * type, 8 of redundancy, 16 of groups (daos_obj_class.h).
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_OBJ_H
 #define STEPSTORE_LIBDAOS_DAOS_OBJ_H
@@ -174,9 +174,10 @@ typedef struct {
 /* ---- calls */
 
 /*
- * Completes *oid: keeps its lower 96 bits, sets type and class. cid OC_UNKNOWN: a class that suits the type and the
- * hints; of one over all targets (SX, RP_2GX) the id says how many those are. args: 0. Local. -DER_INVAL: no such type
- * or class, one that needs more targets than there are, or one that Stepstore does not store.
+ * Completes *oid: keeps its lower 96 bits, sets type and class. cid OC_UNKNOWN: a class that suits the type
+ * and the hints; of one over all targets (SX, RP_2GX) the id says how many those are. args: 0. Local.
+ * -DER_INVAL: no such type or class, one that needs more targets than there are, or one that Stepstore does
+ * not store.
  */
 int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype_t type, daos_oclass_id_t cid,
                           daos_oclass_hints_t hints, uint32_t args);
@@ -188,7 +189,8 @@ static inline void daos_obj_oid_cycle(daos_obj_id_t* oid)
 }
 
 /* A handle for the calls below, on an object of any type. -DER_INVAL: `oid` was not made by daos_obj_generate_oid(). */
-int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev);
+int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh,
+                  daos_event_t* ev);
 /* Closes the handle of a key-value object or an array too. */
 int daos_obj_close(daos_handle_t oh, daos_event_t* ev);
 /* Removes everything in the object. Snapshots keep theirs. flags: 0. */
@@ -203,7 +205,8 @@ int daos_oit_open(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* oh, daos
 int daos_oit_close(daos_handle_t oh, daos_event_t* ev);
 /* *oids_nr: room in oids, in; ids given, out. anchor: zeroes at the beginning; at its end when all were given.
  * -DER_INVAL: no room. */
-int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor, daos_event_t* ev);
+int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
+                  daos_event_t* ev);
 
 #ifdef __cplusplus
 }

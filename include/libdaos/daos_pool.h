@@ -101,40 +101,43 @@ struct daos_pool_cont_info {
 };
 
 /*
- * pool: a label or a UUID in its text form; for Stepstore also a path (it has a '/') or either after "local:".
- * sys: the DAOS system; NULL or "daos_server", -DER_INVAL for any other. flags: DAOS_PC_RO or DAOS_PC_RW. info:
- * optional; its pi_bits are read. -DER_NONEXIST: no such pool. -DER_NO_PERM: not ours to open so. -DER_DF_INCOMPT: of a
- * newer format. -DER_INVAL: no name.
+ * pool: a label or a UUID in its text form; for Stepstore also a path (it has a '/') or either after
+ * "local:". sys: the DAOS system; NULL or "daos_server", -DER_INVAL for any other. flags: DAOS_PC_RO or
+ * DAOS_PC_RW. info: optional; its pi_bits are read. -DER_NONEXIST: no such pool. -DER_NO_PERM: not ours to
+ * open so. -DER_DF_INCOMPT: of a newer format. -DER_INVAL: no name.
  */
-int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh, daos_pool_info_t* info,
-                      daos_event_t* ev);
+int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh,
+                      daos_pool_info_t* info, daos_event_t* ev);
 /* -DER_BUSY: it has open containers. */
 int daos_pool_disconnect(daos_handle_t poh, daos_event_t* ev);
 
 /*
- * Makes bytes of a handle, from which another process of the machine makes a handle of its own. With glob->iov_buf NULL
- * gives the size in iov_buf_len. -DER_TRUNC: too small, iov_buf_len tells the size needed.
+ * Makes bytes of a handle, from which another process of the machine makes a handle of its own. With
+ * glob->iov_buf NULL gives the size in iov_buf_len. -DER_TRUNC: too small, iov_buf_len tells the size needed.
  */
 int daos_pool_local2global(daos_handle_t poh, d_iov_t* glob);
 /* -DER_INVAL: these are no such bytes, or damaged ones. */
 int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh);
 
 /*
- * ranks, info, pool_prop: each optional. Space is told when info->pi_bits has DPI_SPACE. *ranks is set to a list, to be
- * freed with d_rank_list_free(): of the one rank there is when pi_bits has DPI_ENGINES_ENABLED, else of the ranks that
- * are out of order, which is empty. pool_prop: its entries DAOS_PROP_PO_LABEL are filled, others are marked
- * DAOS_PROP_ENTRY_NOT_SET; no entries: gets the label. -DER_INVAL: an entry is no property of a pool.
+ * ranks, info, pool_prop: each optional. Space is told when info->pi_bits has DPI_SPACE. *ranks is set to a
+ * list, to be freed with d_rank_list_free(): of the one rank there is when pi_bits has DPI_ENGINES_ENABLED,
+ * else of the ranks that are out of order, which is empty. pool_prop: its entries DAOS_PROP_PO_LABEL are
+ * filled, others are marked DAOS_PROP_ENTRY_NOT_SET; no entries: gets the label. -DER_INVAL: an entry is no
+ * property of a pool.
  */
 int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* info, daos_prop_t* pool_prop,
                     daos_event_t* ev);
 void d_rank_list_free(d_rank_list_t* rank_list);
 
 /* rank: 0. -DER_NONEXIST: no such target. */
-int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info, daos_event_t* ev);
+int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info,
+                           daos_event_t* ev);
 
 /* *ncont: entries in cbuf, in; containers in the pool, out. cbuf NULL or *ncont 0: only their number.
  * -DER_TRUNC: more than entries. */
-int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf, daos_event_t* ev);
+int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf,
+                        daos_event_t* ev);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /*
  * Properties of pools and containers: lists of entries, each a type with a number, a text or a pointer.
  *
- * Stepstore keeps the label and every property that is a number; the pointers (access control, roots) it does not.
+ * Stepstore keeps the label and every property that is a number; the pointers (access control, roots) it does
+ * not.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_PROP_H
 #define STEPSTORE_LIBDAOS_DAOS_PROP_H
@@ -158,8 +159,8 @@ struct daos_co_status {
     uint32_t dcs_pm_ver;
 };
 
-#define DAOS_PROP_CO_STATUS_VAL(status, flag, pm_ver)                                                                  \
-    ((((uint64_t)(flag)) << 48) | (((uint64_t)(status)&0xFFFF) << 32) | ((uint64_t)(pm_ver)))
+#define DAOS_PROP_CO_STATUS_VAL(status, flag, pm_ver)                                                        \
+    ((((uint64_t)(flag)) << 48) | (((uint64_t)(status) & 0xFFFF) << 32) | ((uint64_t)(pm_ver)))
 
 static inline uint64_t daos_prop_co_status_2_val(struct daos_co_status* co_status)
 {

@@ -153,9 +153,9 @@ typedef struct {
     uint8_t da_buf[DAOS_ANCHOR_BUF_MAX];
 } daos_anchor_t;
 
-#define DAOS_ANCHOR_INIT                                                                                               \
-    {                                                                                                                  \
-        .da_type = DAOS_ANCHOR_TYPE_ZERO, .da_shard = 0, .da_flags = 0, .da_sub_anchors = 0, .da_buf = { 0 }           \
+#define DAOS_ANCHOR_INIT                                                                                     \
+    {                                                                                                        \
+        .da_type = DAOS_ANCHOR_TYPE_ZERO, .da_shard = 0, .da_flags = 0, .da_sub_anchors = 0, .da_buf = { 0 } \
     }
 
 /* ---- objects and containers */

@@ -1,10 +1,10 @@
 /*
- * For programs that hand the ADIOS2 plugin a communicator. Exported by libstepstore_adios2.so, the library that ADIOS2
- * loads: link to it, or find the function with dlsym().
+ * For programs that hand the ADIOS2 plugin a communicator. Exported by libstepstore_adios2.so, the library
+ * that ADIOS2 loads: link to it, or find the function with dlsym().
  *
  * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin takes the ranks of
- * MPI_COMM_WORLD that open the same location in the same mode for one group, which all ranks of MPI_COMM_WORLD must
- * take part in. A program in which only a part of the ranks opens a stream says so here.
+ * MPI_COMM_WORLD that open the same location in the same mode for one group, which all ranks of
+ * MPI_COMM_WORLD must take part in. A program in which only a part of the ranks opens a stream says so here.
  */
 #ifndef STEPSTORE_ADIOS2_H
 #define STEPSTORE_ADIOS2_H
@@ -16,9 +16,9 @@ extern "C" {
 #endif
 
 /*
- * Gives the next opening of `location` in this process, for reading or writing, the ranks of a communicator. It holds
- * for one opening: call it again before the next one. Collective over the communicator, which is duplicated here and
- * may be freed afterwards. It comes before the parameter Communicator.
+ * Gives the next opening of `location` in this process, for reading or writing, the ranks of a communicator.
+ * It holds for one opening: call it again before the next one. Collective over the communicator, which is
+ * duplicated here and may be freed afterwards. It comes before the parameter Communicator.
  *
  * [in] location  the value of the parameter Location; NULL: whatever is opened next
  * [in] mpi_comm  the address of an MPI_Comm; NULL: takes back what was given for `location`

@@ -1,12 +1,13 @@
-// Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions filled from our own
-// library or from a real libdaos.so found at run time, so the same program runs on a laptop and on a DAOS system.
+// Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions filled from our
+// own library or from a real libdaos.so found at run time, so the same program runs on a laptop and on a DAOS
+// system.
 //
-// Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what. Handles are
-// move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle may be used by
-// several threads at once.
+// Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what.
+// Handles are move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle
+// may be used by several threads at once.
 //
-// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool of a real
-// DAOS system.
+// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool
+// of a real DAOS system.
 #pragma once
 
 #include "stepstore/error.h"
@@ -31,8 +32,8 @@ using MutableBytes = std::span<std::byte>;
 enum class Access : std::uint8_t { read_only, read_write };
 enum class Durability : std::uint8_t { process, power };
 enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
-// Whether reads of an array compare large payloads with their checksums (STEPSTORE_OO_UNVERIFIED of stepstore/admin.h).
-// Ours only: on a DAOS system the container's property DAOS_PROP_CO_CSUM says it.
+// Whether reads of an array compare large payloads with their checksums (STEPSTORE_OO_UNVERIFIED of
+// stepstore/admin.h). Ours only: on a DAOS system the container's property DAOS_PROP_CO_CSUM says it.
 enum class Verify : std::uint8_t { no, yes };
 
 struct ObjectId {
@@ -51,7 +52,8 @@ struct PoolOptions {
     std::string label;    // default: the last part of the path
     unsigned targets = 0; // storage targets, at most 256; 0: one per processor of this machine, 4 to 16
     Durability durability = Durability::process;
-    std::vector<std::string> target_directories = {}; // existing ones, into which targets go in turn; none: the pool's
+    std::vector<std::string> target_directories =
+        {}; // existing ones, into which targets go in turn; none: the pool's
 };
 
 struct ArrayAttributes {
@@ -90,8 +92,8 @@ public:
     ~Pending(); // waits, and drops an error
     Pending(Pending&&) noexcept;
     Pending& operator=(Pending&&) noexcept;
-    void wait();  // throws the call's Error; a second wait returns at once
-    bool ready(); // does not block
+    void wait();                       // throws the call's Error; a second wait returns at once
+    bool ready();                      // does not block
     std::uint64_t cells_short() const; // of an array's read, after wait(): as in ReadResult
     struct State;
 
@@ -125,17 +127,17 @@ public:
     const ObjectId& id() const;
 
     void put(std::string_view key, Bytes value,
-             Condition condition = Condition::none);                       // DER_EXIST / DER_NONEXIST by the condition
+             Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by the condition
     std::optional<std::vector<std::byte>> get(std::string_view key) const; // nullopt: no such key
-    // The same for values that are never empty (an empty one counts as missing): libdaos then takes a missing key for
-    // no error, which costs ours a tenth. For keys that are looked for again and again.
+    // The same for values that are never empty (an empty one counts as missing): libdaos then takes a missing
+    // key for no error, which costs ours a tenth. For keys that are looked for again and again.
     std::optional<std::vector<std::byte>> get_nonempty(std::string_view key) const;
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
     bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true
-    std::vector<std::string> list() const;                                    // all keys, in no promised order
-    void list(const std::function<bool(std::string_view)>& each) const;       // until it returns false
-    void destroy();                                                           // punches the whole object
+    std::vector<std::string> list() const;                              // all keys, in no promised order
+    void list(const std::function<bool(std::string_view)>& each) const; // until it returns false
+    void destroy();                                                     // punches the whole object
 
     // Asynchronous; key and value memory must live until the wait.
     Pending put(EventQueue& queue, std::string_view key, Bytes value, Condition condition = Condition::none);
@@ -169,7 +171,8 @@ public:
     void destroy();
 
     Pending write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory);
-    Pending read(EventQueue& queue, std::span<const Range> ranges, std::span<const MutableBytes> memory) const;
+    Pending read(EventQueue& queue, std::span<const Range> ranges,
+                 std::span<const MutableBytes> memory) const;
 
     struct State;
 
@@ -187,19 +190,24 @@ public:
     const std::string& label() const;
 
     // Object ids. object_class: "S1", "S2", "S4", "S8", "SX", ..., or "" for the default of the type.
-    ObjectId object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type, std::string_view object_class = "") const;
+    ObjectId object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type,
+                       std::string_view object_class = "") const;
     std::uint64_t allocate_oids(std::uint64_t count); // the first of `count` consecutive fresh numbers
 
     KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
-    Array create_array(const ObjectId& id, const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
-    std::optional<Array> open_array(const ObjectId& id, Access access = Access::read_write) const; // nullopt: not there
-    Array open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access = Access::read_write,
+    Array create_array(const ObjectId& id,
+                       const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
+    std::optional<Array> open_array(const ObjectId& id,
+                                    Access access = Access::read_write) const; // nullopt: not there
+    Array open_array(const ObjectId& id, const ArrayAttributes& attributes,
+                     Access access = Access::read_write,
                      Verify verify = Verify::yes) const; // no request to the store
 
     std::uint64_t create_snapshot(const std::string& name = {});
     std::vector<SnapshotEntry> snapshots() const;
     void destroy_snapshot(std::uint64_t epoch);
-    // The container as it was at a snapshot: objects opened from the result read at that epoch, and refuse writes.
+    // The container as it was at a snapshot: objects opened from the result read at that epoch, and refuse
+    // writes.
     Container at_snapshot(std::uint64_t epoch) const;
 
     struct State;
@@ -212,9 +220,11 @@ private:
 
 class STEPSTORE_API Pool {
 public:
-    static Pool connect(const std::string& location, Access access = Access::read_write); // DER_NONEXIST: no pool there
+    static Pool connect(const std::string& location,
+                        Access access = Access::read_write); // DER_NONEXIST: no pool there
     // The same through a given table; `location` goes to its daos_pool_connect as it is.
-    static Pool connect(const Library& library, const std::string& location, Access access = Access::read_write);
+    static Pool connect(const Library& library, const std::string& location,
+                        Access access = Access::read_write);
     // Ours only; with daos:// it throws DER_NOSYS and names dmg. DER_EXIST when there is one.
     static void create(const std::string& location, const PoolOptions& options = {});
     static void destroy(const std::string& location, bool force = false);
@@ -223,8 +233,9 @@ public:
     Pool& operator=(Pool&&) noexcept;
     const std::string& location() const;
 
-    Container create_container(const std::string& label) const;                                   // DER_EXIST
-    Container open_container(const std::string& label, Access access = Access::read_write) const; // DER_NONEXIST
+    Container create_container(const std::string& label) const; // DER_EXIST
+    Container open_container(const std::string& label,
+                             Access access = Access::read_write) const; // DER_NONEXIST
     Container open_or_create_container(const std::string& label) const; // whoever comes first makes it
     void destroy_container(const std::string& label, bool force = false) const;
     std::vector<ContainerEntry> containers() const;

@@ -1,5 +1,5 @@
-// A libdaos as a table of its functions: our own, linked, or the one of a DAOS system, found at run time. Everything
-// above it (client, steps, tools) calls through the table and cannot tell them apart.
+// A libdaos as a table of its functions: our own, linked, or the one of a DAOS system, found at run time.
+// Everything above it (client, steps, tools) calls through the table and cannot tell them apart.
 #pragma once
 
 #include "stepstore/export.h"
@@ -12,54 +12,54 @@
 struct stepstore_pool_options;
 
 // X(member, symbol): what a libdaos must have.
-#define STEPSTORE_LIBDAOS_CALLS(X)                                                                                     \
-    X(init, daos_init)                                                                                                 \
-    X(fini, daos_fini)                                                                                                 \
-    X(pool_connect, daos_pool_connect)                                                                                 \
-    X(pool_disconnect, daos_pool_disconnect)                                                                           \
-    X(pool_query, daos_pool_query)                                                                                     \
-    X(pool_query_target, daos_pool_query_target)                                                                       \
-    X(pool_list_cont, daos_pool_list_cont)                                                                             \
-    X(pool_local2global, daos_pool_local2global)                                                                       \
-    X(pool_global2local, daos_pool_global2local)                                                                       \
-    X(cont_create_with_label, daos_cont_create_with_label)                                                             \
-    X(cont_open, daos_cont_open)                                                                                       \
-    X(cont_close, daos_cont_close)                                                                                     \
-    X(cont_destroy, daos_cont_destroy)                                                                                 \
-    X(cont_query, daos_cont_query)                                                                                     \
-    X(cont_local2global, daos_cont_local2global)                                                                       \
-    X(cont_global2local, daos_cont_global2local)                                                                       \
-    X(cont_alloc_oids, daos_cont_alloc_oids)                                                                           \
-    X(cont_create_snap, daos_cont_create_snap)                                                                         \
-    X(cont_list_snap, daos_cont_list_snap)                                                                             \
-    X(cont_destroy_snap, daos_cont_destroy_snap)                                                                       \
-    X(tx_open_snap, daos_tx_open_snap)                                                                                 \
-    X(tx_close, daos_tx_close)                                                                                         \
-    X(obj_generate_oid, daos_obj_generate_oid)                                                                         \
-    X(oclass_name2id, daos_oclass_name2id)                                                                             \
-    X(oclass_id2name, daos_oclass_id2name)                                                                             \
-    X(kv_open, daos_kv_open)                                                                                           \
-    X(kv_close, daos_kv_close)                                                                                         \
-    X(kv_destroy, daos_kv_destroy)                                                                                     \
-    X(kv_put, daos_kv_put)                                                                                             \
-    X(kv_get, daos_kv_get)                                                                                             \
-    X(kv_remove, daos_kv_remove)                                                                                       \
-    X(kv_list, daos_kv_list)                                                                                           \
-    X(array_create, daos_array_create)                                                                                 \
-    X(array_open, daos_array_open)                                                                                     \
-    X(array_open_with_attr, daos_array_open_with_attr)                                                                 \
-    X(array_close, daos_array_close)                                                                                   \
-    X(array_destroy, daos_array_destroy)                                                                               \
-    X(array_read, daos_array_read)                                                                                     \
-    X(array_write, daos_array_write)                                                                                   \
-    X(array_get_size, daos_array_get_size)                                                                             \
-    X(array_set_size, daos_array_set_size)                                                                             \
-    X(array_punch, daos_array_punch)                                                                                   \
-    X(array_stat, daos_array_stat)                                                                                     \
-    X(eq_create, daos_eq_create)                                                                                       \
-    X(eq_destroy, daos_eq_destroy)                                                                                     \
-    X(event_init, daos_event_init)                                                                                     \
-    X(event_fini, daos_event_fini)                                                                                     \
+#define STEPSTORE_LIBDAOS_CALLS(X)                                                                           \
+    X(init, daos_init)                                                                                       \
+    X(fini, daos_fini)                                                                                       \
+    X(pool_connect, daos_pool_connect)                                                                       \
+    X(pool_disconnect, daos_pool_disconnect)                                                                 \
+    X(pool_query, daos_pool_query)                                                                           \
+    X(pool_query_target, daos_pool_query_target)                                                             \
+    X(pool_list_cont, daos_pool_list_cont)                                                                   \
+    X(pool_local2global, daos_pool_local2global)                                                             \
+    X(pool_global2local, daos_pool_global2local)                                                             \
+    X(cont_create_with_label, daos_cont_create_with_label)                                                   \
+    X(cont_open, daos_cont_open)                                                                             \
+    X(cont_close, daos_cont_close)                                                                           \
+    X(cont_destroy, daos_cont_destroy)                                                                       \
+    X(cont_query, daos_cont_query)                                                                           \
+    X(cont_local2global, daos_cont_local2global)                                                             \
+    X(cont_global2local, daos_cont_global2local)                                                             \
+    X(cont_alloc_oids, daos_cont_alloc_oids)                                                                 \
+    X(cont_create_snap, daos_cont_create_snap)                                                               \
+    X(cont_list_snap, daos_cont_list_snap)                                                                   \
+    X(cont_destroy_snap, daos_cont_destroy_snap)                                                             \
+    X(tx_open_snap, daos_tx_open_snap)                                                                       \
+    X(tx_close, daos_tx_close)                                                                               \
+    X(obj_generate_oid, daos_obj_generate_oid)                                                               \
+    X(oclass_name2id, daos_oclass_name2id)                                                                   \
+    X(oclass_id2name, daos_oclass_id2name)                                                                   \
+    X(kv_open, daos_kv_open)                                                                                 \
+    X(kv_close, daos_kv_close)                                                                               \
+    X(kv_destroy, daos_kv_destroy)                                                                           \
+    X(kv_put, daos_kv_put)                                                                                   \
+    X(kv_get, daos_kv_get)                                                                                   \
+    X(kv_remove, daos_kv_remove)                                                                             \
+    X(kv_list, daos_kv_list)                                                                                 \
+    X(array_create, daos_array_create)                                                                       \
+    X(array_open, daos_array_open)                                                                           \
+    X(array_open_with_attr, daos_array_open_with_attr)                                                       \
+    X(array_close, daos_array_close)                                                                         \
+    X(array_destroy, daos_array_destroy)                                                                     \
+    X(array_read, daos_array_read)                                                                           \
+    X(array_write, daos_array_write)                                                                         \
+    X(array_get_size, daos_array_get_size)                                                                   \
+    X(array_set_size, daos_array_set_size)                                                                   \
+    X(array_punch, daos_array_punch)                                                                         \
+    X(array_stat, daos_array_stat)                                                                           \
+    X(eq_create, daos_eq_create)                                                                             \
+    X(eq_destroy, daos_eq_destroy)                                                                           \
+    X(event_init, daos_event_init)                                                                           \
+    X(event_fini, daos_event_fini)                                                                           \
     X(event_test, daos_event_test)
 
 namespace stepstore {
@@ -69,8 +69,9 @@ class STEPSTORE_API Library {
 public:
     // Our own library. Lives as long as the process.
     static const Library& ours();
-    // A DAOS system's: $STEPSTORE_LIBDAOS, or libdaos.so.2, or libdaos.so. Loaded once. DER_NOSYS when there is none or
-    // functions are missing from it; the message names the file, the loader's reason and every missing function.
+    // A DAOS system's: $STEPSTORE_LIBDAOS, or libdaos.so.2, or libdaos.so. Loaded once. DER_NOSYS when there
+    // is none or functions are missing from it; the message names the file, the loader's reason and every
+    // missing function.
     static const Library& system();
     // The library in one file; for system() and tests. Never unloaded.
     static Library load(const std::string& file);
@@ -88,10 +89,7 @@ public:
     int (*pool_sync)(daos_handle_t poh) = nullptr;
     int (*pool_sync_own)(daos_handle_t poh) = nullptr;
     // Ours does more than libdaos promises: reads fill with zeroes what is not stored, snapshots have names.
-    bool is_ours() const
-    {
-        return last_message != nullptr;
-    }
+    bool is_ours() const { return last_message != nullptr; }
 };
 
 } // namespace stepstore

@@ -29,9 +29,10 @@ bool AttributeWatch::Known::same_as(const adios2::core::AttributeBase& now) cons
 
 bool AttributeWatch::unchanged() const
 {
-    return std::ranges::equal(known_, core_of(io_).GetAttributes(), [](const Known& known, const auto& present) {
-        return known.name == present.first && known.same_as(*present.second);
-    });
+    return std::ranges::equal(known_, core_of(io_).GetAttributes(),
+                              [](const Known& known, const auto& present) {
+                                  return known.name == present.first && known.same_as(*present.second);
+                              });
 }
 
 // Both are in the order of the names: one walk through them.
@@ -81,8 +82,8 @@ steps::Attribute AttributeWatch::read(const std::string& name)
     ADIOS2_FOREACH_STDTYPE_1ARG(read_as_type)
 #undef read_as_type
     if (!done)
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: attribute '" + name + "' is of type " + type_name + ", which this engine cannot store");
+        throw Error(-DER_NOTSUPPORTED, "stepstore: attribute '" + name + "' is of type " + type_name +
+                                           ", which this engine cannot store");
     return result;
 }
 

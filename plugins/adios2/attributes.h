@@ -16,8 +16,8 @@ class AttributeWatch {
 public:
     explicit AttributeWatch(adios2::IO io) : io_(io) {}
 
-    // Calls changed(attribute) for each that is new, or has another value or type than when this was called last. Costs
-    // a comparison per attribute. -DER_NOTSUPPORTED: a type that cannot be stored.
+    // Calls changed(attribute) for each that is new, or has another value or type than when this was called
+    // last. Costs a comparison per attribute. -DER_NOTSUPPORTED: a type that cannot be stored.
     void look(const std::function<void(const steps::Attribute&)>& changed);
 
 private:

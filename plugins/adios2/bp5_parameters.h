@@ -1,5 +1,5 @@
-// The parameters that ADIOS2's BP engines have and this one does not: an adios2.xml that is switched over often has
-// some.
+// The parameters that ADIOS2's BP engines have and this one does not: an adios2.xml that is switched over
+// often has some.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 namespace stepstore::adios {
 
 enum class BpParameter {
-    no,      // not one of theirs
-    tuning,  // how BP buffers, aggregates or writes its files: without meaning here, and harmless, so it is passed over
+    no, // not one of theirs
+    tuning, // how BP buffers, aggregates or writes its files: without meaning here, and harmless, so it is passed over
     refused, // changes what is stored or read, or where: passing it over would be silently different
 };
 BpParameter bp_parameter(std::string_view name); // without regard to case

@@ -15,7 +15,9 @@ constexpr const char* no_spans =
 
 std::string group_key(const Parameters& parameters, adios2::Mode mode)
 {
-    const char* how = mode == adios2::Mode::Write ? "writing" : mode == adios2::Mode::Append ? "appending" : "reading";
+    const char* how = mode == adios2::Mode::Write    ? "writing"
+                      : mode == adios2::Mode::Append ? "appending"
+                                                     : "reading";
     return "opening '" + parameters.location + "' for " + how;
 }
 
@@ -27,13 +29,15 @@ public:
         auto parameters = parse_parameters(io.Parameters());
         const bool writes = mode == adios2::Mode::Write || mode == adios2::Mode::Append;
         if (!writes && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
-            throw Error(-DER_NOTSUPPORTED,
-                        "stepstore: '" + parameters.location +
-                            "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
-                            "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
+            throw Error(
+                -DER_NOTSUPPORTED,
+                "stepstore: '" + parameters.location +
+                    "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
+                    "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
         auto communicator = take_handed_over(parameters.location);
         if (!communicator)
-            communicator = form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
+            communicator =
+                form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
         parameters.writer.append = mode == adios2::Mode::Append;
         if (writes)
             adapter_ = std::make_unique<WriteAdapter>(io, parameters, communicator);
@@ -53,7 +57,10 @@ public:
         else
             reader().end_step();
     }
-    std::size_t CurrentStep() const override { return writing() ? writer().current_step() : reader().current_step(); }
+    std::size_t CurrentStep() const override
+    {
+        return writing() ? writer().current_step() : reader().current_step();
+    }
     void PerformPuts() override { writer().perform_puts(); }
     void PerformGets() override { reader().perform_gets(); }
     std::size_t Steps() const override { return writing() ? writer().current_step() : reader().steps(); }
@@ -69,47 +76,46 @@ public:
             reader().close();
     }
 
-#define forward(T)                                                                                                     \
-    void DoPutSync(adios2::Variable<T> variable, const T* values) override                                             \
-    {                                                                                                                  \
-        writer().put(variable, values, steps::Mode::sync);                                                             \
-    }                                                                                                                  \
-    void DoPutDeferred(adios2::Variable<T> variable, const T* values) override                                         \
-    {                                                                                                                  \
-        writer().put(variable, values, steps::Mode::deferred);                                                         \
-    }                                                                                                                  \
-    void DoGetSync(adios2::Variable<T> variable, T* values) override                                                   \
-    {                                                                                                                  \
-        reader().get(variable, values, steps::Mode::sync);                                                             \
-    }                                                                                                                  \
-    void DoGetDeferred(adios2::Variable<T> variable, T* values) override                                               \
-    {                                                                                                                  \
-        reader().get(variable, values, steps::Mode::deferred);                                                         \
-    }                                                                                                                  \
-    void DoGetSync(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection) override         \
-    {                                                                                                                  \
-        reader().get(variable, values, selection, steps::Mode::sync);                                                  \
-    }                                                                                                                  \
-    void DoGetDeferred(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection) override     \
-    {                                                                                                                  \
-        reader().get(variable, values, selection, steps::Mode::deferred);                                              \
+#define forward(T)                                                                                           \
+    void DoPutSync(adios2::Variable<T> variable, const T* values) override                                   \
+    {                                                                                                        \
+        writer().put(variable, values, steps::Mode::sync);                                                   \
+    }                                                                                                        \
+    void DoPutDeferred(adios2::Variable<T> variable, const T* values) override                               \
+    {                                                                                                        \
+        writer().put(variable, values, steps::Mode::deferred);                                               \
+    }                                                                                                        \
+    void DoGetSync(adios2::Variable<T> variable, T* values) override                                         \
+    {                                                                                                        \
+        reader().get(variable, values, steps::Mode::sync);                                                   \
+    }                                                                                                        \
+    void DoGetDeferred(adios2::Variable<T> variable, T* values) override                                     \
+    {                                                                                                        \
+        reader().get(variable, values, steps::Mode::deferred);                                               \
+    }                                                                                                        \
+    void DoGetSync(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)        \
+        override                                                                                             \
+    {                                                                                                        \
+        reader().get(variable, values, selection, steps::Mode::sync);                                        \
+    }                                                                                                        \
+    void DoGetDeferred(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)    \
+        override                                                                                             \
+    {                                                                                                        \
+        reader().get(variable, values, selection, steps::Mode::deferred);                                    \
     }
     ADIOS2_FOREACH_STDTYPE_1ARG(forward)
 #undef forward
 
-#define refuse_span(T)                                                                                                 \
-    void DoPut(adios2::Variable<T>, typename adios2::Variable<T>::Span&, const bool, const T&) override                \
-    {                                                                                                                  \
-        throw Error(-DER_NOTSUPPORTED, no_spans);                                                                      \
+#define refuse_span(T)                                                                                       \
+    void DoPut(adios2::Variable<T>, typename adios2::Variable<T>::Span&, const bool, const T&) override      \
+    {                                                                                                        \
+        throw Error(-DER_NOTSUPPORTED, no_spans);                                                            \
     }
     ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(refuse_span)
 #undef refuse_span
 
 private:
-    bool writing() const
-    {
-        return std::holds_alternative<std::unique_ptr<WriteAdapter>>(adapter_);
-    }
+    bool writing() const { return std::holds_alternative<std::unique_ptr<WriteAdapter>>(adapter_); }
     WriteAdapter& writer() const
     {
         if (!writing()) throw Error(-DER_INVAL, "stepstore: Put on an engine that was opened for reading");

@@ -1,8 +1,8 @@
-// The library that ADIOS2 loads. It knows no ADIOS2 symbol itself: it finds the ADIOS2 that called it, makes sure that
-// ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that very library, and then loads the
-// engine, which is linked to it by name. So one build of the plugin serves the PyPI wheel, where a Python process has
-// libadios2_core alone, an MPI build, and an installation in any place, and never brings a second copy of ADIOS2 into a
-// process.
+// The library that ADIOS2 loads. It knows no ADIOS2 symbol itself: it finds the ADIOS2 that called it, makes
+// sure that ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that very library,
+// and then loads the engine, which is linked to it by name. So one build of the plugin serves the PyPI wheel,
+// where a Python process has libadios2_core alone, an MPI build, and an installation in any place, and never
+// brings a second copy of ADIOS2 into a process.
 #include "plugin_api.h"
 
 #include "comm/communicator.h"
@@ -76,7 +76,8 @@ const PluginEngineApi& load_engine(const void* caller)
     auto path = folder_of(reinterpret_cast<const void*>(&stepstore_adios2_set_communicator)) + "/" +
                 STEPSTORE_ADIOS2_ENGINE_FILE;
     void* library = open_or_throw(
-        path, "the engine of Stepstore's ADIOS2 plugin cannot be loaded; it belongs beside libstepstore_adios2.so");
+        path,
+        "the engine of Stepstore's ADIOS2 plugin cannot be loaded; it belongs beside libstepstore_adios2.so");
     auto api = reinterpret_cast<PluginEngineApiFunction>(dlsym(library, plugin_engine_symbol));
     if (api != nullptr) engine = api(plugin_engine_version);
     if (engine == nullptr)

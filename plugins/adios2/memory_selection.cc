@@ -21,13 +21,14 @@ MemorySelection::MemorySelection(const adios2::core::Selection& selection, const
 
 void MemorySelection::pack(const void* array, std::byte* packed, std::size_t element_size) const
 {
-    steps::copy_shared({{}, extent_}, static_cast<const std::byte*>(array), {start_, count_}, packed, element_size,
-                       order_);
+    steps::copy_shared({{}, extent_}, static_cast<const std::byte*>(array), {start_, count_}, packed,
+                       element_size, order_);
 }
 
 void MemorySelection::unpack(const std::byte* packed, void* array, std::size_t element_size) const
 {
-    steps::copy_shared({start_, count_}, packed, {{}, extent_}, static_cast<std::byte*>(array), element_size, order_);
+    steps::copy_shared({start_, count_}, packed, {{}, extent_}, static_cast<std::byte*>(array), element_size,
+                       order_);
 }
 
 } // namespace stepstore::adios

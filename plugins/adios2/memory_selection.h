@@ -1,4 +1,5 @@
-// Memory selections: a block that lies inside of a larger array in the program's memory (ghost cells around it).
+// Memory selections: a block that lies inside of a larger array in the program's memory (ghost cells around
+// it).
 #pragma once
 
 #include "steps/types.h"

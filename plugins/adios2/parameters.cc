@@ -32,8 +32,9 @@ Choice choose(const std::string& name, const std::string& value,
 
 bool on_off(const std::string& name, const std::string& value)
 {
-    return choose<bool>(name, value,
-                        {{"on", true}, {"off", false}, {"true", true}, {"false", false}, {"1", true}, {"0", false}});
+    return choose<bool>(
+        name, value,
+        {{"on", true}, {"off", false}, {"true", true}, {"false", false}, {"1", true}, {"0", false}});
 }
 
 double seconds(const std::string& name, const std::string& value)
@@ -41,8 +42,8 @@ double seconds(const std::string& name, const std::string& value)
     double result = 0;
     auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), result);
     if (failed != std::errc() || end != value.data() + value.size() || !(result >= 0) || result > 1e8)
-        throw Error(-DER_INVAL,
-                    "stepstore: parameter " + name + "=" + value + ": give seconds from 0 to 1e8, such as 30 or 0.5");
+        throw Error(-DER_INVAL, "stepstore: parameter " + name + "=" + value +
+                                    ": give seconds from 0 to 1e8, such as 30 or 0.5");
     return result;
 }
 
@@ -56,8 +57,8 @@ bool is_loaded(std::string_view name)
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* to) {
             auto& of = *static_cast<Search*>(to);
-            of.found |=
-                info->dlpi_name != nullptr && std::string_view(info->dlpi_name).find(of.name) != std::string_view::npos;
+            of.found |= info->dlpi_name != nullptr &&
+                        std::string_view(info->dlpi_name).find(of.name) != std::string_view::npos;
             return 0;
         },
         &search);
@@ -79,18 +80,23 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
         parameters.group_timeout = seconds(name, value);
     } else if (same_name(name, "Reading")) {
         parameters.reading = choose<Reading>(
-            name, value, {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
+            name, value,
+            {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
     } else if (same_name(name, "StreamReader")) { // BP5's name for it; bpls -t sets it
         if (on_off(name, value)) parameters.reading = Reading::stream;
     } else if (same_name(name, "ReaderShortCircuitReads")) {
         parameters.short_circuit_reads = on_off(name, value);
-    } else if (same_name(name, "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
-        choose<bool>(name, value, {{"auto", true}, {"on", true}, {"off", false}, {"true", true}, {"false", false}});
+    } else if (same_name(
+                   name,
+                   "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
+        choose<bool>(name, value,
+                     {{"auto", true}, {"on", true}, {"off", false}, {"true", true}, {"false", false}});
     } else if (same_name(name, "ArrayOrder")) {
         order_given = !same_name(value, "auto");
         if (order_given)
             parameters.order = choose<steps::Order>(
-                name, value, {{"row", steps::Order::row_major}, {"column", steps::Order::column_major}, {"auto", {}}});
+                name, value,
+                {{"row", steps::Order::row_major}, {"column", steps::Order::column_major}, {"auto", {}}});
     } else {
         return false;
     }
@@ -103,10 +109,11 @@ void pass_over_or_refuse(const std::string& name)
     const auto of_bp = bp_parameter(name);
     if (of_bp == BpParameter::tuning) return;
     if (of_bp == BpParameter::refused)
-        throw Error(-DER_INVAL,
-                    "stepstore: the parameter " + name +
-                        " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md lists "
-                        "those of BP5 that are taken)");
+        throw Error(
+            -DER_INVAL,
+            "stepstore: the parameter " + name +
+                " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md lists "
+                "those of BP5 that are taken)");
 
     std::ostringstream valid;
     const char* comma = "";
@@ -114,7 +121,8 @@ void pass_over_or_refuse(const std::string& name)
         valid << comma << known;
         comma = ", ";
     }
-    throw Error(-DER_INVAL, "stepstore: there is no parameter " + name + "; the parameters are " + valid.str());
+    throw Error(-DER_INVAL,
+                "stepstore: there is no parameter " + name + "; the parameters are " + valid.str());
 }
 
 } // namespace
@@ -157,10 +165,11 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given)
             "(ADIOS2 does not tell a plugin the name that was given to Open)");
     // Arrays may be in column-major order; ADIOS2 does not say which.
     if (!order_given && is_loaded("libadios2_fortran"))
-        throw Error(-DER_INVAL, "stepstore: this process has ADIOS2's Fortran interface, and ADIOS2 does not tell a "
-                                "plugin in which order the "
-                                "arrays are: set the parameter ArrayOrder=column for arrays of Fortran, ArrayOrder=row "
-                                "for those of C and C++");
+        throw Error(-DER_INVAL,
+                    "stepstore: this process has ADIOS2's Fortran interface, and ADIOS2 does not tell a "
+                    "plugin in which order the "
+                    "arrays are: set the parameter ArrayOrder=column for arrays of Fortran, ArrayOrder=row "
+                    "for those of C and C++");
     parameters.writer.order = parameters.order;
     parameters.python = is_loaded("adios2_bindings");
     return parameters;

@@ -1,4 +1,5 @@
-// The engine parameters of the plugin: docs/parameters.md. Names and values without regard to case, as ADIOS2's own.
+// The engine parameters of the plugin: docs/parameters.md. Names and values without regard to case, as
+// ADIOS2's own.
 #pragma once
 
 #include "comm/communicator.h"
@@ -22,15 +23,15 @@ struct Parameters {
     GroupChoice group = GroupChoice::automatic;
     double group_timeout = 60.0;
     Reading reading = Reading::automatic;
-    bool python = false; // the program uses ADIOS2's Python interface
+    bool python = false;              // the program uses ADIOS2's Python interface
     bool short_circuit_reads = false; // gets of arrays fetch nothing: for measuring metadata alone, as in BP5
     steps::Order order = steps::Order::row_major;
     steps::WriterOptions writer;
     steps::ReaderOptions reader;
 };
 
-// Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid ones, or a
-// missing Location.
+// Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid
+// ones, or a missing Location.
 Parameters parse_parameters(const std::map<std::string, std::string>& given);
 
 // Every name that is known, sorted.

@@ -14,8 +14,8 @@ namespace stepstore {
 using TakeHandedOver = std::shared_ptr<Communicator> (*)(const std::string& location);
 
 struct PluginEngineApi {
-    adios2::plugin::PluginEngineInterface* (*create)(adios2::IO io, const std::string& name, adios2::Mode mode,
-                                                     TakeHandedOver handed_over);
+    adios2::plugin::PluginEngineInterface* (*create)(adios2::IO io, const std::string& name,
+                                                     adios2::Mode mode, TakeHandedOver handed_over);
     void (*destroy)(adios2::plugin::PluginEngineInterface* engine);
 };
 

@@ -10,7 +10,8 @@ namespace {
 
 bool same_value(const steps::Attribute& a, const steps::Attribute& b)
 {
-    return a.type == b.type && a.array == b.array && a.count == b.count && a.data == b.data && a.strings == b.strings;
+    return a.type == b.type && a.array == b.array && a.count == b.count && a.data == b.data &&
+           a.strings == b.strings;
 }
 
 // Shown to the program as an array: ADIOS2's engines show the local values of all ranks as one array of them.
@@ -22,7 +23,8 @@ bool shown_as_array(const steps::Variable& variable)
 
 } // namespace
 
-ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
+ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
+                         std::shared_ptr<Communicator> communicator)
     : io_(io), parameters_(parameters)
 {
     auto options = parameters.reader;
@@ -66,11 +68,12 @@ steps::Dims ReadAdapter::in_program_order(steps::Dims dims) const
 adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_seconds)
 {
     if (mode != adios2::StepMode::Read)
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: BeginStep with a step mode other than Read " + where() + ", which is open for reading");
+        throw Error(-DER_NOTSUPPORTED, "stepstore: BeginStep with a step mode other than Read " + where() +
+                                           ", which is open for reading");
     if (!stream_)
-        throw Error(-DER_INVAL, "stepstore: BeginStep " + where() +
-                                    ", which is read at random (parameter Reading=random): set Reading=stream");
+        throw Error(-DER_INVAL,
+                    "stepstore: BeginStep " + where() +
+                        ", which is read at random (parameter Reading=random): set Reading=stream");
     if (access_ == Access::random) {
         hide_all();
         // Those of the last step: each step is to show its own.
@@ -88,7 +91,8 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     case steps::StepStatus::writer_died:
         if (!stream_->dead_writer().empty())
             std::cerr
-                << "stepstore: there is no further step " << where() << ", and its writer (" << stream_->dead_writer()
+                << "stepstore: there is no further step " << where() << ", and its writer ("
+                << stream_->dead_writer()
                 << ") died: BeginStep returns OtherError; the steps before are whole, and a writer that opens the "
                    "stream with Mode::Append goes on behind them\n";
         return adios2::StepStatus::OtherError;
@@ -151,8 +155,8 @@ void ReadAdapter::hide_all()
     by_identity_.clear();
 }
 
-// The current step's variables. Where the step has the geometry of the step before, only what a program can have done
-// to a variable is looked at.
+// The current step's variables. Where the step has the geometry of the step before, only what a program can
+// have done to a variable is looked at.
 void ReadAdapter::show_step()
 {
     const auto geometry = stream_->geometry();
@@ -165,7 +169,8 @@ void ReadAdapter::show_step()
     geometry_ = geometry;
 }
 
-// Makes the step's variables the ones that the IO has. What did not change since the step before is left as it is.
+// Makes the step's variables the ones that the IO has. What did not change since the step before is left as
+// it is.
 void ReadAdapter::show_variables(std::span<const steps::VariableId> ids, std::uint64_t step)
 {
     if (!std::ranges::equal(ids, in_step_)) {
@@ -215,7 +220,8 @@ void ReadAdapter::show(steps::VariableId id, Shown& shown, const steps::Dims& sh
     shown.present = true;
 }
 
-// Defines the variable, or resets it to the whole array, as ADIOS2's engines hand it out at the start of a step.
+// Defines the variable, or resets it to the whole array, as ADIOS2's engines hand it out at the start of a
+// step.
 template <class T>
 void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
 {
@@ -225,7 +231,8 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
     if (keep) return;
     adios2::Variable<T> variable;
     io_.RemoveVariable(name);
-    if (shown.definition.kind == steps::ShapeKind::local_value && shown.definition.type == steps::Type::string)
+    if (shown.definition.kind == steps::ShapeKind::local_value &&
+        shown.definition.type == steps::Type::string)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
     else
         variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), shown.count);
@@ -233,8 +240,8 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
     shown.shape = shape;
 }
 
-// Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing changed;
-// one look at its selection, which holds all that a program can have set, is then all that is done.
+// Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing
+// changed; one look at its selection, which holds all that a program can have set, is then all that is done.
 template <class T>
 bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape)
 {
@@ -266,7 +273,8 @@ void ReadAdapter::show_all_at_random()
         try {
             // Most are in the first step; only for others is every step looked at.
             if (!random_->has(id, 0)) first = random_->available_step(id, 0);
-        } catch (const Error&) { // of ranks that contradict each other: it is shown, and using it says so again
+        } catch (
+            const Error&) { // of ranks that contradict each other: it is shown, and using it says so again
         }
         if (first) show_variable(id, *first);
     }
@@ -295,7 +303,8 @@ void ReadAdapter::show_attribute(const steps::Attribute& attribute)
     with_type(attribute.type, [&]<class T>(std::type_identity<T>) {
         if constexpr (std::is_same_v<T, std::string>) {
             if (attribute.array)
-                io_.DefineAttribute<T>(name, attribute.strings.data(), attribute.strings.size(), "", "/", true);
+                io_.DefineAttribute<T>(name, attribute.strings.data(), attribute.strings.size(), "", "/",
+                                       true);
             else
                 io_.DefineAttribute<T>(name, attribute.strings.at(0), "", "/", true);
         } else {
@@ -322,7 +331,8 @@ steps::VariableId ReadAdapter::id_of(adios2::Variable<T>& variable)
     const auto& definition = reader().definitions()[*id];
     if (definition.type != steps::type_of<T>())
         throw Error(-DER_INVAL, "stepstore: variable '" + name + "' " + where() + " is of type " +
-                                    std::string(steps::name_of(definition.type)) + ", not " + variable.Type());
+                                    std::string(steps::name_of(definition.type)) + ", not " +
+                                    variable.Type());
     return *id;
 }
 
@@ -330,11 +340,14 @@ std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relat
 {
     const auto count = reader().available_count(id);
     const auto& name = reader().definitions()[id].name;
-    if (count == 0) throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
-    const auto step = reader().available_step(id, relative == adios2::EngineCurrentStep ? count - 1 : relative);
+    if (count == 0)
+        throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
+    const auto step =
+        reader().available_step(id, relative == adios2::EngineCurrentStep ? count - 1 : relative);
     if (!step)
-        throw Error(-DER_NONEXIST, "stepstore: step selection " + std::to_string(relative) + " of variable '" + name +
-                                       "' " + where() + ", which has it in " + std::to_string(count) + " steps");
+        throw Error(-DER_NONEXIST, "stepstore: step selection " + std::to_string(relative) +
+                                       " of variable '" + name + "' " + where() + ", which has it in " +
+                                       std::to_string(count) + " steps");
     return *step;
 }
 
@@ -364,11 +377,13 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                     "stepstore: variable '" + definition.name +
                         "' has a memory selection and a selection of several steps: get one step at a time");
     if (access_ == Access::stream && (selection.GetStepStart() != 0 || selection.GetStepCount() != 1))
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: variable '" + definition.name +
-                        "' has a step selection, but the stream is read step by step: read at random without BeginStep "
-                        "(parameter Reading=random)");
-    if (access_ == Access::random && selection.GetStepCount() > 1) // refused as a whole, before the first is got
+        throw Error(
+            -DER_NOTSUPPORTED,
+            "stepstore: variable '" + definition.name +
+                "' has a step selection, but the stream is read step by step: read at random without BeginStep "
+                "(parameter Reading=random)");
+    if (access_ == Access::random &&
+        selection.GetStepCount() > 1) // refused as a whole, before the first is got
         absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
     auto* to = values;
     for (std::size_t i = 0; i < selection.GetStepCount(); ++i) {
@@ -384,7 +399,8 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
             continue;
         }
         check_room(id, selection, told, step);
-        if constexpr (!std::is_same_v<T, std::string>) to += get_array(id, definition, to, selection, mode, step);
+        if constexpr (!std::is_same_v<T, std::string>)
+            to += get_array(id, definition, to, selection, mode, step);
     }
 }
 
@@ -398,7 +414,8 @@ void ReadAdapter::get_value(steps::VariableId id, T* values, std::uint64_t block
 }
 
 std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                                     const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step)
+                                     const adios2::core::Selection& selection, steps::Mode mode,
+                                     std::uint64_t step)
 {
     auto& from = reader();
     const auto kind = definition.kind;
@@ -434,8 +451,8 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
         return number;
     }
     const auto size = steps::size_of(definition.type);
-    Scatter scatter{MemorySelection(selection, in_program_order(count), parameters_.order, definition.name), values,
-                    size, std::vector<std::byte>(number * size)};
+    Scatter scatter{MemorySelection(selection, in_program_order(count), parameters_.order, definition.name),
+                    values, size, std::vector<std::byte>(number * size)};
     get_packed(scatter.packed.data());
     scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
     if (mode == steps::Mode::sync) perform_gets();
@@ -450,8 +467,8 @@ void ReadAdapter::scatter_all()
     scatters_.clear();
 }
 
-#define instantiate(T)                                                                                                 \
-    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                          \
+#define instantiate(T)                                                                                       \
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                \
     template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const adios2::core::Selection&, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate

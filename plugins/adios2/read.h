@@ -1,5 +1,5 @@
-// The reading side of the plugin: makes the stream's variables and attributes known to ADIOS2's IO, and forwards its
-// gets.
+// The reading side of the plugin: makes the stream's variables and attributes known to ADIOS2's IO, and
+// forwards its gets.
 #pragma once
 
 #include "adios_types.h"
@@ -28,9 +28,11 @@ public:
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, steps::Mode mode);
     template <class T>
-    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection, steps::Mode mode);
+    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+             steps::Mode mode);
 
-    // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until close).
+    // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
+    // close).
     adios2::MinVarInfo* blocks_info(const std::string& name, std::size_t step) const;
 
 private:

@@ -5,8 +5,8 @@
 
 namespace stepstore::adios {
 
-// The blocks of a variable in a step, in the program's order of dimensions; kept, so that a program that goes through
-// them one by one does not look at all of them each time.
+// The blocks of a variable in a step, in the program's order of dimensions; kept, so that a program that goes
+// through them one by one does not look at all of them each time.
 ReadAdapter::Blocks& ReadAdapter::blocks_of(steps::VariableId id, std::uint64_t step) const
 {
     const auto found = blocks_.find({id, step});
@@ -30,19 +30,20 @@ const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t bl
     if (block >= blocks.size())
         throw Error(-DER_INVAL, "stepstore: variable '" + reader().definitions()[id].name + "' " + where() +
                                     " has no block " + std::to_string(block) + " in step " +
-                                    std::to_string(step == steps::this_step ? last_step_ : step) + ": it has " +
-                                    std::to_string(blocks.size()));
+                                    std::to_string(step == steps::this_step ? last_step_ : step) +
+                                    ": it has " + std::to_string(blocks.size()));
     return blocks[block];
 }
 
-// Programs make room for what ADIOS2 says is selected: a vector in Get, the arrays of Python. ADIOS2 asks no plugin for
-// the size of a block, or for the shape of the step that is read at random: it says what was selected before, or the
-// whole shape. That is refused where it is too little, and in Python, where the result would have another shape,
-// always.
-void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection& selection, const adios2::Dims& told,
-                             std::uint64_t step) const
+// Programs make room for what ADIOS2 says is selected: a vector in Get, the arrays of Python. ADIOS2 asks no
+// plugin for the size of a block, or for the shape of the step that is read at random: it says what was
+// selected before, or the whole shape. That is refused where it is too little, and in Python, where the
+// result would have another shape, always.
+void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection& selection,
+                             const adios2::Dims& told, std::uint64_t step) const
 {
-    if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox || selection.HasMemorySelection()) return;
+    if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox || selection.HasMemorySelection())
+        return;
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
     const bool by_block = definition.kind == steps::ShapeKind::local_array || selection.HasBlockSelection();
     if (!by_block && access_ == Access::stream) return;
@@ -63,12 +64,13 @@ void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection
     if (parameters_.python ? count == told : steps::elements(count) <= steps::elements(told)) return;
     const bool in_block = definition.kind == steps::ShapeKind::local_array;
     const std::string block = "block " + std::to_string(selection.GetBlockID());
-    throw Error(-DER_INVAL,
-                "stepstore: " + (by_block ? block + " of " : std::string()) + "variable '" + definition.name + "' " +
-                    where() + " has the size " + steps::to_text(count) + ", but ADIOS2 says " + steps::to_text(told) +
-                    " to the program and asks no plugin: select the box with start " + steps::to_text(start) +
-                    " and count " + steps::to_text(count) + (in_block ? " in " + block : std::string()) +
-                    (by_block && !in_block ? " instead of the block" : ""));
+    throw Error(-DER_INVAL, "stepstore: " + (by_block ? block + " of " : std::string()) + "variable '" +
+                                definition.name + "' " + where() + " has the size " + steps::to_text(count) +
+                                ", but ADIOS2 says " + steps::to_text(told) +
+                                " to the program and asks no plugin: select the box with start " +
+                                steps::to_text(start) + " and count " + steps::to_text(count) +
+                                (in_block ? " in " + block : std::string()) +
+                                (by_block && !in_block ? " instead of the block" : ""));
 }
 
 adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
@@ -105,7 +107,9 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
         adios2::MinBlockInfo one{};
         one.WriterID = static_cast<int>(block.writer_rank);
         one.BlockID = block.index;
-        one.Start = local_value ? number(block.writer_rank) : block.start.empty() ? nullptr : block.start.data();
+        one.Start = local_value           ? number(block.writer_rank)
+                    : block.start.empty() ? nullptr
+                                          : block.start.data();
         one.Count = local_value ? number(1) : block.count.empty() ? nullptr : block.count.data();
         if (block.minmax) {
             static_assert(sizeof one.MinMax.MinUnion >= sizeof block.minmax->min.bytes);

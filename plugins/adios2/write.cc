@@ -21,7 +21,8 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
 
 } // namespace
 
-WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator)
+WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
+                           std::shared_ptr<Communicator> communicator)
     : io_(io), attributes_(io), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order)
 {
@@ -30,8 +31,9 @@ WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters, std::sha
 adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
 {
     if (mode != adios2::StepMode::Append)
-        throw Error(-DER_NOTSUPPORTED, "stepstore: BeginStep with a step mode other than Append, but the stream " +
-                                           writer_.location().text() + " is open for writing: use StepMode::Append");
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: BeginStep with a step mode other than Append, but the stream " +
+                        writer_.location().text() + " is open for writing: use StepMode::Append");
     if (implicit_step_)
         throw Error(-DER_INVAL, "stepstore: BeginStep after a Put outside of a step on the stream " +
                                     writer_.location().text() +
@@ -46,7 +48,8 @@ adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
 void WriteAdapter::end_step()
 {
     if (!writer_.in_step())
-        throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
+        throw Error(-DER_INVAL,
+                    "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
     put_attributes();
     writer_.end_step();
     implicit_step_ = false;
@@ -86,7 +89,8 @@ void WriteAdapter::begin_implicit_step()
     implicit_step_ = true;
 }
 
-// Most steps put the same variables in the same order, so the one that followed in the step before is tried first.
+// Most steps put the same variables in the same order, so the one that followed in the step before is tried
+// first.
 WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
 {
     if (next_put_ >= puts_.size() || puts_[next_put_].identity != identity) {
@@ -137,14 +141,16 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
 template <class T>
 void WriteAdapter::put_array(adios2::Variable<T>& variable, Known& entry, const T* values, steps::Mode mode)
 {
-    // Local arrays have no start, and without one ADIOS2 takes no memory selection: constant, they need no look.
+    // Local arrays have no start, and without one ADIOS2 takes no memory selection: constant, they need no
+    // look.
     if (entry.constant && entry.kind == steps::ShapeKind::local_array)
         return writer_.put(entry.id, {}, {}, entry.count, values, mode);
     put_selected(variable, entry, values, mode);
 }
 
 template <class T>
-void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, const T* values, steps::Mode mode)
+void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, const T* values,
+                                steps::Mode mode)
 {
     const auto selection = selection_of(variable);
     if (!entry.constant) {
@@ -153,13 +159,15 @@ void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, con
         if (entry.kind == steps::ShapeKind::joined_array)
             for (auto& extent : entry.shape)
                 if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
-        // A box that was set or defined is in the selection already; else (local and joined arrays) ask for it.
+        // A box that was set or defined is in the selection already; else (local and joined arrays) ask for
+        // it.
         entry.count = selection.GetCount().empty() ? count_of(variable) : selection.GetCount();
         entry.constant = identity_of(variable)->IsConstantDims();
     }
     const bool global = entry.kind == steps::ShapeKind::global_array;
     const steps::DimsView start = global ? steps::DimsView(selection.GetStart()) : steps::DimsView();
-    if (!selection.HasMemorySelection()) return writer_.put(entry.id, entry.shape, start, entry.count, values, mode);
+    if (!selection.HasMemorySelection())
+        return writer_.put(entry.id, entry.shape, start, entry.count, values, mode);
     const MemorySelection memory(selection, entry.count, order_, entry.name);
     const auto packed = writer_.put_span(entry.id, entry.shape, start, entry.count);
     if (!packed.empty()) memory.pack(values, packed.data(), sizeof(T));
@@ -171,7 +179,8 @@ void WriteAdapter::put_attributes()
         if (attribute.type == steps::Type::string)
             writer_.attribute(attribute.name, attribute.strings, attribute.array);
         else
-            writer_.attribute(attribute.name, attribute.type, attribute.data.data(), attribute.count, attribute.array);
+            writer_.attribute(attribute.name, attribute.type, attribute.data.data(), attribute.count,
+                              attribute.array);
     });
 }
 

@@ -221,7 +221,8 @@ fdb5::PurgeVisitor* Catalogue::purgeVisitor(const fdb5::Store& store) const
 }
 
 fdb5::MoveVisitor* Catalogue::moveVisitor(const fdb5::Store&, const metkit::mars::MarsRequest& request,
-                                          const eckit::URI& destination, eckit::Queue<fdb5::MoveElement>& queue) const
+                                          const eckit::URI& destination,
+                                          eckit::Queue<fdb5::MoveElement>& queue) const
 {
     dataset();
     return new MoveVisitor(dataset_, settings_, request, destination, queue);

@@ -23,15 +23,18 @@ public:
     const fdb5::Schema& schema() const override;
     const fdb5::Rule& rule() const override;
     bool exists() const override;
-    // Whoever can write to the pool may: its files' permissions, or its DAOS ACL, decide. Throws when this user cannot.
+    // Whoever can write to the pool may: its files' permissions, or its DAOS ACL, decide. Throws when this
+    // user cannot.
     void checkUID() const override;
 
     bool enabled(const fdb5::ControlIdentifier& identifier) const override;
-    void control(const fdb5::ControlAction& action, const fdb5::ControlIdentifiers& identifiers) const override;
+    void control(const fdb5::ControlAction& action,
+                 const fdb5::ControlIdentifiers& identifiers) const override;
 
     std::vector<fdb5::Index> indexes(bool sorted) const override;
-    // FDB matches a request with the axes of each index. A collocation key has one index here, whose axes span all
-    // its flushes; who visits for axes or a list is shown those of the flushes that the request matches.
+    // FDB matches a request with the axes of each index. A collocation key has one index here, whose axes
+    // span all its flushes; who visits for axes or a list is shown those of the flushes that the request
+    // matches.
     void visitEntries(fdb5::EntryVisitor& visitor, bool sorted) override;
     // The request in the spelling of a rule's types.
     using Spelled = std::function<const metkit::mars::MarsRequest&(const fdb5::Rule& rule)>;
@@ -55,9 +58,11 @@ public:
     // Wiping: catalogue_wipe.cc.
     bool uriBelongs(const eckit::URI& uri) const override;
     void maskIndexEntries(const std::set<fdb5::Index>& indexes) const override;
-    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>& metadata, std::set<eckit::URI>& data) const override;
+    void allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>& metadata,
+                   std::set<eckit::URI>& data) const override;
     fdb5::CatalogueWipeState wipeInit() const override;
-    bool markIndexForWipe(const fdb5::Index& index, bool include, fdb5::CatalogueWipeState& state) const override;
+    bool markIndexForWipe(const fdb5::Index& index, bool include,
+                          fdb5::CatalogueWipeState& state) const override;
     void finaliseWipeState(fdb5::CatalogueWipeState& state) const override;
     bool doWipeUnknowns(const std::set<eckit::URI>& unknown) const override;
     bool doWipeURIs(const fdb5::CatalogueWipeState& state) const override;
@@ -82,7 +87,8 @@ private:
     void wipe_all() const;
 
     std::function<std::vector<fdb5::Index>()> shown_; // to the visitor that is there; empty: all
-    mutable std::mutex schema_mutex_; // guards the two below, which are there from when they are first asked for
+    mutable std::mutex
+        schema_mutex_; // guards the two below, which are there from when they are first asked for
     mutable std::shared_ptr<const fdb5::Schema> schema_;
     mutable const fdb5::Rule* rule_ = nullptr;
     mutable std::vector<fdb5::Index> to_wipe_; // indexes that a wipe of a part takes

@@ -53,7 +53,8 @@ bool CatalogueReader::selectIndex(const fdb5::Key& key)
         show_axes(open_anew() ? translated([&] { return reader().axes(collocation_); }) : nullptr);
     }
     if (axes_ == nullptr || axes_->empty()) {
-        keywords_of(schema().matchingRule(dbKey_, key)); // who failed to archive with this schema has left no index
+        keywords_of(
+            schema().matchingRule(dbKey_, key)); // who failed to archive with this schema has left no index
         return false;
     }
     return true;

@@ -1,6 +1,6 @@
-// Wiping. FDB collects what goes and what stays (markIndexForWipe, finaliseWipeState), then has it removed. Here a
-// whole dataset goes in one step (wipe_all: it vanishes from the root key-value first); of a part, each index vanishes
-// in one step, and a purge reclaims the space.
+// Wiping. FDB collects what goes and what stays (markIndexForWipe, finaliseWipeState), then has it removed.
+// Here a whole dataset goes in one step (wipe_all: it vanishes from the root key-value first); of a part,
+// each index vanishes in one step, and a purge reclaims the space.
 #include "catalogue.h"
 
 #include "failure.h"
@@ -36,7 +36,8 @@ fdb5::CatalogueWipeState Catalogue::wipeInit() const
     return {dbKey_, config_};
 }
 
-bool Catalogue::markIndexForWipe(const fdb5::Index& index, bool include, fdb5::CatalogueWipeState& state) const
+bool Catalogue::markIndexForWipe(const fdb5::Index& index, bool include,
+                                 fdb5::CatalogueWipeState& state) const
 {
     const eckit::URI uri = index.location().uri();
     if (include) {
@@ -61,7 +62,8 @@ void Catalogue::finaliseWipeState(fdb5::CatalogueWipeState& state) const
     } else {
         state.markAsSafe({uri()});
     }
-    // The entries go before the bytes that they name. Where all that there is goes in one step, there is no before.
+    // The entries go before the bytes that they name. Where all that there is goes in one step, there is no
+    // before.
     if (!everything || elsewhere) {
         for (const auto& index : to_wipe_) {
             state.markForMasking(index);

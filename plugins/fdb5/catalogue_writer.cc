@@ -13,10 +13,12 @@ class CatalogueWriter final : public Catalogue, public fdb5::CatalogueWriter {
 public:
     CatalogueWriter(const fdb5::Key& key, const fdb5::Config& config) : Catalogue(key, config)
     {
-        translated([&] { dataset_ = find_or_make_dataset(settings_, to_fields(key), configured_schema(config_)); });
+        translated(
+            [&] { dataset_ = find_or_make_dataset(settings_, to_fields(key), configured_schema(config_)); });
         prepare();
     }
-    CatalogueWriter(const eckit::URI& uri, const fdb5::Config& config) : Catalogue(uri, config, Access::read_write)
+    CatalogueWriter(const eckit::URI& uri, const fdb5::Config& config)
+        : Catalogue(uri, config, Access::read_write)
     {
         prepare();
     }
@@ -58,7 +60,8 @@ public:
         });
         ++archived_;
     }
-    void index(const fdb5::Key& key, const eckit::URI& uri, eckit::Offset offset, eckit::Length length) override
+    void index(const fdb5::Key& key, const eckit::URI& uri, eckit::Offset offset,
+               eckit::Length length) override
     {
         const std::shared_ptr<const fdb5::FieldLocation> location(
             fdb5::FieldLocationFactory::instance().build(uri.scheme(), uri, offset, length, fdb5::Key()));
@@ -69,14 +72,15 @@ public:
         translated([&] { writer_->flush(); });
     }
     std::size_t archivedLocations() const override { return archived_; }
-    // FDB drops a writer that it has flushed; what an error kept from being flushed stays unseen, and purge reclaims
-    // it.
+    // FDB drops a writer that it has flushed; what an error kept from being flushed stays unseen, and purge
+    // reclaims it.
     void clean() override {}
     void close() override {}
 
     void overlayDB(const fdb5::Catalogue&, const std::set<std::string>&, bool) override
     {
-        refuse("a dataset in a pool cannot be laid over another one: copy it (fdb-copy), or keep it in files");
+        refuse(
+            "a dataset in a pool cannot be laid over another one: copy it (fdb-copy), or keep it in files");
     }
     void reconsolidate() override
     {

@@ -1,5 +1,6 @@
-// FDB's client for archives in our pools: `type: stepstore` instead of `type: local`. It writes and does all else as
-// FDB's own client in the process does; finding fields and listing them goes past FDB's visitors and queues.
+// FDB's client for archives in our pools: `type: stepstore` instead of `type: local`. It writes and does all
+// else as FDB's own client in the process does; finding fields and listing them goes past FDB's visitors and
+// queues.
 #pragma once
 
 #include "inspection.h"

@@ -15,7 +15,8 @@ const char* name_of(fdb5::ControlIdentifier identifier)
     case fdb5::ControlIdentifier::UniqueRoot: return "disabled.uniqueroot";
     case fdb5::ControlIdentifier::None: break;
     }
-    refuse("there is no control identifier with the number " + std::to_string(static_cast<unsigned>(identifier)));
+    refuse("there is no control identifier with the number " +
+           std::to_string(static_cast<unsigned>(identifier)));
 }
 
 } // namespace

@@ -53,7 +53,10 @@ class StepstoreEngine final : public fdb5::Engine {
 public:
     std::string name() const override { return type_name; }
     std::string dbType() const override { return type_name; }
-    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override { return uri.scheme() == type_name; }
+    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
+    {
+        return uri.scheme() == type_name;
+    }
 
     // Where the dataset is, or the pool that would get it.
     eckit::URI location(const fdb5::Key& key, const fdb5::Config& config) const override
@@ -67,13 +70,14 @@ public:
         });
     }
 
-    std::vector<eckit::URI> visitableLocations(const fdb5::Key& key, const fdb5::Config& config) const override
+    std::vector<eckit::URI> visitableLocations(const fdb5::Key& key,
+                                               const fdb5::Config& config) const override
     {
         return datasets(config, [&](const fdb5::Key& dataset) { return dataset.match(key); });
     }
 
-    // A dataset is wanted when the request, in the spelling of values of the rule that makes such datasets, asks for
-    // its values.
+    // A dataset is wanted when the request, in the spelling of values of the rule that makes such datasets,
+    // asks for its values.
     std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest& request,
                                                const fdb5::Config& config) const override
     {

@@ -9,23 +9,24 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-constexpr std::size_t most_known = 10000; // of a keyword: what a program that asks for ever new values leaves behind
+constexpr std::size_t most_known =
+    10000; // of a keyword: what a program that asks for ever new values leaves behind
 
 // Rules say only as a whole what they take.
 struct Predicates : fdb5::Rule {
     using fdb5::Rule::predicates_;
 };
 
-// Whether the types would make of each value just what it is: numbers that the axis has as they stand are the same
-// parameters ("perfect match", as metkit says). To ask metkit would read its table of parameters first, which takes
-// longer than all else that a first retrieve does.
+// Whether the types would make of each value just what it is: numbers that the axis has as they stand are the
+// same parameters ("perfect match", as metkit says). To ask metkit would read its table of parameters first,
+// which takes longer than all else that a first retrieve does.
 bool are_known_parameters(const fdb5::Type& type, const Values& asked, const fdb5::Axis& axis)
 {
     return type.type() == "Param" && std::ranges::all_of(asked, [&](const std::string& value) {
-        const bool number = !value.empty() && value.size() < 10 && value.front() != '0' &&
-                            std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
-        return number && axis.find(value) != axis.end();
-    });
+               const bool number = !value.empty() && value.size() < 10 && value.front() != '0' &&
+                                   std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+               return number && axis.find(value) != axis.end();
+           });
 }
 
 } // namespace
@@ -52,7 +53,9 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
                                 const fdb5::CatalogueReader* catalogue) const
 {
     // A type that there is not is an error, but only of a keyword that is looked at.
-    const auto type_of = [&]() -> const fdb5::Type& { return rule_->registry().lookupType(predicate.keyword()); };
+    const auto type_of = [&]() -> const fdb5::Type& {
+        return rule_->registry().lookupType(predicate.keyword());
+    };
     Values asked;
     if (request.countValues(predicate.keyword()) > 0) {
         const fdb5::Type& type = type_of();
@@ -87,7 +90,8 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
     return spelled;
 }
 
-const Values& RuleExpansion::spell(Spelling& spelling, const Values& asked, const metkit::mars::MarsRequest& request,
+const Values& RuleExpansion::spell(Spelling& spelling, const Values& asked,
+                                   const metkit::mars::MarsRequest& request,
                                    const fdb5::CatalogueReader* catalogue)
 {
     text_.clear();

@@ -22,18 +22,19 @@ using Values = std::vector<std::string>;
 // A rule's keywords as keys have them, in its order. FDB's error when one's type is none.
 std::vector<std::string> keywords_of(const fdb5::Rule& rule);
 
-// A rule of a schema: a level of it. FDB asks the rule's types, for every keyword of every request, what the values
-// mean (dates, parameters, steps), which ones the axes have, and how they are spelled in keys. That depends on
-// nothing but the keyword's values and the axes, so the answer is kept: for as long as the axes are the same, which is
-// for the owner to see to.
+// A rule of a schema: a level of it. FDB asks the rule's types, for every keyword of every request, what the
+// values mean (dates, parameters, steps), which ones the axes have, and how they are spelled in keys. That
+// depends on nothing but the keyword's values and the axes, so the answer is kept: for as long as the axes
+// are the same, which is for the owner to see to.
 class RuleExpansion {
 public:
     explicit RuleExpansion(const fdb5::Rule& rule);
 
-    // What the request asks for. catalogue: whose axes count; nullptr: none. False: nothing that the rule takes.
+    // What the request asks for. catalogue: whose axes count; nullptr: none. False: nothing that the rule
+    // takes.
     bool expand(const metkit::mars::MarsRequest& request, const fdb5::CatalogueReader* catalogue);
-    // Each combination of values of the last expand(), one of each keyword, the last keyword's changing fastest, as
-    // FDB's order is.
+    // Each combination of values of the last expand(), one of each keyword, the last keyword's changing
+    // fastest, as FDB's order is.
     void each(const std::function<void(const std::vector<const std::string*>& values)>& use) const;
     // The keywords as keys have them, in the rule's order. Once expand() has found something.
     const std::vector<std::string>& keywords() const { return keywords_; }

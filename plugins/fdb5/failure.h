@@ -1,5 +1,5 @@
-// Stepstore's errors as FDB's: what a user must change becomes a UserError (tools print it and stop), the rest an
-// Exception.
+// Stepstore's errors as FDB's: what a user must change becomes a UserError (tools print it and stop), the
+// rest an Exception.
 #pragma once
 
 #include "stepstore/error.h"

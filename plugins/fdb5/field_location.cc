@@ -19,7 +19,8 @@ eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
 {
     thread_local Place last;
     thread_local eckit::URI uri;
-    const bool same_dataset = last.container == dataset.container_label() && last.pool == dataset.session().location();
+    const bool same_dataset =
+        last.container == dataset.container_label() && last.pool == dataset.session().location();
     if (!same_dataset || last.object != object) {
         Place place = same_dataset ? last : place_of(dataset);
         place.kind = Place::Kind::object;
@@ -36,8 +37,8 @@ const fdb5::FieldLocationBuilder<StepstoreFieldLocation> location_builder(type_n
 std::string foreign_text(const fdb5::FieldLocation& location)
 {
     return std::to_string(static_cast<long long>(location.offset())) + ' ' +
-           std::to_string(static_cast<long long>(location.length())) + ' ' + to_fields(location.remapKey()).text() +
-           ' ' + location.uri().asRawString();
+           std::to_string(static_cast<long long>(location.length())) + ' ' +
+           to_fields(location.remapKey()).text() + ' ' + location.uri().asRawString();
 }
 
 std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view text)
@@ -58,7 +59,8 @@ std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view tex
 
 } // namespace
 
-eckit::ClassSpec StepstoreFieldLocation::classSpec_ = {&fdb5::FieldLocation::classSpec(), "StepstoreFieldLocation"};
+eckit::ClassSpec StepstoreFieldLocation::classSpec_ = {&fdb5::FieldLocation::classSpec(),
+                                                       "StepstoreFieldLocation"};
 eckit::Reanimator<StepstoreFieldLocation> StepstoreFieldLocation::reanimator_;
 
 StepstoreFieldLocation::StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset,
@@ -76,8 +78,8 @@ StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri) : FieldLoc
     uri_.query("remapKey", "");
 }
 
-StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length,
-                                               const fdb5::Key& remap)
+StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset,
+                                               eckit::Length length, const fdb5::Key& remap)
     : FieldLocation(uri, offset, length, remap)
 {
 }
@@ -112,7 +114,8 @@ eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
     return translated([&] {
         auto dataset = dataset_ ? dataset_ : find_dataset(to_place(uri_), Access::read_only);
         if (!dataset) {
-            refuse("cannot read " + uri_.asRawString() + ": of its dataset, " + why_not_there(to_place(uri_)));
+            refuse("cannot read " + uri_.asRawString() + ": of its dataset, " +
+                   why_not_there(to_place(uri_)));
         }
         return new FieldHandle({{std::move(dataset), within_dataset()}});
     });

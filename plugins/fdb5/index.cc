@@ -118,10 +118,11 @@ void Index::add(const fdb5::Key& key, const fdb5::Field&)
 void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope& scope) const
 {
     translated([&] {
-        // A list compares the values of the request with those of the element key; other visitors want everything.
+        // A list compares the values of the request with those of the element key; other visitors want
+        // everything.
         auto* list = dynamic_cast<ListVisitor*>(&visitor);
-        fields::Listing listing =
-            fields(list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()), list != nullptr);
+        fields::Listing listing = fields(
+            list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()), list != nullptr);
         for (fields::ListedField field; listing.next(field);) {
             if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
                 list->visitDatum(scope, to_field(field.entry, dataset_), named_in(field.element));
@@ -147,7 +148,8 @@ void Index::dump(std::ostream& out, const char* indent, bool simple, bool dump_f
         fields::Listing listing(dataset_, collocation_, {});
         for (fields::ListedField field; listing.next(field);) {
             out << indent << "  Fingerprint: " << fingerprint(field.element)
-                << ", location: " << to_field(field.entry, dataset_).location().fullUri().asRawString() << '\n';
+                << ", location: " << to_field(field.entry, dataset_).location().fullUri().asRawString()
+                << '\n';
         }
     });
 }

@@ -34,18 +34,19 @@ public:
     const fields::Key& collocation() const { return collocation_; }
     // What a request, in the spelling of the element's rule, asks of this index.
     static fields::Request wanted(const metkit::mars::MarsRequest& request, const fields::Key& collocation);
-    // Those that the request, in the spelling of the element's rule, asks for; nullptr: all. Pages without any of them
-    // are not fetched.
+    // Those that the request, in the spelling of the element's rule, asks for; nullptr: all. Pages without
+    // any of them are not fetched.
     // masked: also those that were replaced, behind what replaced them.
     fields::Listing fields(const metkit::mars::MarsRequest* request, bool masked) const;
 
 private:
     const fdb5::IndexLocation& location() const override { return location_; }
-    // What the index refers to: one URI for all fields in its dataset, and one for each file or object elsewhere.
+    // What the index refers to: one URI for all fields in its dataset, and one for each file or object
+    // elsewhere.
     std::vector<eckit::URI> dataURIs() const override;
     bool dirty() const override { return false; }
-    // Nothing is kept open, and every change of the store is whole by itself: there is nothing to open, close, flush or
-    // lock.
+    // Nothing is kept open, and every change of the store is whole by itself: there is nothing to open,
+    // close, flush or lock.
     void open() override {}
     void reopen() override {}
     void close() override {}

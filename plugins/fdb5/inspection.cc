@@ -39,7 +39,8 @@ fdb5::Key key_of(const std::vector<std::string>& keywords, const Chosen& values)
 
 } // namespace
 
-Inspection::Inspection(const fdb5::Config& config) : config_(config), rules_(rules_of(configured_schema(config)))
+Inspection::Inspection(const fdb5::Config& config)
+    : config_(config), rules_(rules_of(configured_schema(config)))
 {
     for (const auto& rule : rules_->list) {
         datasets_.emplace_back(*rule);

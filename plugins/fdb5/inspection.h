@@ -1,5 +1,5 @@
-// Finding the fields of a request, as FDB's Inspector does, with what does not change from request to request kept: the
-// open datasets, the keys of their indexes, and what the rules make of values.
+// Finding the fields of a request, as FDB's Inspector does, with what does not change from request to request
+// kept: the open datasets, the keys of their indexes, and what the rules make of values.
 #pragma once
 
 #include "catalogue_reader.h"
@@ -21,8 +21,8 @@ namespace stepstore::fdb_plugin {
 class Inspection {
 public:
     explicit Inspection(const fdb5::Config& config);
-    // The fields that are there, in the order of the request's values as the schema takes them. What is not there is
-    // left out.
+    // The fields that are there, in the order of the request's values as the schema takes them. What is not
+    // there is left out.
     std::vector<fdb5::ListElement> fields_of(const metkit::mars::MarsRequest& request);
 
 private:
@@ -46,13 +46,13 @@ private:
 
     OpenDataset* opened(const fdb5::Key& key, const std::string& values);
     void inspect(OpenDataset& dataset, const metkit::mars::MarsRequest& request, Elements& found);
-    void inspect(OpenDataset& dataset, IndexLevel& level, IndexInUse& index, const metkit::mars::MarsRequest& request,
-                 Elements& found);
+    void inspect(OpenDataset& dataset, IndexLevel& level, IndexInUse& index,
+                 const metkit::mars::MarsRequest& request, Elements& found);
 
     const fdb5::Config config_;
     std::mutex mutex_;
-    std::shared_ptr<const Rules> rules_; // of the configuration
-    std::vector<RuleExpansion> datasets_; // for each of them
+    std::shared_ptr<const Rules> rules_;                // of the configuration
+    std::vector<RuleExpansion> datasets_;               // for each of them
     std::unordered_map<std::string, OpenDataset> open_; // by their values
 };
 

@@ -1,5 +1,5 @@
-// Listing in the thread that asks, a field at a time: no queue, no second thread, and memory that does not grow with the
-// number of fields.
+// Listing in the thread that asks, a field at a time: no queue, no second thread, and memory that does not
+// grow with the number of fields.
 #pragma once
 
 #include "catalogue_reader.h"
@@ -22,8 +22,9 @@
 
 namespace stepstore::fdb_plugin {
 
-// What FDB's ListVisitor lists, with the same meaning of request and level (1: datasets, 2: indexes, 3: fields). A
-// dataset that is wiped while it is listed is an error, one that is wiped before its turn is not there.
+// What FDB's ListVisitor lists, with the same meaning of request and level (1: datasets, 2: indexes, 3:
+// fields). A dataset that is wiped while it is listed is an error, one that is wiped before its turn is not
+// there.
 class Lister final : public fdb5::APIIteratorBase<fdb5::ListElement> {
 public:
     Lister(const fdb5::Config& config, const fdb5::FDBToolRequest& request, int level);

@@ -28,11 +28,13 @@ public:
     {
         std::string pattern = (fs::temp_directory_path() / "stepstore-move-XXXXXX").string();
         if (mkdtemp(pattern.data()) == nullptr) {
-            refuse("cannot make a folder " + pattern + " for the move: set TMPDIR to where this user can write");
+            refuse("cannot make a folder " + pattern +
+                   " for the move: set TMPDIR to where this user can write");
         }
         folder_ = pattern;
         fs::create_directory(folder_ / "copied");
-        std::ofstream(folder_ / name) << "The dataset was copied; when this file is removed, its source is wiped.\n";
+        std::ofstream(folder_ / name)
+            << "The dataset was copied; when this file is removed, its source is wiped.\n";
     }
     ~Marker()
     {
@@ -52,7 +54,8 @@ private:
 
 const fdb5::ControlIdentifiers locked_by_fdb()
 {
-    return fdb5::ControlIdentifier::Archive | fdb5::ControlIdentifier::Wipe | fdb5::ControlIdentifier::UniqueRoot;
+    return fdb5::ControlIdentifier::Archive | fdb5::ControlIdentifier::Wipe |
+           fdb5::ControlIdentifier::UniqueRoot;
 }
 
 } // namespace
@@ -60,7 +63,8 @@ const fdb5::ControlIdentifiers locked_by_fdb()
 MoveVisitor::MoveVisitor(std::shared_ptr<fields::Dataset> dataset, const Settings& settings,
                          const metkit::mars::MarsRequest& request, const eckit::URI& destination,
                          eckit::Queue<fdb5::MoveElement>& queue)
-    : fdb5::MoveVisitor(request, destination), dataset_(std::move(dataset)), settings_(settings), queue_(queue)
+    : fdb5::MoveVisitor(request, destination), dataset_(std::move(dataset)), settings_(settings),
+      queue_(queue)
 {
 }
 

@@ -1,5 +1,5 @@
-// The plugin that eckit loads: catalogue, store, engine, locations and URI scheme register themselves (the builders in
-// the other files).
+// The plugin that eckit loads: catalogue, store, engine, locations and URI scheme register themselves (the
+// builders in the other files).
 #include "eckit/system/Plugin.h"
 
 namespace stepstore::fdb_plugin {

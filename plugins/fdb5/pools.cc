@@ -47,8 +47,8 @@ const std::map<std::string, Strategy>& strategies()
     refuse("configuration, section 'stepstore': " + message);
 }
 
-// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling for one
-// pool.
+// "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling
+// for one pool.
 std::string absolute(const fdb5::Config& config, std::string pool)
 {
     if (pool.starts_with("local:") && pool.find('/') != std::string::npos) {
@@ -67,9 +67,10 @@ ConfiguredPool pool_of(const eckit::LocalConfiguration& entry)
                                                 "list", "retrieve", "archive", "wipe"};
     for (const auto& key : entry.keys()) {
         if (!known.contains(key)) {
-            refuse_section("a pool of 'pools' has no '" + key +
-                           "', but path, regex, list, retrieve, archive, wipe, visit (list and retrieve) and writable "
-                           "(archive and wipe)");
+            refuse_section(
+                "a pool of 'pools' has no '" + key +
+                "', but path, regex, list, retrieve, archive, wipe, visit (list and retrieve) and writable "
+                "(archive and wipe)");
         }
     }
     ConfiguredPool pool;
@@ -122,7 +123,8 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
     } else {
         refuse_section("'pools' is a list of names, or of entries that each have a 'path'");
     }
-    if (pools_.empty() || std::ranges::any_of(pools_, [](const auto& pool) { return pool.location.empty(); })) {
+    if (pools_.empty() ||
+        std::ranges::any_of(pools_, [](const auto& pool) { return pool.location.empty(); })) {
         refuse_section("write either 'pool', or 'pools' with at least one; a pool has a name");
     }
     for (auto& pool : pools_) {
@@ -139,8 +141,9 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
     }
     for (const auto& pool : pools_) {
         if (strategy->second != nullptr && !pool.location.starts_with('/')) {
-            refuse_section("handler " + handler_ + " looks at disks: it needs pools that are directories, and " +
-                           pool.location + " is none");
+            refuse_section("handler " + handler_ +
+                           " looks at disks: it needs pools that are directories, and " + pool.location +
+                           " is none");
         }
     }
 }
@@ -169,7 +172,8 @@ const std::string& Pools::choose(const fields::Key& dataset) const
     if (strategy == nullptr) {
         return open.front()->location;
     }
-    const auto chosen = std::ranges::find(directories, &strategy(directories), [](const auto& one) { return &one; });
+    const auto chosen =
+        std::ranges::find(directories, &strategy(directories), [](const auto& one) { return &one; });
     return open.at(static_cast<std::size_t>(chosen - directories.begin()))->location;
 }
 
@@ -178,7 +182,8 @@ Pools::Turn Pools::take_turn() const
     if (strategies().at(handler_) == nullptr) {
         return nullptr;
     }
-    // The folder of the first pool, which is the same for all who have this list, also before there is a pool.
+    // The folder of the first pool, which is the same for all who have this list, also before there is a
+    // pool.
     const fs::path folder = fs::path(pools_.front().location).parent_path();
     std::error_code ignored; // what opens it says what is wrong
     fs::create_directories(folder, ignored);
@@ -198,9 +203,10 @@ Pools::Turn Pools::take_turn() const
             refuse("cannot lock " + folder.string() + " to choose a pool: " + std::strerror(errno));
         }
         if (std::chrono::steady_clock::now() > until) {
-            refuse("another process has had a lock on " + folder.string() +
-                   " for 30 seconds, with which writers choose a pool for a new dataset ('lslocks' names it): archive "
-                   "again when it is gone");
+            refuse(
+                "another process has had a lock on " + folder.string() +
+                " for 30 seconds, with which writers choose a pool for a new dataset ('lslocks' names it): archive "
+                "again when it is gone");
         }
         std::this_thread::sleep_for(pause);
     }

@@ -1,5 +1,5 @@
-// The pools of a configuration: what FDB may do with the datasets in each, and which one gets a new dataset. The words
-// are those of FDB's roots and file spaces.
+// The pools of a configuration: what FDB may do with the datasets in each, and which one gets a new dataset.
+// The words are those of FDB's roots and file spaces.
 #pragma once
 
 #include "fields/key.h"
@@ -19,7 +19,10 @@ struct ConfiguredPool {
     fdb5::ControlIdentifiers off; // what is not done with the datasets in it, whatever their own flags say
     eckit::Regex regex{".*"};     // of a new dataset's values, joined by ':', as FDB's spaces have it
 
-    bool allows(fdb5::ControlIdentifier identifier) const { return off.enabled(identifier); } // FDB's "enabled": not in
+    bool allows(fdb5::ControlIdentifier identifier) const
+    {
+        return off.enabled(identifier);
+    } // FDB's "enabled": not in
 };
 
 class Pools {
@@ -32,8 +35,9 @@ public:
     const ConfiguredPool* find(const std::string& location) const;
     // The one that gets a new dataset. A UserError when none does.
     const std::string& choose(const fields::Key& dataset) const;
-    // Two writers that make a dataset at once could choose different pools. So who chooses by anything but the order
-    // holds this, from looking whether there is such a dataset to having made it. Empty: there is nothing to hold.
+    // Two writers that make a dataset at once could choose different pools. So who chooses by anything but
+    // the order holds this, from looking whether there is such a dataset to having made it. Empty: there is
+    // nothing to hold.
     using Turn = std::shared_ptr<const int>;
     Turn take_turn() const;
 

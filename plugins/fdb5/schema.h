@@ -12,8 +12,8 @@
 namespace stepstore::fdb_plugin {
 
 std::string configured_schema(const fdb5::Config& config); // the text
-// The dataset's schema; the configured one when the dataset has none (it was made by a store without our catalogue).
-// Parsed once per process.
+// The dataset's schema; the configured one when the dataset has none (it was made by a store without our
+// catalogue). Parsed once per process.
 std::shared_ptr<const fdb5::Schema> schema_of(const fields::Dataset& dataset, const fdb5::Config& config);
 
 // The rules of a schema, each by itself: fdb5::Schema keeps them to itself.

@@ -55,9 +55,10 @@ fields::Options options_of(const std::map<std::string, std::string>& values)
 Settings settings_of(const fdb5::Config& config)
 {
     if (!config.has("stepstore")) {
-        refuse(std::string("the FDB configuration has no section 'stepstore': write at least 'stepstore: {pool: "
-                           "/path/of/the/pool}'. Its keys: ") +
-               own_keys + ", and the fields' options (docs/fdb.md)");
+        refuse(
+            std::string("the FDB configuration has no section 'stepstore': write at least 'stepstore: {pool: "
+                        "/path/of/the/pool}'. Its keys: ") +
+            own_keys + ", and the fields' options (docs/fdb.md)");
     }
     const eckit::LocalConfiguration section = config.getSubConfiguration("stepstore");
     Settings settings{.pools = Pools(config, section), .pool = {}, .dataset = {}, .writer = {}};
@@ -92,8 +93,8 @@ void warn_of_missing(const std::string& pool)
     static std::set<std::string> known;
     const std::lock_guard lock(mutex);
     if (known.insert(pool).second) {
-        eckit::Log::warning() << "Stepstore: there is no pool " << pool << ": nothing is found in it until it is made"
-                              << std::endl;
+        eckit::Log::warning() << "Stepstore: there is no pool " << pool
+                              << ": nothing is found in it until it is made" << std::endl;
     }
 }
 

@@ -28,7 +28,8 @@ struct Settings {
     bool whole = false; // catalogue and store are both ours
 };
 
-// A UserError when the section is missing, or has a key or value that it should not have: it lists the valid ones.
+// A UserError when the section is missing, or has a key or value that it should not have: it lists the valid
+// ones.
 Settings settings_of(const fdb5::Config& config);
 
 // The process's session on a pool. nullptr: there is no such pool (yet).
@@ -37,7 +38,8 @@ std::shared_ptr<fields::Session> session_if_there(const std::string& pool, Acces
 std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options);
 
 // The dataset in the first of the pools that has it. nullptr: none has.
-std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access);
+std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key,
+                                              Access access);
 // To write to: in the pool that has it, or made.
 std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, const fields::Key& key,
                                                       const std::string& schema);

@@ -12,9 +12,11 @@
 
 namespace stepstore::fdb_plugin {
 
-eckit::ClassSpec IndexStatistics::classSpec_ = {&fdb5::IndexStatsContent::classSpec(), "StepstoreIndexStatistics"};
+eckit::ClassSpec IndexStatistics::classSpec_ = {&fdb5::IndexStatsContent::classSpec(),
+                                                "StepstoreIndexStatistics"};
 eckit::Reanimator<IndexStatistics> IndexStatistics::reanimator_;
-eckit::ClassSpec DatasetStatistics::classSpec_ = {&fdb5::DbStatsContent::classSpec(), "StepstoreDatasetStatistics"};
+eckit::ClassSpec DatasetStatistics::classSpec_ = {&fdb5::DbStatsContent::classSpec(),
+                                                  "StepstoreDatasetStatistics"};
 eckit::Reanimator<DatasetStatistics> DatasetStatistics::reanimator_;
 
 IndexStatistics::IndexStatistics(eckit::Stream& stream)
@@ -49,14 +51,16 @@ void IndexStatistics::report(std::ostream& out, const char* indent) const
     reportBytes(out, "Size of fields", bytes_, indent);
     reportCount(out, "Duplicated fields ", duplicates_, indent);
     reportBytes(out, "Size of duplicates", duplicate_bytes_, indent);
-    reportCount(out, "Reacheable fields ", fields_ - duplicates_, indent); // FDB's spelling: scripts look for it
+    reportCount(out, "Reacheable fields ", fields_ - duplicates_,
+                indent); // FDB's spelling: scripts look for it
     reportBytes(out, "Reachable size", bytes_ - duplicate_bytes_, indent);
 }
 
 void IndexStatistics::json(eckit::JSON& json) const
 {
     json << "fields" << fields_ << "fieldsSize" << bytes_ << "duplicates" << duplicates_ << "duplicatesSize"
-         << duplicate_bytes_ << "reachable" << fields_ - duplicates_ << "reachableSize" << bytes_ - duplicate_bytes_;
+         << duplicate_bytes_ << "reachable" << fields_ - duplicates_ << "reachableSize"
+         << bytes_ - duplicate_bytes_;
 }
 
 DatasetStatistics::DatasetStatistics(const fields::Statistics& counted)
@@ -99,8 +103,9 @@ void DatasetStatistics::report(std::ostream& out, const char* indent) const
 
 void DatasetStatistics::json(eckit::JSON& json) const
 {
-    json << "databases" << datasets_ << "indexes" << indexes_ << "indexPages" << pages_ << "indexSize" << index_bytes_
-         << "ownedDataSize" << data_bytes_ << "foreignFields" << foreign_ << "totalSize" << index_bytes_ + data_bytes_;
+    json << "databases" << datasets_ << "indexes" << indexes_ << "indexPages" << pages_ << "indexSize"
+         << index_bytes_ << "ownedDataSize" << data_bytes_ << "foreignFields" << foreign_ << "totalSize"
+         << index_bytes_ + data_bytes_;
 }
 
 bool StatisticsVisitor::visitDatabase(const fdb5::Catalogue& catalogue)
@@ -110,7 +115,8 @@ bool StatisticsVisitor::visitDatabase(const fdb5::Catalogue& catalogue)
 }
 
 // Nothing to visit: what was replaced counts too, and FDB does not show that.
-fdb5::EntryVisitor::IndexScopePtr StatisticsVisitor::visitIndex(const fdb5::Index&, fdb5::OrderedParallelFor::Order&)
+fdb5::EntryVisitor::IndexScopePtr StatisticsVisitor::visitIndex(const fdb5::Index&,
+                                                                fdb5::OrderedParallelFor::Order&)
 {
     return nullptr;
 }
@@ -130,7 +136,8 @@ void StatisticsVisitor::catalogueComplete(const fdb5::Catalogue&)
         fields::Listing listing(dataset_, {}, {.masked = true});
         for (fields::ListedField field; listing.next(field);) {
             const auto location = to_fdb(field.entry.location, dataset_);
-            counted_.count(static_cast<std::uint64_t>(static_cast<long long>(location->length())), field.masked);
+            counted_.count(static_cast<std::uint64_t>(static_cast<long long>(location->length())),
+                           field.masked);
             if (!field.masked && location->uri().scheme() != type_name) {
                 foreign_.insert(location->uri().asRawString());
             }

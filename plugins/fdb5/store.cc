@@ -1,5 +1,5 @@
-// The store: fields' bytes in array objects of a dataset's container. It works under our catalogue and under FDB's
-// catalogue in files.
+// The store: fields' bytes in array objects of a dataset's container. It works under our catalogue and under
+// FDB's catalogue in files.
 #include "failure.h"
 #include "field_location.h"
 #include "keys.h"
@@ -27,8 +27,12 @@ bool indexed_elsewhere(const fields::Dataset& dataset)
 
 class Store final : public fdb5::Store {
 public:
-    Store(const fdb5::Key& key, const fdb5::Config& config) : settings_(settings_of(config)), key_(to_fields(key)) {}
-    Store(const eckit::URI& uri, const fdb5::Config& config) : settings_(settings_of(config)), place_(to_place(uri))
+    Store(const fdb5::Key& key, const fdb5::Config& config)
+        : settings_(settings_of(config)), key_(to_fields(key))
+    {
+    }
+    Store(const eckit::URI& uri, const fdb5::Config& config)
+        : settings_(settings_of(config)), place_(to_place(uri))
     {
         place_->kind = Place::Kind::dataset;
     }
@@ -56,7 +60,8 @@ public:
     {
         return translated([&] {
             const auto found = dataset(Access::read_only);
-            return found ? to_uri(place_of(*found)) : to_uri(place_.value_or(Place{.pool = pool(), .container = ""}));
+            return found ? to_uri(place_of(*found))
+                         : to_uri(place_.value_or(Place{.pool = pool(), .container = ""}));
         });
     }
     bool uriBelongs(const eckit::URI& uri) const override
@@ -80,7 +85,10 @@ public:
             return all;
         });
     }
-    std::set<eckit::URI> asCollocatedDataURIs(const std::set<eckit::URI>& uris) const override { return uris; }
+    std::set<eckit::URI> asCollocatedDataURIs(const std::set<eckit::URI>& uris) const override
+    {
+        return uris;
+    }
     // There are no files beside a field that could hold more about it.
     std::vector<eckit::URI> getAuxiliaryURIs(const eckit::URI&, bool) const override { return {}; }
 
@@ -99,7 +107,8 @@ public:
     }
     std::size_t flush() override
     {
-        for (auto& [index, writer] : writers_) { // our catalogue's flush, which follows, syncs the pool for both
+        for (auto& [index, writer] :
+             writers_) { // our catalogue's flush, which follows, syncs the pool for both
             translated([&] { writer->flush(!settings_.whole); });
         }
         return std::exchange(archived_, 0);
@@ -140,8 +149,8 @@ private:
         return find_or_make_dataset(settings_, key_, std::string());
     }
 
-    // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one index, as a
-    // file does.
+    // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one
+    // index, as a file does.
     fields::Store& writer(const fdb5::Key& index)
     {
         auto& writer = writers_[settings_.whole ? std::string() : index.valuesToString()];
@@ -156,8 +165,8 @@ private:
     {
         const auto changed = find_dataset(to_place(uri), Access::read_write);
         if (changed && !indexed_elsewhere(*changed)) {
-            refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " + changed->name() +
-                   " has its fields; fdb-wipe and fdb-purge remove them there");
+            refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " +
+                   changed->name() + " has its fields; fdb-wipe and fdb-purge remove them there");
         }
         if (changed) {
             changed->data_array(to_place(uri).object).destroy();
@@ -176,9 +185,9 @@ private:
     std::size_t archived_ = 0;
 };
 
-// Only what is indexed elsewhere is wiped by name. What our catalogue has indexed goes with its entries: so another
-// catalogue that refers to it as well (fdb-reindex) takes nothing away from it. An object that holds fields of several
-// indexes stays until none of them is kept.
+// Only what is indexed elsewhere is wiped by name. What our catalogue has indexed goes with its entries: so
+// another catalogue that refers to it as well (fdb-reindex) takes nothing away from it. An object that holds
+// fields of several indexes stays until none of them is kept.
 void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 {
     translated([&] {
@@ -191,8 +200,9 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
         for (const auto& uri : included) {
             const Place place = to_place(uri);
             if (!place.same_dataset(place_of(*found))) {
-                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() + " was handed " +
-                                        uri.asRawString() + ", which lies elsewhere; nothing was wiped");
+                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() +
+                                        " was handed " + uri.asRawString() +
+                                        ", which lies elsewhere; nothing was wiped");
             }
             if (place.kind == Place::Kind::object &&
                 (!indexed_elsewhere(*found) || state.isMarkedSafe(uri) || !there_is(uri))) {
@@ -205,7 +215,8 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 {
     if (!unknown.empty()) { // finaliseWipeState reports none
-        refuse("cannot remove " + unknown.begin()->asRawString() + ": it is no part of " + uri().asRawString());
+        refuse("cannot remove " + unknown.begin()->asRawString() + ": it is no part of " +
+               uri().asRawString());
     }
     return true;
 }

@@ -48,7 +48,8 @@ std::string encoded(std::string_view text, std::string_view unsafe)
 {
     static constexpr char digits[] = "0123456789ABCDEF";
     const auto is_safe = [&](char character) {
-        return static_cast<unsigned char>(character) > 0x20 && unsafe.find(character) == std::string_view::npos;
+        return static_cast<unsigned char>(character) > 0x20 &&
+               unsafe.find(character) == std::string_view::npos;
     };
     if (std::ranges::all_of(text, is_safe)) {
         return std::string(text);
@@ -73,7 +74,8 @@ std::string decoded(std::string_view path)
     for (std::size_t at = 0; at < path.size(); ++at) {
         unsigned code = 0;
         if (path[at] == '%' && at + 2 < path.size() &&
-            std::from_chars(path.data() + at + 1, path.data() + at + 3, code, 16).ptr == path.data() + at + 3) {
+            std::from_chars(path.data() + at + 1, path.data() + at + 3, code, 16).ptr ==
+                path.data() + at + 3) {
             text += static_cast<char>(code);
             at += 2;
         } else {
@@ -85,7 +87,8 @@ std::string decoded(std::string_view path)
 
 [[noreturn]] void refuse_uri(const eckit::URI& uri)
 {
-    refuse("'" + uri.asRawString() + "' names nothing: expected stepstore:POOL/CONTAINER, with /data.N for an object");
+    refuse("'" + uri.asRawString() +
+           "' names nothing: expected stepstore:POOL/CONTAINER, with /data.N for an object");
 }
 
 // The last component of `path`, which is cut off.
@@ -104,7 +107,8 @@ std::string_view cut_last(std::string_view& path, const eckit::URI& uri)
 
 eckit::URI to_uri(const Place& place)
 {
-    std::string name = encoded(place.pool, place.pool.starts_with('/') ? "%?#" : "%?#/:") + '/' + place.container;
+    std::string name =
+        encoded(place.pool, place.pool.starts_with('/') ? "%?#" : "%?#/:") + '/' + place.container;
     switch (place.kind) {
     case Place::Kind::dataset: break;
     case Place::Kind::index: (name += '/').append(index_prefix).append(encoded(place.index, "%?#/")); break;

@@ -3,7 +3,8 @@
 //   stepstore:POOL/CONTAINER/index.TEXT         the index of a collocation key, by the key's text
 //   stepstore:POOL/CONTAINER/data.N             an array object with fields; FDB adds a field's offset (#) and length
 //   (?) stepstore:POOL/CONTAINER/data               all fields of the dataset
-// POOL is the pool's absolute path, or its location; what a path may not hold is percent-encoded in it and in TEXT.
+// POOL is the pool's absolute path, or its location; what a path may not hold is percent-encoded in it and in
+// TEXT.
 #pragma once
 
 #include "fields/key.h"

@@ -26,7 +26,7 @@ inline std::string_view as_text(Bytes bytes)
 }
 
 template <class T>
-requires std::is_unsigned_v<T>
+    requires std::is_unsigned_v<T>
 constexpr T byte_swapped(T value)
 {
     if constexpr (sizeof(T) == 1)
@@ -41,7 +41,7 @@ constexpr T byte_swapped(T value)
 
 // Values are little-endian; keys are big-endian, so that their byte order is their number order.
 template <class T>
-requires std::is_unsigned_v<T>
+    requires std::is_unsigned_v<T>
 inline void store_little(std::byte* to, T value)
 {
     if constexpr (std::endian::native == std::endian::big) value = byte_swapped(value);
@@ -49,7 +49,7 @@ inline void store_little(std::byte* to, T value)
 }
 
 template <class T>
-requires std::is_unsigned_v<T>
+    requires std::is_unsigned_v<T>
 inline T load_little(const std::byte* from)
 {
     T value;
@@ -59,7 +59,7 @@ inline T load_little(const std::byte* from)
 }
 
 template <class T>
-requires std::is_unsigned_v<T>
+    requires std::is_unsigned_v<T>
 inline void store_big(std::byte* to, T value)
 {
     if constexpr (std::endian::native == std::endian::little) value = byte_swapped(value);
@@ -67,7 +67,7 @@ inline void store_big(std::byte* to, T value)
 }
 
 template <class T>
-requires std::is_unsigned_v<T>
+    requires std::is_unsigned_v<T>
 inline T load_big(const std::byte* from)
 {
     T value;

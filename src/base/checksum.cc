@@ -7,7 +7,8 @@ namespace stepstore {
 
 namespace {
 
-// Vector instructions gain nothing here, and a virtual machine takes as long to say which ones it has as to read a record.
+// Vector instructions gain nothing here, and a virtual machine takes as long to say which ones it has as to
+// read a record.
 constexpr std::size_t small = 4096;
 
 std::uint64_t checksum_of_small(Bytes bytes, std::uint64_t seed)

@@ -8,7 +8,8 @@
 namespace stepstore {
 
 std::uint64_t checksum(Bytes bytes);
-// With a seed other than 0: the checksum of bytes that mean something only together with what the seed was made from.
+// With a seed other than 0: the checksum of bytes that mean something only together with what the seed was
+// made from.
 std::uint64_t checksum(Bytes bytes, std::uint64_t seed);
 
 // The checksum of several pieces one after the other, without copying them together.

@@ -18,7 +18,8 @@ namespace stepstore {
 
 namespace {
 
-constexpr std::size_t call_limit = std::size_t{1} << 30; // bytes a call; the kernel's own limit is just below 2 GiB
+constexpr std::size_t call_limit = std::size_t{1}
+                                   << 30; // bytes a call; the kernel's own limit is just below 2 GiB
 
 struct stat status_of(int fd, const std::string& where)
 {
@@ -45,7 +46,8 @@ int open_part(int parent, const std::string& part, int flags, unsigned mode)
     const int fd = openat(parent, part.c_str(), flags | O_NOFOLLOW, mode);
     if (fd >= 0 || errno != ENOTDIR) return fd;
     struct stat status {};
-    const bool link = fstatat(parent, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+    const bool link =
+        fstatat(parent, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
     errno = link ? ELOOP : ENOTDIR;
     return -1;
 }
@@ -191,7 +193,8 @@ Descriptor open_lock_file(const Place& place, bool make)
     struct stat status {};
     if (!fd || fstat(fd.get(), &status) != 0) return {};
     const bool ours = status.st_uid == geteuid() || geteuid() == 0;
-    if (ours && (status.st_mode & 0777) != mode) (void)!fchmod(fd.get(), mode); // where that fails it stays as it was
+    if (ours && (status.st_mode & 0777) != mode)
+        (void)!fchmod(fd.get(), mode); // where that fails it stays as it was
     return fd;
 }
 
@@ -210,9 +213,11 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
     while (first < rest.size()) {
         std::size_t count = 0;
         std::size_t bytes = 0;
-        while (first + count < rest.size() && count < IOV_MAX && bytes + rest[first + count].iov_len <= call_limit)
+        while (first + count < rest.size() && count < IOV_MAX &&
+               bytes + rest[first + count].iov_len <= call_limit)
             bytes += rest[first + count++].iov_len;
-        const ssize_t done = pwritev(fd, rest.data() + first, static_cast<int>(count), static_cast<off_t>(offset));
+        const ssize_t done =
+            pwritev(fd, rest.data() + first, static_cast<int>(count), static_cast<off_t>(offset));
         if (done < 0) {
             if (errno == EINTR) continue;
             return errno;
@@ -259,7 +264,8 @@ std::uint64_t size_of(int fd, const std::string& where)
 
 std::uint64_t allocated_of(int fd, const std::string& where)
 {
-    return static_cast<std::uint64_t>(status_of(fd, where).st_blocks) * 512; // st_blocks counts 512 bytes everywhere
+    return static_cast<std::uint64_t>(status_of(fd, where).st_blocks) *
+           512; // st_blocks counts 512 bytes everywhere
 }
 
 bool unlinked(int fd, const std::string& where)
@@ -309,13 +315,15 @@ int make_directories(const Place& place)
 int rename_file(const Place& from, const Place& to)
 {
     const Descriptor parent = open_parent(from);
-    return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str())) : errno;
+    return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str()))
+                  : errno;
 }
 
 int link_file(const Place& from, const Place& to)
 {
     const Descriptor parent = open_parent(from);
-    return parent ? result_of(linkat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str(), 0)) : errno;
+    return parent ? result_of(linkat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str(), 0))
+                  : errno;
 }
 
 int remove(const Place& place)
@@ -345,7 +353,8 @@ std::vector<std::string> read_names(Descriptor fd, const Place& directory)
     DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
         const int error = errno;
-        throw system_error(error, directory, "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
+        throw system_error(error, directory,
+                           "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
     }
     fd.release(); // the stream's now
     std::vector<std::string> names;
@@ -390,7 +399,8 @@ void sync_tree(const Place& place)
 {
     Descriptor fd = open_file(place, O_RDONLY);
     if (!fd) {
-        const bool nothing = errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == ENXIO; // a pipe, a socket
+        const bool nothing =
+            errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == ENXIO; // a pipe, a socket
         if (nothing) return;
         fail_errno(place, "cannot open it to sync it" + owner_of(place));
     }

@@ -44,7 +44,7 @@ public:
     explicit operator bool() const { return root_ != nullptr; }
     operator const std::string&() const { return path_; }
     int root() const { return root_->get(); } // opened with O_PATH
-    std::string below() const; // relative to the root; "." for the root itself
+    std::string below() const;                // relative to the root; "." for the root itself
     std::string name() const;
     Place parent() const; // not of the root
 
@@ -63,7 +63,8 @@ inline std::string operator+(const Place& place, const std::string& text)
 }
 
 // open(2) with O_CLOEXEC, again after EINTR. An empty Descriptor and errno on
-// failure. In a pool ELOOP where a link is in the way, EINVAL where something else than a file or directory is.
+// failure. In a pool ELOOP where a link is in the way, EINVAL where something else than a file or directory
+// is.
 Descriptor open_file(const std::string& path, int flags, unsigned mode = 0666);
 Descriptor open_file(const Place& place, int flags, unsigned mode = 0666);
 
@@ -101,12 +102,12 @@ bool try_lock(int fd, Lock kind, const std::string& where);
 std::uint64_t size_of(int fd, const std::string& where); // bytes
 std::uint64_t allocated_of(int fd,
                            const std::string& where); // bytes that take space
-bool lies_at(int fd, const Place& place); // the open file is the one of that name
+bool lies_at(int fd, const Place& place);             // the open file is the one of that name
 bool same_file(int one, int other, const std::string& where);
 bool unlinked(int fd,
               const std::string& where); // no name leads to the file any more
-bool exists(const Place& place); // also as a link that leads nowhere
-bool can_write(const Place& place); // by its permissions; errno when not
+bool exists(const Place& place);         // also as a link that leads nowhere
+bool can_write(const Place& place);      // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const Place& place);

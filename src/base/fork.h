@@ -1,7 +1,7 @@
-// What a fork means here. A child has one thread, and a copy of all that its parent had. It uses nothing that its
-// parent shares with the system by process: LMDB's environments, locks on files, threads. Whatever was opened carries
-// the generation of its process. A child opens anew, and leaves its parent's objects alone, without closing them:
-// closing a file drops LMDB's locks of the whole process.
+// What a fork means here. A child has one thread, and a copy of all that its parent had. It uses nothing that
+// its parent shares with the system by process: LMDB's environments, locks on files, threads. Whatever was
+// opened carries the generation of its process. A child opens anew, and leaves its parent's objects alone,
+// without closing them: closing a file drops LMDB's locks of the whole process.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace stepstore {
 // Differs between a process and its forked children. Cheap: one load.
 std::uint64_t process_generation() noexcept;
 
-// Locks of this library that are held over every fork, so that no child begins with one locked by a thread that it does
-// not have. In the order in which they nest. They are never destroyed.
+// Locks of this library that are held over every fork, so that no child begins with one locked by a thread
+// that it does not have. In the order in which they nest. They are never destroyed.
 enum class ForkLock : std::uint8_t {
     workers,   // of asynchronous calls
     handles,   // the table of handles
@@ -24,7 +24,8 @@ enum class ForkLock : std::uint8_t {
 };
 std::mutex& held_over_fork(ForkLock which) noexcept;
 
-// A child closes these descriptors of files with locks of ours at its start: the lock stays the parent's alone.
+// A child closes these descriptors of files with locks of ours at its start: the lock stays the parent's
+// alone.
 void close_in_children(int fd);
 void forget_in_children(int fd); // before the descriptor is closed
 

@@ -48,7 +48,8 @@ std::optional<ProcessState> state_of(std::uint64_t process)
     std::ifstream file("/proc/" + std::to_string(process) + "/stat");
     std::string line;
     if (!std::getline(file, line)) return std::nullopt;
-    // Its second field is a name in parentheses, which may hold anything. The fields are counted from 1: proc(5).
+    // Its second field is a name in parentheses, which may hold anything. The fields are counted from 1:
+    // proc(5).
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return std::nullopt;
     constexpr int state_field = 3, threads_field = 20, start_field = 22;
@@ -102,7 +103,8 @@ ProcessSight look_at(std::uint64_t process)
 {
     if (process == 0 || process > INT_MAX) return {}; // these have another meaning to kill(2)
     const auto state = state_of(process);
-    // Processes of other users may be hidden in /proc; a signal that is not sent still tells whether there is one.
+    // Processes of other users may be hidden in /proc; a signal that is not sent still tells whether there is
+    // one.
     if (!state) return {::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM, false, std::nullopt};
     // One whose first thread alone has ended has others.
     const bool ended = (state->state == 'Z' || state->state == 'X') && state->threads <= 1;

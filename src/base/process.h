@@ -22,8 +22,8 @@ ProcessIdentity this_process();
 
 // What this machine says of a process number.
 struct ProcessSight {
-    bool alive = false;   // killed ones, of which nobody asked the exit status yet, are not
-    bool stopped = false; // by a signal, or by a debugger
+    bool alive = false;                   // killed ones, of which nobody asked the exit status yet, are not
+    bool stopped = false;                 // by a signal, or by a debugger
     std::optional<std::uint64_t> started; // as ProcessIdentity::started; nothing: the system does not tell
 };
 ProcessSight look_at(std::uint64_t process);
@@ -37,9 +37,9 @@ Life life_of(const ProcessIdentity& process);
 
 // The running system. Containers of one machine share it, whatever their names and process numbers.
 struct Machine {
-    std::string host;    // for messages
-    std::string id;      // of its installation; empty: unknown
-    std::string boot;    // differs after a restart
+    std::string host; // for messages
+    std::string id;   // of its installation; empty: unknown
+    std::string boot; // differs after a restart
 
     bool same_as(const Machine& other) const { return boot == other.boot; }
     // It runs again since then: what the other was is dead.

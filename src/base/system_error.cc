@@ -66,8 +66,8 @@ Error system_error(int error, const std::string& where, const std::string& tried
     for (const Meaning& meaning : meanings) {
         if (meaning.error == error) return {-meaning.der, where + ": " + tried + ": " + meaning.text};
     }
-    return {-DER_IO,
-            where + ": " + tried + ": system error " + std::to_string(error) + " (" + std::generic_category().message(error) + ")"};
+    return {-DER_IO, where + ": " + tried + ": system error " + std::to_string(error) + " (" +
+                         std::generic_category().message(error) + ")"};
 }
 
 void fail_errno(const std::string& where, const std::string& tried)
@@ -79,8 +79,8 @@ std::string owner_of(const std::string& path)
 {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return {};
-    return "; " + path + " belongs to user " + std::to_string(status.st_uid) + ", this process runs as user " +
-           std::to_string(geteuid());
+    return "; " + path + " belongs to user " + std::to_string(status.st_uid) +
+           ", this process runs as user " + std::to_string(geteuid());
 }
 
 } // namespace stepstore

@@ -1,4 +1,5 @@
-// Ids as text: one form in every message, on the command line and in JSON. Names without regard to case. Texts for C.
+// Ids as text: one form in every message, on the command line and in JSON. Names without regard to case.
+// Texts for C.
 #pragma once
 
 #include "stepstore/error.h"
@@ -58,23 +59,25 @@ inline std::optional<std::array<std::uint8_t, 16>> parse_uuid(std::string_view t
 inline std::string lower(std::string_view text)
 {
     std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(result, result.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return result;
 }
 
 // Without regard to case.
 inline bool same_name(std::string_view a, std::string_view b)
 {
-    return std::ranges::equal(a, b,
-                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+    return std::ranges::equal(
+        a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 // A text for a C call, which reads it up to its first zero byte: -DER_INVAL where that is not its end.
 inline const char* c_text(const std::string& text, const char* what)
 {
     if (const std::size_t zero = text.find('\0'); zero != std::string::npos)
-        throw Error(-DER_INVAL, std::string(what) + " '" + text.substr(0, zero) + "...' has a zero byte in it at " +
-                                    std::to_string(zero) + ", where C and DAOS end a text: leave it out");
+        throw Error(-DER_INVAL, std::string(what) + " '" + text.substr(0, zero) +
+                                    "...' has a zero byte in it at " + std::to_string(zero) +
+                                    ", where C and DAOS end a text: leave it out");
     return text.c_str();
 }
 

@@ -83,8 +83,8 @@ public:
         }
         fail("holds a number of more than 64 bits");
     }
-    // A varint that counts things of which each takes at least `least` bytes of what is left, so a damaged count cannot
-    // ask for more memory than the record's own size allows.
+    // A varint that counts things of which each takes at least `least` bytes of what is left, so a damaged
+    // count cannot ask for more memory than the record's own size allows.
     std::uint64_t counted(std::size_t least)
     {
         const std::uint64_t count = varint();
@@ -102,9 +102,10 @@ public:
 
     [[noreturn]] void fail(std::string_view why) const
     {
-        throw Error(-DER_DF_INVAL, std::string(what_) + " " + std::string(why) + " (at byte " + std::to_string(at_) +
-                                       " of " + std::to_string(from_.size()) +
-                                       "): the record is damaged; `stepstore pool check` says what can be saved");
+        throw Error(-DER_DF_INVAL,
+                    std::string(what_) + " " + std::string(why) + " (at byte " + std::to_string(at_) +
+                        " of " + std::to_string(from_.size()) +
+                        "): the record is damaged; `stepstore pool check` says what can be saved");
     }
 
 private:

@@ -27,8 +27,9 @@ struct Array::State {
     void count(ArrayCall& call, std::uint64_t size) const;
     // An asynchronous call; `start` begins it with an event.
     template <class Memory, class Start>
-    static Pending launch(const std::shared_ptr<EventQueue::State>& queue, const std::shared_ptr<State>& array,
-                          const char* what, std::span<const Range> ranges, std::span<const Memory> memory, Start start);
+    static Pending launch(const std::shared_ptr<EventQueue::State>& queue,
+                          const std::shared_ptr<State>& array, const char* what,
+                          std::span<const Range> ranges, std::span<const Memory> memory, Start start);
 
     std::shared_ptr<Container::State> container;
     ObjectId id;
@@ -51,7 +52,8 @@ ArrayCall::ArrayCall(std::span<const Range> cells, std::span<const Memory> memor
 {
     pieces.reserve(memory.size());
     for (const Memory& piece : memory)
-        if (!piece.empty()) d_iov_set(&pieces.emplace_back(), const_cast<std::byte*>(piece.data()), piece.size());
+        if (!piece.empty())
+            d_iov_set(&pieces.emplace_back(), const_cast<std::byte*>(piece.data()), piece.size());
     sgl.sg_nr = static_cast<std::uint32_t>(pieces.size());
     sgl.sg_iovs = pieces.data();
     if (ranges.empty() != pieces.empty())
@@ -125,8 +127,9 @@ Array Container::create_array(const ObjectId& id, const ArrayAttributes& attribu
     array.state_ = std::make_shared<Array::State>(state_, id);
     Array::State& state = *array.state_;
     state.attributes = attributes;
-    const int rc = state.library().array_create(state_->handle, to_daos(id), state_->transaction, attributes.cell_size,
-                                                attributes.chunk_size, &state.handle, nullptr);
+    const int rc =
+        state.library().array_create(state_->handle, to_daos(id), state_->transaction, attributes.cell_size,
+                                     attributes.chunk_size, &state.handle, nullptr);
     check(state.library(), rc, [&] { return "create array " + state.name(); });
     return array;
 }
@@ -138,16 +141,17 @@ std::optional<Array> Container::open_array(const ObjectId& id, Access access) co
     Array::State& state = *array.state_;
     daos_size_t cell_size = 0;
     daos_size_t chunk_size = 0;
-    const int rc =
-        state.library().array_open(state_->handle, to_daos(id), state_->transaction, open_mode(*state_, access),
-                                   &cell_size, &chunk_size, &state.handle, nullptr);
+    const int rc = state.library().array_open(state_->handle, to_daos(id), state_->transaction,
+                                              open_mode(*state_, access), &cell_size, &chunk_size,
+                                              &state.handle, nullptr);
     if (rc == -DER_NONEXIST) return std::nullopt;
     check(state.library(), rc, [&] { return "open array " + state.name(); });
     state.attributes = {cell_size, chunk_size};
     return array;
 }
 
-Array Container::open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access, Verify verify) const
+Array Container::open_array(const ObjectId& id, const ArrayAttributes& attributes, Access access,
+                            Verify verify) const
 {
     Array array;
     array.state_ = std::make_shared<Array::State>(state_, id);
@@ -155,9 +159,9 @@ Array Container::open_array(const ObjectId& id, const ArrayAttributes& attribute
     state.attributes = attributes;
     unsigned mode = open_mode(*state_, access);
     if (verify == Verify::no && state.library().is_ours()) mode |= STEPSTORE_OO_UNVERIFIED;
-    const int rc =
-        state.library().array_open_with_attr(state_->handle, to_daos(id), DAOS_TX_NONE, mode, attributes.cell_size,
-                                             attributes.chunk_size, &state.handle, nullptr);
+    const int rc = state.library().array_open_with_attr(state_->handle, to_daos(id), DAOS_TX_NONE, mode,
+                                                        attributes.cell_size, attributes.chunk_size,
+                                                        &state.handle, nullptr);
     check(state.library(), rc, [&] { return "open array " + state.name(); });
     return array;
 }
@@ -200,22 +204,26 @@ ReadResult Array::read(std::span<const Range> ranges, std::span<const MutableByt
 std::uint64_t Array::size() const
 {
     daos_size_t size = 0;
-    const int rc = state_->library().array_get_size(state_->handle, state_->container->transaction, &size, nullptr);
+    const int rc =
+        state_->library().array_get_size(state_->handle, state_->container->transaction, &size, nullptr);
     check(state_->library(), rc, [&] { return "get the size of " + state_->name(); });
     return size;
 }
 
 void Array::set_size(std::uint64_t size)
 {
-    const int rc = state_->library().array_set_size(state_->handle, state_->container->transaction, size, nullptr);
-    check(state_->library(), rc, [&] { return "set the size of " + state_->name() + " to " + std::to_string(size); });
+    const int rc =
+        state_->library().array_set_size(state_->handle, state_->container->transaction, size, nullptr);
+    check(state_->library(), rc,
+          [&] { return "set the size of " + state_->name() + " to " + std::to_string(size); });
 }
 
 void Array::punch(std::span<const Range> ranges)
 {
     ArrayCall call(ranges);
     if (call.is_empty()) return;
-    const int rc = state_->library().array_punch(state_->handle, state_->container->transaction, &call.iod, nullptr);
+    const int rc =
+        state_->library().array_punch(state_->handle, state_->container->transaction, &call.iod, nullptr);
     check(state_->library(), rc, [&] { return state_->tried("punch", call); });
 }
 
@@ -226,9 +234,9 @@ void Array::destroy()
 }
 
 template <class Memory, class Start>
-Pending Array::State::launch(const std::shared_ptr<EventQueue::State>& queue, const std::shared_ptr<State>& array,
-                             const char* what, std::span<const Range> ranges, std::span<const Memory> memory,
-                             Start start)
+Pending Array::State::launch(const std::shared_ptr<EventQueue::State>& queue,
+                             const std::shared_ptr<State>& array, const char* what,
+                             std::span<const Range> ranges, std::span<const Memory> memory, Start start)
 {
     Pending pending;
     pending.state_ = std::make_unique<Pending::State>(queue, array);
@@ -246,7 +254,8 @@ Pending Array::write(EventQueue& queue, std::span<const Range> ranges, std::span
                          [this](ArrayCall& call, daos_event_t* event) { return state_->write(call, event); });
 }
 
-Pending Array::read(EventQueue& queue, std::span<const Range> ranges, std::span<const MutableBytes> memory) const
+Pending Array::read(EventQueue& queue, std::span<const Range> ranges,
+                    std::span<const MutableBytes> memory) const
 {
     return State::launch(queue.state_, state_, "read", ranges, memory,
                          [this](ArrayCall& call, daos_event_t* event) { return state_->read(call, event); });

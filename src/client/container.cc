@@ -10,7 +10,8 @@ Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Acces
     : pool(std::move(in)), label(std::move(name))
 {
     const unsigned flags = access == Access::read_only ? DAOS_COO_RO : DAOS_COO_RW;
-    const int rc = library().cont_open(pool->handle, c_text(label, "container"), flags, &handle, nullptr, nullptr);
+    const int rc =
+        library().cont_open(pool->handle, c_text(label, "container"), flags, &handle, nullptr, nullptr);
     check(library(), rc, [&] { return "open " + this->name(); });
 }
 
@@ -55,12 +56,14 @@ const std::string& Container::label() const
     return state_->label;
 }
 
-ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type, std::string_view object_class) const
+ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type,
+                              std::string_view object_class) const
 {
     const Library& library = state_->library();
     daos_oclass_id_t oclass = OC_UNKNOWN;
     if (!object_class.empty()) {
-        oclass = static_cast<daos_oclass_id_t>(library.oclass_name2id(c_text(std::string(object_class), "object class")));
+        oclass = static_cast<daos_oclass_id_t>(
+            library.oclass_name2id(c_text(std::string(object_class), "object class")));
         if (oclass == OC_UNKNOWN)
             throw Error(-DER_INVAL, "there is no object class " + quoted(object_class) +
                                         ": use S1, S2, S4, S6, S8, S12, S16, S32, SX or RP_2G1 ... RP_2GX");
@@ -69,8 +72,10 @@ ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType typ
     daos_obj_id_t oid;
     oid.lo = lo;
     oid.hi = hi;
-    const int rc = library.obj_generate_oid(state_->handle, &oid, types[static_cast<std::size_t>(type)], oclass, 0, 0);
-    check(library, rc, [&] { return "make an object id of class " + quoted(object_class) + " in " + state_->name(); });
+    const int rc =
+        library.obj_generate_oid(state_->handle, &oid, types[static_cast<std::size_t>(type)], oclass, 0, 0);
+    check(library, rc,
+          [&] { return "make an object id of class " + quoted(object_class) + " in " + state_->name(); });
     return {oid.hi, oid.lo};
 }
 
@@ -86,13 +91,14 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
 std::uint64_t Container::create_snapshot(const std::string& name)
 {
     if (!name.empty() && !state_->library().is_ours())
-        throw Error(-DER_NOSYS, "create snapshot " + quoted(name) + " of " + state_->name() +
-                                    ": snapshots of a DAOS system have no names: leave it out, and keep the epoch");
+        throw Error(-DER_NOSYS,
+                    "create snapshot " + quoted(name) + " of " + state_->name() +
+                        ": snapshots of a DAOS system have no names: leave it out, and keep the epoch");
     c_text(name, "snapshot");
     std::string copy = name; // the call takes memory that it may write
     daos_epoch_t epoch = 0;
-    const int rc =
-        state_->library().cont_create_snap(state_->handle, &epoch, copy.empty() ? nullptr : copy.data(), nullptr);
+    const int rc = state_->library().cont_create_snap(state_->handle, &epoch,
+                                                      copy.empty() ? nullptr : copy.data(), nullptr);
     check(state_->library(), rc, [&] { return "create snapshot " + quoted(name) + " of " + state_->name(); });
     return epoch;
 }
@@ -107,8 +113,8 @@ std::vector<SnapshotEntry> Container::snapshots() const
             names.push_back(text.data());
         daos_anchor_t anchor{};
         int count = static_cast<int>(epochs.size());
-        const int rc =
-            state_->library().cont_list_snap(state_->handle, &count, epochs.data(), names.data(), &anchor, nullptr);
+        const int rc = state_->library().cont_list_snap(state_->handle, &count, epochs.data(), names.data(),
+                                                        &anchor, nullptr);
         check(state_->library(), rc, [&] { return "list the snapshots of " + state_->name(); });
         const auto found = static_cast<std::size_t>(std::max(count, 0));
         if (found > epochs.size()) {
@@ -125,7 +131,8 @@ std::vector<SnapshotEntry> Container::snapshots() const
 void Container::destroy_snapshot(std::uint64_t epoch)
 {
     const int rc = state_->library().cont_destroy_snap(state_->handle, {epoch, epoch}, nullptr);
-    check(state_->library(), rc, [&] { return "destroy snapshot " + std::to_string(epoch) + " of " + state_->name(); });
+    check(state_->library(), rc,
+          [&] { return "destroy snapshot " + std::to_string(epoch) + " of " + state_->name(); });
 }
 
 Container Container::at_snapshot(std::uint64_t epoch) const
@@ -133,9 +140,10 @@ Container Container::at_snapshot(std::uint64_t epoch) const
     // libdaos opens any epoch, and only a snapshot's is sure to be whole.
     const auto known = snapshots();
     if (std::ranges::find(known, epoch, &SnapshotEntry::epoch) == known.end())
-        throw Error(-DER_NONEXIST, "open " + state_->name() + " as it was at epoch " + std::to_string(epoch) +
-                                       ": it has no snapshot at this epoch; `stepstore snapshot list` shows those "
-                                       "there are");
+        throw Error(-DER_NONEXIST,
+                    "open " + state_->name() + " as it was at epoch " + std::to_string(epoch) +
+                        ": it has no snapshot at this epoch; `stepstore snapshot list` shows those "
+                        "there are");
     Container container;
     container.state_ = std::make_shared<State>(state_->is_snapshot() ? state_->latest : state_, epoch);
     return container;

@@ -12,8 +12,12 @@ struct Text {
 Text text_of(int code)
 {
     switch (-code) {
-#define STEPSTORE_CASE(name, value, text)                                                                              \
-    case value: return {#name, text};
+#define STEPSTORE_CASE(name, value, text)                                                                    \
+    case value:                                                                                              \
+        return                                                                                               \
+        {                                                                                                    \
+            #name, text                                                                                      \
+        };
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
 #undef STEPSTORE_CASE

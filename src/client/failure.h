@@ -9,7 +9,8 @@
 
 namespace stepstore {
 
-// "put 'a' into object 1.2 of container c: DER_NO_PERM(-1001): the operation is not permitted; <the library's message>"
+// "put 'a' into object 1.2 of container c: DER_NO_PERM(-1001): the operation is not permitted; <the library's
+// message>"
 [[noreturn]] void fail(const Library& library, int code, const std::string& tried);
 
 // Throws unless code is 0. `tried` makes the text, only when it is needed.

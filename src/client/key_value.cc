@@ -7,10 +7,11 @@
 namespace stepstore {
 
 struct KeyValue::State {
-    State(std::shared_ptr<Container::State> in, const ObjectId& oid, Access access) : container(std::move(in)), id(oid)
+    State(std::shared_ptr<Container::State> in, const ObjectId& oid, Access access)
+        : container(std::move(in)), id(oid)
     {
-        const int rc =
-            library().kv_open(container->handle, to_daos(id), open_mode(*container, access), &handle, nullptr);
+        const int rc = library().kv_open(container->handle, to_daos(id), open_mode(*container, access),
+                                         &handle, nullptr);
         check(library(), rc, [&] { return "open key-value " + name(); });
     }
     ~State() { library().kv_close(handle, nullptr); }
@@ -21,9 +22,11 @@ struct KeyValue::State {
     std::string name() const { return object_name(id, *container); }
 
     // -DER_NONEXIST, -DER_REC2BIG or 0; *size as in daos_kv_get.
-    int get(const std::string& key, daos_size_t* size, void* into, std::uint64_t flags = DAOS_COND_KEY_GET) const
+    int get(const std::string& key, daos_size_t* size, void* into,
+            std::uint64_t flags = DAOS_COND_KEY_GET) const
     {
-        const int rc = library().kv_get(handle, container->transaction, flags, key.c_str(), size, into, nullptr);
+        const int rc =
+            library().kv_get(handle, container->transaction, flags, key.c_str(), size, into, nullptr);
         if (rc != 0 && rc != -DER_NONEXIST && rc != -DER_REC2BIG)
             fail(library(), rc, "get " + quoted(key) + " from " + name());
         return rc;
@@ -86,8 +89,9 @@ const ObjectId& KeyValue::id() const
 void KeyValue::put(std::string_view key, Bytes value, Condition condition)
 {
     const std::string name = checked(key);
-    const int rc = state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
-                                            name.c_str(), value.size(), value.data(), nullptr);
+    const int rc =
+        state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
+                                 name.c_str(), value.size(), value.data(), nullptr);
     check(state_->library(), rc, [&] { return "put " + quoted(key) + " into " + state_->name(); });
 }
 
@@ -135,8 +139,8 @@ bool KeyValue::remove(std::string_view key, Condition condition)
         throw Error(-DER_INVAL, "remove " + quoted(key) + ": a key that must not exist cannot be removed");
     const std::string name = checked(key);
     const std::uint64_t flags = condition == Condition::must_exist ? DAOS_COND_KEY_REMOVE : 0;
-    const int rc =
-        state_->library().kv_remove(state_->handle, state_->container->transaction, flags, name.c_str(), nullptr);
+    const int rc = state_->library().kv_remove(state_->handle, state_->container->transaction, flags,
+                                               name.c_str(), nullptr);
     if (rc == -DER_NONEXIST && flags != 0) return false;
     check(state_->library(), rc, [&] { return "remove " + quoted(key) + " from " + state_->name(); });
     return true;
@@ -185,9 +189,12 @@ Pending KeyValue::put(EventQueue& queue, std::string_view key, Bytes value, Cond
     pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
     Pending::State& call = *pending.state_;
     call.key = checked(key);
-    call.tried = [&call, object = state_.get()] { return "put " + quoted(call.key) + " into " + object->name(); };
-    call.launched(state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
-                                           call.key.c_str(), value.size(), value.data(), &call.event));
+    call.tried = [&call, object = state_.get()] {
+        return "put " + quoted(call.key) + " into " + object->name();
+    };
+    call.launched(state_->library().kv_put(state_->handle, state_->container->transaction,
+                                           put_flags(condition), call.key.c_str(), value.size(), value.data(),
+                                           &call.event));
     return pending;
 }
 
@@ -198,9 +205,12 @@ Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* i
     pending.state_ = std::make_unique<Pending::State>(queue.state_, state_);
     Pending::State& call = *pending.state_;
     call.key = checked(key);
-    call.tried = [&call, object = state_.get()] { return "get " + quoted(call.key) + " from " + object->name(); };
-    call.launched(state_->library().kv_get(state_->handle, state_->container->transaction, 0, call.key.c_str(),
-                                           reinterpret_cast<daos_size_t*>(size), into, &call.event));
+    call.tried = [&call, object = state_.get()] {
+        return "get " + quoted(call.key) + " from " + object->name();
+    };
+    call.launched(state_->library().kv_get(state_->handle, state_->container->transaction, 0,
+                                           call.key.c_str(), reinterpret_cast<daos_size_t*>(size), into,
+                                           &call.event));
     return pending;
 }
 

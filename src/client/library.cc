@@ -57,8 +57,8 @@ Library filled(const std::string& file, void* opened)
     library.name = file;
     std::string missing;
 #define STEPSTORE_NAME_OF(symbol) #symbol
-#define STEPSTORE_FIND(member, symbol)                                                                                 \
-    if (!find(opened, STEPSTORE_NAME_OF(symbol), library.member))                                                      \
+#define STEPSTORE_FIND(member, symbol)                                                                       \
+    if (!find(opened, STEPSTORE_NAME_OF(symbol), library.member))                                            \
         missing += (missing.empty() ? "" : ", ") + std::string(STEPSTORE_NAME_OF(symbol));
     STEPSTORE_LIBDAOS_CALLS(STEPSTORE_FIND)
 #undef STEPSTORE_FIND
@@ -80,7 +80,8 @@ Library of_system()
     std::string reasons;
     for (const char* file : {"libdaos.so.2", "libdaos.so"})
         if (void* opened = open_file(file, reasons)) return filled(file, opened);
-    throw Error(-DER_NOSYS, "locations daos://... need the libdaos of a DAOS system, and none was found (" + reasons +
+    throw Error(-DER_NOSYS, "locations daos://... need the libdaos of a DAOS system, and none was found (" +
+                                reasons +
                                 "): install the DAOS client, or set STEPSTORE_LIBDAOS to its libdaos.so.2");
 }
 

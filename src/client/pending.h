@@ -12,7 +12,8 @@
 
 namespace stepstore {
 
-// A request of the C API on an array. Empty ranges and pieces are left out: a DAOS system's library hangs on them.
+// A request of the C API on an array. Empty ranges and pieces are left out: a DAOS system's library hangs on
+// them.
 struct ArrayCall {
     // In the counts of a read that the library has not filled.
     static constexpr daos_size_t not_told = STEPSTORE_ARRAY_TELL; // and asks our library to tell

@@ -22,8 +22,9 @@ std::shared_ptr<const Library> unowned(const Library& library)
 
 [[noreturn]] void refuse(const char* what, const std::string& location, const char* command)
 {
-    throw Error(-DER_NOSYS, std::string(what) + " pool " + location +
-                                ": pools of a DAOS system are made and destroyed by its administrator: " + command);
+    throw Error(-DER_NOSYS,
+                std::string(what) + " pool " + location +
+                    ": pools of a DAOS system are made and destroyed by its administrator: " + command);
 }
 
 } // namespace
@@ -38,11 +39,13 @@ Session::~Session()
     library_->fini();
 }
 
-Pool::State::State(std::shared_ptr<const Library> library, const std::string& pool, std::string where, Access access)
+Pool::State::State(std::shared_ptr<const Library> library, const std::string& pool, std::string where,
+                   Access access)
     : session(std::move(library)), location(std::move(where))
 {
     const unsigned flags = access == Access::read_only ? DAOS_PC_RO : DAOS_PC_RW;
-    const int rc = this->library().pool_connect(c_text(pool, "pool"), nullptr, flags, &handle, nullptr, nullptr);
+    const int rc =
+        this->library().pool_connect(c_text(pool, "pool"), nullptr, flags, &handle, nullptr, nullptr);
     check(this->library(), rc, [&] { return "connect to pool " + location; });
 }
 
@@ -71,7 +74,8 @@ Pool Pool::connect(const std::string& location, Access access)
 Pool Pool::connect(const Library& library, const std::string& location, Access access)
 {
     Pool pool;
-    pool.state_ = std::make_shared<State>(std::make_shared<const Library>(library), location, location, access);
+    pool.state_ =
+        std::make_shared<State>(std::make_shared<const Library>(library), location, location, access);
     return pool;
 }
 
@@ -88,7 +92,8 @@ void Pool::create(const std::string& location, const PoolOptions& options)
         directories.push_back(c_text(directory, "directory for targets"));
     wanted.target_dirs = directories.data();
     wanted.target_dirs_nr = static_cast<std::uint32_t>(directories.size());
-    check(library, library.pool_create(c_text(location, "pool"), &wanted), [&] { return "create pool " + location; });
+    check(library, library.pool_create(c_text(location, "pool"), &wanted),
+          [&] { return "create pool " + location; });
 }
 
 void Pool::destroy(const std::string& location, bool force)
@@ -134,8 +139,8 @@ Container Pool::open_or_create_container(const std::string& label) const
             const bool missing = error.code() == -DER_NONEXIST || error.code() == -DER_CONT_NONEXIST;
             if (!missing || round == 8) throw;
         }
-        const int rc =
-            state_->library().cont_create_with_label(state_->handle, label.c_str(), nullptr, nullptr, nullptr);
+        const int rc = state_->library().cont_create_with_label(state_->handle, label.c_str(), nullptr,
+                                                                nullptr, nullptr);
         if (rc != 0 && rc != -DER_EXIST)
             fail(state_->library(), rc, "create container " + quoted(label) + " in pool " + state_->location);
     }
@@ -143,8 +148,10 @@ Container Pool::open_or_create_container(const std::string& label) const
 
 void Pool::destroy_container(const std::string& label, bool force) const
 {
-    const int rc = state_->library().cont_destroy(state_->handle, c_text(label, "container"), force ? 1 : 0, nullptr);
-    check(state_->library(), rc, [&] { return "destroy container " + quoted(label) + " in pool " + state_->location; });
+    const int rc =
+        state_->library().cont_destroy(state_->handle, c_text(label, "container"), force ? 1 : 0, nullptr);
+    check(state_->library(), rc,
+          [&] { return "destroy container " + quoted(label) + " in pool " + state_->location; });
 }
 
 std::vector<ContainerEntry> Pool::containers() const
@@ -152,9 +159,10 @@ std::vector<ContainerEntry> Pool::containers() const
     std::vector<daos_pool_cont_info> infos;
     for (;;) {
         daos_size_t count = infos.size();
-        const int rc =
-            state_->library().pool_list_cont(state_->handle, &count, infos.empty() ? nullptr : infos.data(), nullptr);
-        if (rc != 0 && rc != -DER_TRUNC) fail(state_->library(), rc, "list the containers of pool " + state_->location);
+        const int rc = state_->library().pool_list_cont(state_->handle, &count,
+                                                        infos.empty() ? nullptr : infos.data(), nullptr);
+        if (rc != 0 && rc != -DER_TRUNC)
+            fail(state_->library(), rc, "list the containers of pool " + state_->location);
         if (rc == 0 && count <= infos.size()) {
             infos.resize(count);
             break;

@@ -1,5 +1,5 @@
-// What the client's classes hold. Everything that is open keeps open what it was opened from, so the order in which a
-// program lets go of things does not matter.
+// What the client's classes hold. Everything that is open keeps open what it was opened from, so the order in
+// which a program lets go of things does not matter.
 #pragma once
 
 #include "client/failure.h"
@@ -25,7 +25,8 @@ private:
 };
 
 struct Pool::State {
-    State(std::shared_ptr<const Library> library, const std::string& pool, std::string location, Access access);
+    State(std::shared_ptr<const Library> library, const std::string& pool, std::string location,
+          Access access);
     ~State();
     State(const State&) = delete;
     State& operator=(const State&) = delete;

@@ -1,5 +1,5 @@
-// A group of ranks. Everything collective in Stepstore goes through this: self (one process), MPI, and later the
-// simulator.
+// A group of ranks. Everything collective in Stepstore goes through this: self (one process), MPI, and later
+// the simulator.
 #pragma once
 
 #include "base/bytes.h"
@@ -17,12 +17,13 @@ public:
     virtual ~Communicator() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    // Until all are here. For waits that may be long: a rank that waits leaves its processor to those that work.
+    // Until all are here. For waits that may be long: a rank that waits leaves its processor to those that
+    // work.
     virtual void barrier() = 0;
     // The root's bytes on every rank; `bytes` is resized elsewhere. Any length, also beyond 2 GiB.
     virtual void broadcast(std::vector<std::byte>& bytes, int root) = 0;
-    // On the root: everyone's bytes in rank order, all in `gathered`, rank r's at offsets[r] to offsets[r + 1] (size()
-    // + 1 of them). Elsewhere both are left empty.
+    // On the root: everyone's bytes in rank order, all in `gathered`, rank r's at offsets[r] to offsets[r +
+    // 1] (size() + 1 of them). Elsewhere both are left empty.
     virtual void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                         int root) = 0;
     // One number of every rank, on every rank, in rank order.
@@ -30,8 +31,9 @@ public:
     // The largest of every rank's number, on every rank.
     virtual std::uint64_t max(std::uint64_t mine) = 0;
 
-    // `look` is called from time to time while a call of this communicator waits for other ranks. When it throws, that
-    // call ends with its exception, and the group is of no use any more: every later call throws.
+    // `look` is called from time to time while a call of this communicator waits for other ranks. When it
+    // throws, that call ends with its exception, and the group is of no use any more: every later call
+    // throws.
     void watch(std::function<void()> look) { look_ = std::move(look); }
 
 protected:
@@ -44,17 +46,18 @@ std::shared_ptr<Communicator> self_communicator();
 enum class GroupChoice : std::uint8_t {
     automatic, // the ranks of MPI_COMM_WORLD that open the same thing in the same mode; one process where MPI is not
                // running
-    world,     // all of MPI_COMM_WORLD; an error where MPI is not running
-    self,      // this process alone
+    world, // all of MPI_COMM_WORLD; an error where MPI is not running
+    self,  // this process alone
 };
 
 // The group of the ranks that call this with the same `key` (what they open and how). Where the process has
-// initialised MPI (its symbols are in the process) the MPI module is loaded from beside this library. Never hangs:
-// ranks that do not arrive within `timeout_seconds` raise DER_TIMEDOUT, whose message names the parameter to set.
+// initialised MPI (its symbols are in the process) the MPI module is loaded from beside this library. Never
+// hangs: ranks that do not arrive within `timeout_seconds` raise DER_TIMEDOUT, whose message names the
+// parameter to set.
 std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds);
 
-// A group over an MPI communicator that the program handed over: the address of an MPI_Comm, which is duplicated
-// (collective over it). Throws DER_NOSYS when MPI is not initialised in this process.
+// A group over an MPI communicator that the program handed over: the address of an MPI_Comm, which is
+// duplicated (collective over it). Throws DER_NOSYS when MPI is not initialised in this process.
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm);
 
 // True where this process has MPI, initialised and not finalised.

@@ -1,8 +1,9 @@
-// Finds out whether this process runs MPI, without being linked to any MPI, and loads the MPI module where it does.
+// Finds out whether this process runs MPI, without being linked to any MPI, and loads the MPI module where it
+// does.
 //
-// MPI may be in the process in three ways: linked by the program, loaded globally, or loaded privately (Python's
-// mpi4py: RTLD_LOCAL, where dlsym(RTLD_DEFAULT) sees nothing). All three show in the list of loaded objects, so that
-// list is what is asked.
+// MPI may be in the process in three ways: linked by the program, loaded globally, or loaded privately
+// (Python's mpi4py: RTLD_LOCAL, where dlsym(RTLD_DEFAULT) sees nothing). All three show in the list of loaded
+// objects, so that list is what is asked.
 #include "base/checksum.h"
 #include "comm/mpi_module.h"
 #include "daos_errno.h"
@@ -26,20 +27,22 @@ struct LoadedMpi {
     int (*finalized)(int*) = nullptr;
 };
 
-// libmpi.so.40, libmpich.so.12, libmpi_cray.so.12, libmpi_intel...: an MPI library's C interface, not its Fortran or
-// C++ companions.
+// libmpi.so.40, libmpich.so.12, libmpi_cray.so.12, libmpi_intel...: an MPI library's C interface, not its
+// Fortran or C++ companions.
 bool names_mpi_library(std::string_view file)
 {
     if (!file.starts_with("libmpi")) return false;
     auto stem = file.substr(0, file.find(".so"));
     if (stem.size() == file.size()) return false;
     for (auto name : {"libmpi", "libmpich", "libmpi_cray", "libmpi_gnu", "libmpi_intel", "libmpi_amd"}) {
-        if (stem == name || (stem.starts_with(name) && std::string_view(name).starts_with("libmpi_"))) return true;
+        if (stem == name || (stem.starts_with(name) && std::string_view(name).starts_with("libmpi_")))
+            return true;
     }
     return false;
 }
 
-// The name by which programs ask for a loaded library, such as "libmpi.so.40": it may have been opened by another.
+// The name by which programs ask for a loaded library, such as "libmpi.so.40": it may have been opened by
+// another.
 std::string soname_of(void* library, const std::string& path)
 {
     link_map* map = nullptr;
@@ -127,16 +130,18 @@ void require_same_mpi(const LoadedMpi& mpi)
 {
     const std::string built_with = STEPSTORE_MPI_SONAME;
     if (built_with.empty())
-        throw Error(-DER_NOSYS,
-                    "this process runs MPI, but Stepstore was built without MPI: set the parameter Communicator=self "
-                    "if every rank opens a location of its own, or build Stepstore with -DSTEPSTORE_MPI=ON");
+        throw Error(
+            -DER_NOSYS,
+            "this process runs MPI, but Stepstore was built without MPI: set the parameter Communicator=self "
+            "if every rank opens a location of its own, or build Stepstore with -DSTEPSTORE_MPI=ON");
     if (mpi.soname == built_with) return;
-    throw Error(-DER_NOSYS,
-                "this process runs another MPI (" +
-                    (mpi.path.empty() ? "linked statically" : mpi.soname + ", " + mpi.path) +
-                    ") than Stepstore was built with (" + built_with +
-                    "): build Stepstore with the program's MPI (CMake: -DMPI_CXX_COMPILER=...), or set the parameter "
-                    "Communicator=self if every rank opens a location of its own");
+    throw Error(
+        -DER_NOSYS,
+        "this process runs another MPI (" +
+            (mpi.path.empty() ? "linked statically" : mpi.soname + ", " + mpi.path) +
+            ") than Stepstore was built with (" + built_with +
+            "): build Stepstore with the program's MPI (CMake: -DMPI_CXX_COMPILER=...), or set the parameter "
+            "Communicator=self if every rank opens a location of its own");
 }
 
 MpiModule& load_module(const LoadedMpi& mpi)
@@ -152,7 +157,8 @@ MpiModule& load_module(const LoadedMpi& mpi)
             tried << "\n  " << path.string() << ": no such file";
             continue;
         }
-        // Kept for the life of the process: communicators may be freed by MPI_Finalize, after this library has gone.
+        // Kept for the life of the process: communicators may be freed by MPI_Finalize, after this library
+        // has gone.
         void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (library == nullptr) {
             const char* why = dlerror();
@@ -196,7 +202,8 @@ std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice cho
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)
 {
     if (mpi_comm == nullptr)
-        throw Error(-DER_INVAL, "a communicator was handed over as a null pointer: give the address of an MPI_Comm");
+        throw Error(-DER_INVAL,
+                    "a communicator was handed over as a null pointer: give the address of an MPI_Comm");
     auto mpi = find_running_mpi();
     if (!mpi)
         throw Error(

@@ -1,13 +1,15 @@
-// A meeting of the ranks of one machine over a local (abstract UNIX) socket, whose name is the job's own. Rank 0
-// listens while it is in a meeting. The others try to connect until they get through or their time is up.
+// A meeting of the ranks of one machine over a local (abstract UNIX) socket, whose name is the job's own.
+// Rank 0 listens while it is in a meeting. The others try to connect until they get through or their time is
+// up.
 //
 // 1. Hello: the rank says what it opens.
-// 2. Ready?: rank 0 asks everybody once all have come. They answer Ready, and then wait for the verdict without a
+// 2. Ready?: rank 0 asks everybody once all have come. They answer Ready, and then wait for the verdict
+//    without a
 //    time-out of their own (a broken connection is a failure).
 // 3. Go, with the verdict, once all have answered; otherwise Failed.
 //
-// A rank that gives up closes its connection. Rank 0 sees that, so the rank can be in no meeting that succeeds. Nothing
-// stays behind: the name lives as long as the socket.
+// A rank that gives up closes its connection. Rank 0 sees that, so the rank can be in no meeting that
+// succeeds. Nothing stays behind: the name lives as long as the socket.
 #include "comm/meeting.h"
 
 #include "base/checksum.h"
@@ -97,7 +99,8 @@ Address address_of(const std::string& text)
     Address address;
     address.name.sun_family = AF_UNIX;
     // A leading zero byte: not in the file system.
-    std::memcpy(address.name.sun_path + 1, text.data(), std::min(text.size(), sizeof address.name.sun_path - 1));
+    std::memcpy(address.name.sun_path + 1, text.data(),
+                std::min(text.size(), sizeof address.name.sun_path - 1));
     address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
     return address;
 }
@@ -106,13 +109,15 @@ bool of_this_user(const Socket& peer)
 {
     ucred credentials{};
     socklen_t length = sizeof credentials;
-    return getsockopt(peer.fd(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 && credentials.uid == geteuid();
+    return getsockopt(peer.fd(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 &&
+           credentials.uid == geteuid();
 }
 
 class LocalMeeting final : public Meeting {
 public:
     LocalMeeting(int rank, int size, const std::string& name)
-        : rank_(static_cast<std::uint32_t>(rank)), size_(static_cast<std::uint32_t>(size)), address_(address_of(name))
+        : rank_(static_cast<std::uint32_t>(rank)), size_(static_cast<std::uint32_t>(size)),
+          address_(address_of(name))
     {
     }
     Verdict meet(std::uint64_t key_hash, double timeout_seconds) override
@@ -209,7 +214,8 @@ Socket LocalMeeting::listen(const Deadline& deadline) const
     auto socket = new_socket();
     // Two threads of rank 0 may meet at the same time: the second waits for the first.
     bool bound = poll_until(deadline, [&] {
-        if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address_.name), address_.length) == 0) return true;
+        if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address_.name), address_.length) == 0)
+            return true;
         if (errno != EADDRINUSE) fail("bind");
         return false;
     });
@@ -237,8 +243,8 @@ void LocalMeeting::greet(std::vector<Socket>& strangers, std::vector<Peer>& peer
             ++at;
             continue;
         }
-        const bool good = got == Socket::Received::message && hello.kind == Kind::hello && hello.size == size_ &&
-                          hello.rank > 0 && hello.rank < size_;
+        const bool good = got == Socket::Received::message && hello.kind == Kind::hello &&
+                          hello.size == size_ && hello.rank > 0 && hello.rank < size_;
         if (good) {
             auto& peer = peers[hello.rank];
             peer.socket = std::move(*at);
@@ -342,14 +348,14 @@ int local_ranks()
     return 0;
 }
 
-// What the ranks of this job share and those of no other job on this machine do. Empty where the launcher leaves
-// nothing of the kind.
+// What the ranks of this job share and those of no other job on this machine do. Empty where the launcher
+// leaves nothing of the kind.
 std::string job_identity()
 {
     std::string identity;
-    for (const char* name :
-         {"PMIX_NAMESPACE", "PMIX_SERVER_TMPDIR", "PMIX_SERVER_URI2", "PMIX_SERVER_URI21", "PMIX_SERVER_URI3",
-          "PMIX_SERVER_URI4", "PMIX_SERVER_URI41", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"}) {
+    for (const char* name : {"PMIX_NAMESPACE", "PMIX_SERVER_TMPDIR", "PMIX_SERVER_URI2", "PMIX_SERVER_URI21",
+                             "PMIX_SERVER_URI3", "PMIX_SERVER_URI4", "PMIX_SERVER_URI41", "PMI_JOBID",
+                             "SLURM_JOB_ID", "SLURM_STEP_ID", "PALS_APID"}) {
         auto value = environment(name);
         if (!value.empty()) identity += std::string(name) + '=' + value + '\n';
     }

@@ -12,8 +12,8 @@ namespace {
 
 // MPI counts are ints; longer transfers go in pieces of this size.
 constexpr std::size_t piece_bytes = std::size_t{1} << 30;
-// A broadcast's first message: the length and, where it fits, all of the bytes. Most are short and need no second one.
-// Below what any MPI sends without asking the receiver.
+// A broadcast's first message: the length and, where it fits, all of the bytes. Most are short and need no
+// second one. Below what any MPI sends without asking the receiver.
 constexpr std::size_t first_bytes = 2048;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
@@ -28,7 +28,8 @@ void check_mpi(int result, const char* call)
     std::array<char, MPI_MAX_ERROR_STRING> text{};
     int length = 0;
     MPI_Error_string(result, text.data(), &length);
-    throw Error(-DER_IO, std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+    throw Error(-DER_IO,
+                std::string(call) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
 bool mpi_is_usable()
@@ -60,7 +61,8 @@ void MpiCommunicator::require_usable() const
     if (!mpi_is_usable())
         throw Error(-DER_NO_PERM, "MPI was finalised while a stream was open: close it before MPI_Finalize");
     if (broken_)
-        throw Error(-DER_CANCELED, "the group of ranks that opened this stream together has lost one of them");
+        throw Error(-DER_CANCELED,
+                    "the group of ranks that opened this stream together has lost one of them");
 }
 
 void MpiCommunicator::look(Lookout& lookout)
@@ -77,7 +79,8 @@ void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
 {
     const auto done = [&] {
         int flag = 0;
-        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE), call);
+        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE),
+                  call);
         return flag != 0;
     };
     if (done()) return;
@@ -126,8 +129,8 @@ void MpiCommunicator::broadcast_first(int root)
     std::size_t sent = 0;
     for (reach /= 2; reach > 0; reach /= 2)
         if (mine + reach < size_)
-            check_mpi(MPI_Isend(first, count, MPI_BYTE, (mine + reach + root) % size_, broadcast_message, comm_,
-                                &requests[sent++]),
+            check_mpi(MPI_Isend(first, count, MPI_BYTE, (mine + reach + root) % size_, broadcast_message,
+                                comm_, &requests[sent++]),
                       "MPI_Isend");
     finish(std::span(requests).first(sent), "MPI_Isend");
 }
@@ -146,7 +149,8 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
     first.resize(first_bytes);
     if (rank_ == root) {
         store_little<std::uint64_t>(first.data(), bytes.size());
-        std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes), first.begin() + length_bytes);
+        std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes),
+                    first.begin() + length_bytes);
     }
     broadcast_first(root);
     auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first.data()));
@@ -162,10 +166,10 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
     }
 }
 
-// One message from each rank, its length found by the probe: half the messages of a gather of lengths and a gather of
-// bytes.
-void MpiCommunicator::gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
-                             int root)
+// One message from each rank, its length found by the probe: half the messages of a gather of lengths and a
+// gather of bytes.
+void MpiCommunicator::gather(Bytes mine, std::vector<std::byte>& gathered,
+                             std::vector<std::uint64_t>& offsets, int root)
 {
     require_usable();
     gathered.clear();

@@ -15,8 +15,9 @@ void check_mpi(int result, const char* call);
 // MPI may be called: it was initialised and not finalised. A destructor asks before it frees.
 bool mpi_is_usable();
 
-// No call blocks inside MPI: every one starts its messages and asks whether they are done, so that it can be given up
-// (Communicator::watch). What was started then stays so, with its memory, and the communicator is not freed.
+// No call blocks inside MPI: every one starts its messages and asks whether they are done, so that it can be
+// given up (Communicator::watch). What was started then stays so, with its memory, and the communicator is
+// not freed.
 class MpiCommunicator final : public Communicator {
 public:
     // Takes over `comm`, which is nobody else's, and frees it.
@@ -29,12 +30,13 @@ public:
     int size() const override { return size_; }
     void barrier() override;
     void broadcast(std::vector<std::byte>& bytes, int root) override;
-    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override;
+    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                int root) override;
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override;
     std::uint64_t max(std::uint64_t mine) override;
 
 private:
-    struct Buffers { // of messages that may be under way
+    struct Buffers {                        // of messages that may be under way
         std::vector<std::byte> first;       // a broadcast's first message
         std::vector<std::uint64_t> numbers; // of an allgather
         std::vector<std::byte> given_up;    // what a call was receiving into when a rank was lost

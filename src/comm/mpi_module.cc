@@ -1,9 +1,9 @@
 // The MPI module: communicators over MPI, and the forming of groups among the ranks of MPI_COMM_WORLD.
 //
-// Which ranks open a thing is not known beforehand: all, some, or each a thing of its own, and MPI has no collective
-// that gives up. So the ranks meet first (meeting.h), which may fail in time; then all of them are known to be here,
-// and a blocking MPI_Comm_split makes the groups. It leaves nothing behind in MPI that could disturb the program: the
-// groups' communicators are ours alone.
+// Which ranks open a thing is not known beforehand: all, some, or each a thing of its own, and MPI has no
+// collective that gives up. So the ranks meet first (meeting.h), which may fail in time; then all of them are
+// known to be here, and a blocking MPI_Comm_split makes the groups. It leaves nothing behind in MPI that
+// could disturb the program: the groups' communicators are ours alone.
 #include "comm/mpi_module.h"
 
 #include "comm/meeting.h"
@@ -19,8 +19,8 @@ namespace {
 
 class Module final : public MpiModule {
 public:
-    std::shared_ptr<Communicator> form_group(const std::string& key, std::uint64_t key_hash, GroupChoice choice,
-                                             double timeout_seconds) override;
+    std::shared_ptr<Communicator> form_group(const std::string& key, std::uint64_t key_hash,
+                                             GroupChoice choice, double timeout_seconds) override;
     std::shared_ptr<Communicator> duplicate(const void* mpi_comm) override;
 
 private:
@@ -62,8 +62,8 @@ void Module::give_up(const std::string& key, double timeout_seconds, const std::
             "of the ranks opens");
 }
 
-std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::uint64_t key_hash, GroupChoice choice,
-                                                 double timeout_seconds)
+std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::uint64_t key_hash,
+                                                 GroupChoice choice, double timeout_seconds)
 {
     if (!std::isfinite(timeout_seconds) || timeout_seconds < 0)
         throw Error(
@@ -79,12 +79,14 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
         out_of_step_ = !meeting_->repeatable();
         const auto all = std::to_string(size_) + " ranks of MPI_COMM_WORLD";
         if (verdict.arrived > 0)
-            give_up(key, timeout_seconds, "only " + std::to_string(verdict.arrived) + " of the " + all + " opened it");
+            give_up(key, timeout_seconds,
+                    "only " + std::to_string(verdict.arrived) + " of the " + all + " opened it");
         give_up(key, timeout_seconds,
                 "rank " + std::to_string(rank_) + " opened it, but not all of the " + all + " did so");
     }
     MPI_Comm group = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(verdict.color), rank_, &group), "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(verdict.color), rank_, &group),
+              "MPI_Comm_split");
     auto formed = std::make_shared<MpiCommunicator>(group);
     if (choice == GroupChoice::world && !verdict.all_the_same)
         throw Error(
@@ -100,7 +102,8 @@ std::shared_ptr<Communicator> Module::duplicate(const void* mpi_comm)
 {
     MPI_Comm theirs = *static_cast<const MPI_Comm*>(mpi_comm);
     if (theirs == MPI_COMM_NULL)
-        throw Error(-DER_INVAL, "MPI_COMM_NULL was handed over: only ranks of the communicator can open the stream");
+        throw Error(-DER_INVAL,
+                    "MPI_COMM_NULL was handed over: only ranks of the communicator can open the stream");
     MPI_Comm ours = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(theirs, &ours), "MPI_Comm_dup");
     auto formed = std::make_shared<MpiCommunicator>(ours);

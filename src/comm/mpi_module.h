@@ -1,5 +1,6 @@
-// The seam between this library, which knows no MPI, and the module that is compiled with MPI (libstepstore_mpi.so).
-// The module is loaded only into processes that run MPI themselves, so nothing else ever needs an MPI library.
+// The seam between this library, which knows no MPI, and the module that is compiled with MPI
+// (libstepstore_mpi.so). The module is loaded only into processes that run MPI themselves, so nothing else
+// ever needs an MPI library.
 #pragma once
 
 #include "comm/communicator.h"
@@ -11,10 +12,10 @@ namespace stepstore {
 class MpiModule {
 public:
     virtual ~MpiModule() = default;
-    // See form_group(): `key_hash` stands for the key, `key` is for messages. Collective over the ranks that call it;
-    // waits at most about `timeout_seconds` in each phase.
-    virtual std::shared_ptr<Communicator> form_group(const std::string& key, std::uint64_t key_hash, GroupChoice choice,
-                                                     double timeout_seconds) = 0;
+    // See form_group(): `key_hash` stands for the key, `key` is for messages. Collective over the ranks that
+    // call it; waits at most about `timeout_seconds` in each phase.
+    virtual std::shared_ptr<Communicator> form_group(const std::string& key, std::uint64_t key_hash,
+                                                     GroupChoice choice, double timeout_seconds) = 0;
     virtual std::shared_ptr<Communicator> duplicate(const void* mpi_comm) = 0;
 };
 

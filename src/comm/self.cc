@@ -9,7 +9,8 @@ public:
     int size() const override { return 1; }
     void barrier() override {}
     void broadcast(std::vector<std::byte>&, int) override {}
-    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int) override
+    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                int) override
     {
         gathered.assign(mine.begin(), mine.end());
         offsets.assign({0, mine.size()});

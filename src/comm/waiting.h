@@ -12,8 +12,8 @@ class Deadline {
 public:
     using Clock = std::chrono::steady_clock;
     explicit Deadline(double seconds)
-        : at_(Clock::now() +
-              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8))))
+        : at_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e8))))
     {
     }
     bool passed() const { return Clock::now() >= at_; }
@@ -28,7 +28,8 @@ private:
     Clock::time_point at_;
 };
 
-// For one who waits in a loop: tick() calls `look` after 20 ms, and then again and again, every 0.5 s in the end.
+// For one who waits in a loop: tick() calls `look` after 20 ms, and then again and again, every 0.5 s in the
+// end.
 class Lookout {
 public:
     explicit Lookout(const std::function<void()>& look) : look_(look) {}
@@ -47,9 +48,9 @@ private:
     Clock::time_point next_ = Clock::now() + interval_;
 };
 
-// For one who waits in a loop for other processes: pause() yields at first, and sleeps ever longer with the time
-// waited. MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests and on a
-// workstation, it takes it from the rank that all wait for; so pauses begin soon.
+// For one who waits in a loop for other processes: pause() yields at first, and sleeps ever longer with the
+// time waited. MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in
+// tests and on a workstation, it takes it from the rank that all wait for; so pauses begin soon.
 class Backoff {
 public:
     void pause() const

@@ -1,8 +1,8 @@
 // A meeting over non-blocking collectives of MPI_COMM_WORLD:
 //   1. MPI_Iallgather of what each rank opens, polled against the deadline.
 //   2. MPI_Ibarrier: a rank that gave up in 1 never enters it, so either all ranks pass or none.
-// A rank that gave up has a collective of MPI_COMM_WORLD open for the rest of the run, out of step with the others', so
-// it must not try again.
+// A rank that gave up has a collective of MPI_COMM_WORLD open for the rest of the run, out of step with the
+// others', so it must not try again.
 #include "comm/meeting.h"
 
 #include "comm/mpi_communicator.h"
@@ -23,17 +23,23 @@ bool completed(MPI_Request& request, const char* what)
 
 class WorldMeeting final : public Meeting {
 public:
-    WorldMeeting(int rank, int size) : rank_(static_cast<std::size_t>(rank)), all_(static_cast<std::size_t>(size)) {}
+    WorldMeeting(int rank, int size)
+        : rank_(static_cast<std::size_t>(rank)), all_(static_cast<std::size_t>(size))
+    {
+    }
 
     Verdict meet(std::uint64_t key_hash, double timeout_seconds) override
     {
         mine_ = key_hash;
-        check_mpi(MPI_Iallgather(&mine_, 1, MPI_UINT64_T, all_.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD, &request_),
-                  "MPI_Iallgather");
-        if (!poll_until(Deadline(timeout_seconds), [&] { return completed(request_, "MPI_Iallgather"); })) return {};
+        check_mpi(
+            MPI_Iallgather(&mine_, 1, MPI_UINT64_T, all_.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD, &request_),
+            "MPI_Iallgather");
+        if (!poll_until(Deadline(timeout_seconds), [&] { return completed(request_, "MPI_Iallgather"); }))
+            return {};
         check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request_), "MPI_Ibarrier");
         // All ranks have arrived, so this takes no time unless one gave up meanwhile.
-        if (!poll_until(Deadline(std::max(timeout_seconds, 10.0)), [&] { return completed(request_, "MPI_Ibarrier"); }))
+        if (!poll_until(Deadline(std::max(timeout_seconds, 10.0)),
+                        [&] { return completed(request_, "MPI_Ibarrier"); }))
             return {};
         Verdict verdict;
         verdict.arrived = all_.size();

@@ -95,7 +95,8 @@ Json describe_object(store::Container& container, const store::ObjectId& id, sto
             container.kv_list(
                 id, position, [&](stepstore::Bytes, std::uint64_t) { return ++keys > 0; }, epoch);
         object["keys"] = keys;
-    } else if (const auto attributes = daos_is_array(oid) ? container.array_attributes(id, epoch) : std::nullopt) {
+    } else if (const auto attributes =
+                   daos_is_array(oid) ? container.array_attributes(id, epoch) : std::nullopt) {
         object["size"] = container.array_size(id, *attributes, epoch);
         object["cell_size"] = attributes->cell_size;
         object["chunk_size"] = attributes->chunk_size;
@@ -158,8 +159,8 @@ int stepstore_pool_path(const char* pool, char* path, size_t* size)
         const std::size_t room = std::exchange(*size, found.size() + 1);
         if (!path) return 0;
         if (room < *size)
-            throw Error(-DER_TRUNC, "the path needs " + std::to_string(*size) + " bytes, and " + std::to_string(room) +
-                                        " were given");
+            throw Error(-DER_TRUNC, "the path needs " + std::to_string(*size) + " bytes, and " +
+                                        std::to_string(room) + " were given");
         std::memcpy(path, found.c_str(), *size);
         return 0;
     });
@@ -241,7 +242,8 @@ int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, step
     });
 }
 
-int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_json_cb each, void* arg)
+int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_json_cb each,
+                          void* arg)
 {
     return call("stepstore_cont_object", [&] {
         require_callback(each);
@@ -250,7 +252,8 @@ int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid
         const store::ObjectId id{oid.hi, oid.lo};
         store::Container& container = resource_->container();
         if (!container.holds(id, epoch))
-            throw Error(-DER_NONEXIST, "there is no object " + stepstore::object_id_text(id.hi, id.lo) + " in the container");
+            throw Error(-DER_NONEXIST, "there is no object " + stepstore::object_id_text(id.hi, id.lo) +
+                                           " in the container");
         return give(describe_object(container, id, epoch, true), each, arg);
     });
 }
@@ -260,7 +263,8 @@ int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* ar
     return call("stepstore_cont_snapshots", [&] {
         require_callback(each);
         for (const auto& snapshot : resource<ContainerResource>(coh)->container().snapshots())
-            if (const int rc = give({{"epoch", snapshot.epoch}, {"name", snapshot.name}}, each, arg)) return rc;
+            if (const int rc = give({{"epoch", snapshot.epoch}, {"name", snapshot.name}}, each, arg))
+                return rc;
         return 0;
     });
 }

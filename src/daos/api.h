@@ -11,7 +11,8 @@
 
 namespace stepstore::daos {
 
-// The number in an enumeration that a C caller gave, which need not be one of its values: C++ must not load it as such.
+// The number in an enumeration that a C caller gave, which need not be one of its values: C++ must not load
+// it as such.
 template <class Enum>
 unsigned number_of(const Enum& given) noexcept
 {

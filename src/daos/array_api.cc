@@ -17,8 +17,8 @@ void require_type(daos_obj_id_t oid, bool right, const char* what)
     if (!right) invalid("an object of type " + std::to_string(type_number(oid)) + " is no array " + what);
 }
 
-std::shared_ptr<ArrayResource> open_with(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
-                                         daos_size_t cell_size, daos_size_t chunk_size)
+std::shared_ptr<ArrayResource> open_with(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
+                                         unsigned mode, daos_size_t cell_size, daos_size_t chunk_size)
 {
     if (cell_size == 0) invalid("the cell size is 0");
     if (chunk_size == 0) invalid("the chunk size is 0");
@@ -48,8 +48,8 @@ int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, da
     });
 }
 
-int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode, daos_size_t* cell_size,
-                    daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev)
+int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
+                    daos_size_t* cell_size, daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev)
 {
     return call("daos_array_open", ev, [=] {
         require(oh, "oh");
@@ -60,8 +60,8 @@ int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsi
                      "that keeps its attributes: open it with daos_array_open_with_attr");
         const auto object = std::make_shared<ObjectResource>(container, oid, mode);
         return [=, epoch = object->read_epoch(th)] {
-            const auto found =
-                object->run(epoch, [&](store::Container& in) { return in.array_attributes(object->oid(), epoch); });
+            const auto found = object->run(
+                epoch, [&](store::Container& in) { return in.array_attributes(object->oid(), epoch); });
             if (!found)
                 throw Error(-DER_NONEXIST,
                             "there is no array at " + object->name() + ": create it with daos_array_create");
@@ -74,7 +74,8 @@ int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsi
 }
 
 int daos_array_open_with_attr(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t, unsigned int mode,
-                              daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh, daos_event_t* ev)
+                              daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh,
+                              daos_event_t* ev)
 {
     return call("daos_array_open_with_attr", ev, [=] {
         require(oh, "oh");
@@ -117,20 +118,23 @@ int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, 
     });
 }
 
-int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev)
+int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                    daos_event_t* ev)
 {
     return call("daos_array_read", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         const auto epoch = array->read_epoch(th);
         ReadRequest request(*array, iod, sgl);
         sgl->sg_nr_out = sgl->sg_nr;
-        // As in DAOS, `iod` must stay until the event completes only for byte arrays, or where the caller asked.
-        const bool tell = !ev || type_number(daos_obj_id_t{array->oid().lo, array->oid().hi}) == DAOS_OT_ARRAY_BYTE ||
-                          iod->arr_nr_read == STEPSTORE_ARRAY_TELL;
+        // As in DAOS, `iod` must stay until the event completes only for byte arrays, or where the caller
+        // asked.
+        const bool tell =
+            !ev || type_number(daos_obj_id_t{array->oid().lo, array->oid().hi}) == DAOS_OT_ARRAY_BYTE ||
+            iod->arr_nr_read == STEPSTORE_ARRAY_TELL;
         return [=, array = std::move(array), request = std::move(request)] {
             const auto result = array->run(epoch, [&](store::Container& in) {
-                return in.array_read(array->oid(), array->attributes(), request.ranges.all(), request.memory.all(),
-                                     epoch, array->verify());
+                return in.array_read(array->oid(), array->attributes(), request.ranges.all(),
+                                     request.memory.all(), epoch, array->verify());
             });
             if (!tell) return;
             iod->arr_nr_short_read = result.cells_short;
@@ -139,7 +143,8 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
     });
 }
 
-int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* ev)
+int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                     daos_event_t* ev)
 {
     return call("daos_array_write", ev, [=] {
         auto array = resource<ArrayResource>(oh);
@@ -159,8 +164,9 @@ int daos_array_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
         return [=, ranges = request_ranges(iod)] {
-            array->run(store::latest,
-                       [&](store::Container& in) { in.array_punch(array->oid(), array->attributes(), ranges.all()); });
+            array->run(store::latest, [&](store::Container& in) {
+                in.array_punch(array->oid(), array->attributes(), ranges.all());
+            });
         };
     });
 }
@@ -171,8 +177,9 @@ int daos_array_get_size(daos_handle_t oh, daos_handle_t th, daos_size_t* size, d
         auto array = resource<ArrayResource>(oh);
         require(size, "size");
         return [=, epoch = array->read_epoch(th)] {
-            *size = array->run(
-                epoch, [&](store::Container& in) { return in.array_size(array->oid(), array->attributes(), epoch); });
+            *size = array->run(epoch, [&](store::Container& in) {
+                return in.array_size(array->oid(), array->attributes(), epoch);
+            });
         };
     });
 }
@@ -183,8 +190,9 @@ int daos_array_set_size(daos_handle_t oh, daos_handle_t th, daos_size_t size, da
         auto array = resource<ArrayResource>(oh);
         array->require_writable(th);
         return [=] {
-            array->run(store::latest,
-                       [&](store::Container& in) { in.array_set_size(array->oid(), array->attributes(), size); });
+            array->run(store::latest, [&](store::Container& in) {
+                in.array_set_size(array->oid(), array->attributes(), size);
+            });
         };
     });
 }

@@ -16,14 +16,18 @@ std::uint32_t pieces_of(const d_sg_list_t* sgl)
 std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
 {
     std::uint64_t result = 0;
-    if (__builtin_add_overflow(a, b, &result)) invalid(std::string("the ") + what + " are too many to be counted");
+    if (__builtin_add_overflow(a, b, &result))
+        invalid(std::string("the ") + what + " are too many to be counted");
     return result;
 }
 
-// Ranges in ascending order, as most are, cost one comparison each. An end beyond 2^64 is the store's to refuse.
+// Ranges in ascending order, as most are, cost one comparison each. An end beyond 2^64 is the store's to
+// refuse.
 void require_disjoint(std::span<const store::Range> ranges)
 {
-    const auto overlap = [](const store::Range& a, const store::Range& b) { return b.index - a.index < a.length; };
+    const auto overlap = [](const store::Range& a, const store::Range& b) {
+        return b.index - a.index < a.length;
+    };
     const auto descend = [&](const store::Range& a, const store::Range& b) {
         return b.index < a.index || overlap(a, b);
     };
@@ -52,7 +56,8 @@ Listed<store::Range> request_ranges(const daos_array_iod_t* iod)
 }
 
 template <class Memory>
-ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl)
+ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod,
+                                   const d_sg_list_t* sgl)
     : ranges(request_ranges(iod)), memory(pieces_of(sgl))
 {
     for (const auto& range : ranges.all())
@@ -60,8 +65,9 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
     for (std::uint32_t i = 0; i < sgl->sg_nr; ++i) {
         const d_iov_t& piece = sgl->sg_iovs[i];
         if (piece.iov_len > piece.iov_buf_len)
-            invalid("piece " + std::to_string(i) + " of the memory is said to hold " + std::to_string(piece.iov_len) +
-                    " bytes (iov_len), and there are " + std::to_string(piece.iov_buf_len) +
+            invalid("piece " + std::to_string(i) + " of the memory is said to hold " +
+                    std::to_string(piece.iov_len) + " bytes (iov_len), and there are " +
+                    std::to_string(piece.iov_buf_len) +
                     " (iov_buf_len): give both, for example with d_iov_set()");
         if (piece.iov_len > 0) require(piece.iov_buf, "a piece of memory in sgl");
         memory[i] = Memory(static_cast<std::byte*>(piece.iov_buf), piece.iov_len);
@@ -70,8 +76,8 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
     std::uint64_t wanted = 0;
     if (__builtin_mul_overflow(cells, array.attributes().cell_size, &wanted) || wanted != bytes)
         invalid("the ranges hold " + std::to_string(cells) + " cells of " +
-                std::to_string(array.attributes().cell_size) + " bytes, and the memory " + std::to_string(bytes) +
-                " bytes (iov_len): they must be the same");
+                std::to_string(array.attributes().cell_size) + " bytes, and the memory " +
+                std::to_string(bytes) + " bytes (iov_len): they must be the same");
 }
 
 WriteRequest::WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl,

@@ -29,8 +29,8 @@ private:
 // DER_INVAL: NULL where there should be ranges, or two that overlap.
 Listed<store::Range> request_ranges(const daos_array_iod_t* iod);
 
-// Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, ranges and memory of different size, or a piece
-// of memory that is said to hold more than there is of it.
+// Memory: Bytes for a write, MutableBytes for a read. DER_INVAL: NULL, ranges and memory of different size,
+// or a piece of memory that is said to hold more than there is of it.
 template <class Memory>
 struct ArrayRequest {
     ArrayRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl);
@@ -45,7 +45,8 @@ using ReadRequest = ArrayRequest<MutableBytes>;
 
 struct WriteRequest : ArrayRequest<Bytes> {
     // runs_later: the caller may use its memory for something else meanwhile, where DAOS would have taken it.
-    WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl, bool runs_later);
+    WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl,
+                 bool runs_later);
 
 private:
     std::vector<Taken> taken_;

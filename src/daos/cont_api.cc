@@ -66,7 +66,8 @@ std::uint32_t open_handles(const store::Uuid& uuid)
 {
     std::uint32_t count = 0;
     for_each_handle([&](const Resource& each) {
-        if (each.kind() == Kind::container && static_cast<const ContainerResource&>(each).uuid() == uuid) ++count;
+        if (each.kind() == Kind::container && static_cast<const ContainerResource&>(each).uuid() == uuid)
+            ++count;
     });
     return count;
 }
@@ -120,12 +121,13 @@ int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_
     });
 }
 
-int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh, daos_cont_info_t* info,
-                   daos_event_t* ev)
+int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh,
+                   daos_cont_info_t* info, daos_event_t* ev)
 {
     return call("daos_cont_open", ev, [=] {
         require(coh, "coh");
-        return [=, pool = resource<PoolResource>(poh), name = container_name(cont), access = container_access(flags)] {
+        return [=, pool = resource<PoolResource>(poh), name = container_name(cont),
+                access = container_access(flags)] {
             auto opened = std::make_shared<ContainerResource>(pool, name, access);
             if (info) fill_info(opened->container().query(), *info, open_handles(opened->uuid()) + 1);
             *coh = insert_handle(std::move(opened));
@@ -165,7 +167,8 @@ int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont
 
 int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob)
 {
-    return call("daos_cont_local2global", [&] { put_global(describe(*resource<ContainerResource>(coh)), glob); });
+    return call("daos_cont_local2global",
+                [&] { put_global(describe(*resource<ContainerResource>(coh)), glob); });
 }
 
 int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh)
@@ -175,9 +178,10 @@ int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh)
         auto pool = resource<PoolResource>(poh);
         const auto handle = get_global(glob, Kind::container);
         if (handle.pool != pool->uuid())
-            invalid("the global handle is of a container in pool " + handle.path + ", not in " + pool->name());
-        *coh =
-            insert_handle(std::make_shared<ContainerResource>(pool, uuid_text(handle.container.data()), handle.access));
+            invalid("the global handle is of a container in pool " + handle.path + ", not in " +
+                    pool->name());
+        *coh = insert_handle(
+            std::make_shared<ContainerResource>(pool, uuid_text(handle.container.data()), handle.access));
     });
 }
 
@@ -187,8 +191,9 @@ int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid,
         require(oid, "oid");
         if (num_oids == 0) invalid("the number of object ids is 0");
         // Also through a handle that was opened for reading: the ids are no content of the container.
-        return
-            [=, resource = resource<ContainerResource>(coh)] { *oid = resource->container().allocate_oids(num_oids); };
+        return [=, resource = resource<ContainerResource>(coh)] {
+            *oid = resource->container().allocate_oids(num_oids);
+        };
     });
 }
 
@@ -197,16 +202,19 @@ int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, da
     return daos_cont_create_snap_opt(coh, epoch, name, DAOS_SNAP_OPT_CR, ev);
 }
 
-int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name, enum daos_snapshot_opts opts,
-                              daos_event_t* ev)
+int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name,
+                              enum daos_snapshot_opts opts, daos_event_t* ev)
 {
     return call("daos_cont_create_snap", ev, [=, opts = number_of(opts)] {
         require(epoch, "epoch");
         if ((opts & ~static_cast<unsigned>(DAOS_SNAP_OPT_CR | DAOS_SNAP_OPT_OIT)) != 0)
-            invalid("snapshot options " + std::to_string(opts) + ": give DAOS_SNAP_OPT_CR, or with DAOS_SNAP_OPT_OIT");
+            invalid("snapshot options " + std::to_string(opts) +
+                    ": give DAOS_SNAP_OPT_CR, or with DAOS_SNAP_OPT_OIT");
         if ((opts & DAOS_SNAP_OPT_CR) == 0)
-            throw Error(-DER_NOSYS, "a table of objects is only made with a snapshot: give DAOS_SNAP_OPT_CR too");
-        // Every snapshot can tell its objects (object_table_api.cc), so DAOS_SNAP_OPT_OIT asks for nothing more.
+            throw Error(-DER_NOSYS,
+                        "a table of objects is only made with a snapshot: give DAOS_SNAP_OPT_CR too");
+        // Every snapshot can tell its objects (object_table_api.cc), so DAOS_SNAP_OPT_OIT asks for nothing
+        // more.
         return [=, resource = writable(coh, "create a snapshot"), name = snapshot_name(name)] {
             *epoch = resource->container().create_snapshot(name);
         };
@@ -239,8 +247,9 @@ int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event
     return call("daos_cont_destroy_snap", ev, [=] {
         if (epr.epr_lo != epr.epr_hi || epr.epr_lo == 0)
             invalid("one snapshot is destroyed at a time: give its epoch as both ends of the range");
-        return
-            [=, resource = writable(coh, "destroy a snapshot")] { resource->container().destroy_snapshot(epr.epr_lo); };
+        return [=, resource = writable(coh, "destroy a snapshot")] {
+            resource->container().destroy_snapshot(epr.epr_lo);
+        };
     });
 }
 

@@ -5,7 +5,7 @@ extern "C" const char* d_errstr(int errnum)
 {
     switch (errnum) {
     case DER_SUCCESS: return "DER_SUCCESS";
-#define STEPSTORE_CASE(name, value, text)                                                                              \
+#define STEPSTORE_CASE(name, value, text)                                                                    \
     case -(value): return #name;
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
@@ -18,7 +18,7 @@ extern "C" const char* d_errdesc(int errnum)
 {
     switch (errnum) {
     case DER_SUCCESS: return "success";
-#define STEPSTORE_CASE(name, value, text)                                                                              \
+#define STEPSTORE_CASE(name, value, text)                                                                    \
     case -(value): return text;
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)

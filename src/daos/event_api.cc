@@ -23,7 +23,8 @@ int daos_eq_destroy(daos_handle_t eqh, int flags)
     });
 }
 
-int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned int nevents, daos_event_t** events)
+int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned int nevents,
+                 daos_event_t** events)
 {
     return call("daos_eq_poll", [&] {
         require(events, "events");

@@ -46,7 +46,8 @@ struct EventState {
         return *extra;
     }
 };
-static_assert(sizeof(EventState) <= sizeof(daos_event_t::ev_private) && alignof(EventState) <= alignof(std::uint64_t));
+static_assert(sizeof(EventState) <= sizeof(daos_event_t::ev_private) &&
+              alignof(EventState) <= alignof(std::uint64_t));
 static_assert(std::is_trivially_destructible_v<EventState>);
 
 void EventList::push_back(EventState* event)
@@ -70,27 +71,30 @@ EventState* event_state(daos_event_t* event)
 {
     require(event, "the event");
     auto* state = std::launder(reinterpret_cast<EventState*>(&event->ev_private));
-    if (state->magic != EventState::magic_value) invalid("the event is not initialised: call daos_event_init first");
+    if (state->magic != EventState::magic_value)
+        invalid("the event is not initialised: call daos_event_init first");
     return state;
 }
 
 bool is_finished(daos_event_t* event)
 {
     require(event, "the event");
-    return std::launder(reinterpret_cast<EventState*>(&event->ev_private))->magic == EventState::magic_finished;
+    return std::launder(reinterpret_cast<EventState*>(&event->ev_private))->magic ==
+           EventState::magic_finished;
 }
 
 daos_event_t* event_of(EventState* state)
 {
-    return reinterpret_cast<daos_event_t*>(reinterpret_cast<char*>(state) - offsetof(daos_event_t, ev_private));
+    return reinterpret_cast<daos_event_t*>(reinterpret_cast<char*>(state) -
+                                           offsetof(daos_event_t, ev_private));
 }
 
 std::shared_ptr<EventQueue> event_queue(daos_handle_t handle)
 {
     auto found = find_handle(handle);
     if (!found || found->kind() != Kind::event_queue)
-        throw Error(-DER_NONEXIST,
-                    "there is no event queue with handle " + std::to_string(handle.cookie) + ": destroyed already?");
+        throw Error(-DER_NONEXIST, "there is no event queue with handle " + std::to_string(handle.cookie) +
+                                       ": destroyed already?");
     auto queue = std::static_pointer_cast<EventQueue>(found);
     if (!queue->of_this_process())
         throw Error(-DER_NONEXIST, "the event queue is the parent process's: create one after the fork");
@@ -100,7 +104,8 @@ std::shared_ptr<EventQueue> event_queue(daos_handle_t handle)
 std::shared_ptr<EventQueue> queue_of(const EventState* event)
 {
     if (event->queue != 0) return event_queue({event->queue});
-    static std::shared_ptr<EventQueue>& queue = *new std::shared_ptr<EventQueue>(std::make_shared<EventQueue>());
+    static std::shared_ptr<EventQueue>& queue =
+        *new std::shared_ptr<EventQueue>(std::make_shared<EventQueue>());
     const std::lock_guard lock(held_over_fork(ForkLock::handles));
     if (!queue->of_this_process()) {
         new std::shared_ptr<EventQueue>(std::move(queue)); // NOLINT: the parent's, left behind
@@ -178,7 +183,8 @@ void EventQueue::launch(EventState* event, bool barrier)
 
 void EventQueue::complete(EventState* event, Failure failure)
 {
-    // Callbacks run before anybody can see the event completed, and without the lock, so that they may launch others.
+    // Callbacks run before anybody can see the event completed, and without the lock, so that they may launch
+    // others.
     std::vector<Callback> callbacks;
     {
         const std::lock_guard lock(mutex_);
@@ -266,8 +272,8 @@ bool EventQueue::wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, 
     // A wait of some centuries is one for ever; the clock cannot count further.
     constexpr std::int64_t longest = std::int64_t{1} << 52;
     if (timeout < 0 || timeout > longest) {
-        // A thread that waits for ever may as well do the work: that saves two switches of threads when one call is in
-        // flight.
+        // A thread that waits for ever may as well do the work: that saves two switches of threads when one
+        // call is in flight.
         while (!done_now()) {
             lock.unlock();
             const bool helped = help_workers();
@@ -288,7 +294,8 @@ int EventQueue::poll(bool wait_running, std::int64_t timeout, unsigned count, da
     const auto done = [&] {
         for (EventState* event = completed_.first(); event && taken < static_cast<int>(count);) {
             EventState* following = event->next;
-            if (event->children_running == 0) { // a parent with an operation of its own waits for its children
+            if (event->children_running ==
+                0) { // a parent with an operation of its own waits for its children
                 take(event);
                 events[taken++] = event_of(event);
             }
@@ -323,7 +330,8 @@ bool EventQueue::test(EventState* event, std::int64_t timeout)
     std::unique_lock lock(mutex_);
     if (event->parent) throw Error(-DER_NO_PERM, "test the parent, not its child");
     const auto done = [&] {
-        return event->status == DAOS_EVS_READY || (event->status == DAOS_EVS_COMPLETED && event->children_running == 0);
+        return event->status == DAOS_EVS_READY ||
+               (event->status == DAOS_EVS_COMPLETED && event->children_running == 0);
     };
     if (!wait(lock, timeout, done)) return false;
     if (event->status == DAOS_EVS_COMPLETED) take(event);
@@ -351,7 +359,8 @@ void EventQueue::finish(EventState* event)
     };
     const std::lock_guard lock(mutex_);
     if (event->status == DAOS_EVS_RUNNING || event->children_running > 0)
-        throw Error(-DER_BUSY, "the event or a child of it is running: poll or test it until it has completed");
+        throw Error(-DER_BUSY,
+                    "the event or a child of it is running: poll or test it until it has completed");
     while (EventState* child = event->children.first()) {
         event->children.remove(child);
         forget(child);

@@ -1,7 +1,7 @@
 // Events and event queues. docs/design/events.md has the rules; daos_event.h what callers see.
 //
-// The state of an event lives in the caller's daos_event_t (ev_private), guarded by the mutex of its queue; events
-// without a queue share one of their own. Nothing but this file looks into ev_private.
+// The state of an event lives in the caller's daos_event_t (ev_private), guarded by the mutex of its queue;
+// events without a queue share one of their own. Nothing but this file looks into ev_private.
 #pragma once
 
 #include "daos/handles.h"
@@ -56,7 +56,7 @@ public:
     void add_child(EventState* parent, EventState* child);
     void launch(EventState* event, bool barrier);
     void complete(EventState* event, Failure failure); // by the caller's thread
-    void arrive(std::shared_ptr<Outcome> outcome);     // by a worker: completes when the caller polls or tests
+    void arrive(std::shared_ptr<Outcome> outcome); // by a worker: completes when the caller polls or tests
     bool test(EventState* event, std::int64_t timeout);
     void finish(EventState* event); // DER_BUSY
     void abort(EventState* event);

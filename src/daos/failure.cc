@@ -15,10 +15,12 @@ thread_local std::string message_of_thread;
 int code_of(const std::error_code& error)
 {
     if (error == std::errc::no_such_file_or_directory) return -DER_NONEXIST;
-    if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted) return -DER_NO_PERM;
+    if (error == std::errc::permission_denied || error == std::errc::operation_not_permitted)
+        return -DER_NO_PERM;
     if (error == std::errc::no_space_on_device) return -DER_NOSPACE;
     if (error == std::errc::not_a_directory) return -DER_NOTDIR;
-    if (error == std::errc::not_enough_memory || error == std::errc::resource_unavailable_try_again) return -DER_NOMEM;
+    if (error == std::errc::not_enough_memory || error == std::errc::resource_unavailable_try_again)
+        return -DER_NOMEM;
     return -DER_IO;
 }
 

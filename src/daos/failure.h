@@ -1,4 +1,5 @@
-// What goes wrong, as the C API says it: a code for the caller, and a message kept for stepstore_last_message().
+// What goes wrong, as the C API says it: a code for the caller, and a message kept for
+// stepstore_last_message().
 #pragma once
 
 #include "stepstore/error.h"

@@ -142,7 +142,8 @@ void put_global(const GlobalHandle& handle, d_iov_t* into)
 GlobalHandle get_global(const d_iov_t& from, Kind kind)
 {
     require(from.iov_buf, "the global handle");
-    if (from.iov_len == 0 || from.iov_len > from.iov_buf_len) invalid("the global handle has no bytes (iov_len)");
+    if (from.iov_len == 0 || from.iov_len > from.iov_buf_len)
+        invalid("the global handle has no bytes (iov_len)");
     GlobalHandle handle = decode({static_cast<const std::byte*>(from.iov_buf), from.iov_len});
     if (handle.kind != kind)
         invalid(std::string("this is the global handle of another kind of thing than a ") + kind_name(kind));

@@ -32,7 +32,8 @@ struct HandleTable {
     std::vector<std::uint32_t> free;
     std::uint32_t first_generation = any_number() | 1U;
 
-    // A cookie's lower half is the slot's number plus one, so that no cookie is 0. Null: the cookie names no live slot.
+    // A cookie's lower half is the slot's number plus one, so that no cookie is 0. Null: the cookie names no
+    // live slot.
     Slot* live(daos_handle_t handle)
     {
         const auto number = static_cast<std::uint32_t>(handle.cookie);
@@ -46,7 +47,8 @@ struct HandleTable {
     {
         if (free.empty()) {
             slots.push_back({first_generation, nullptr});
-            if (free.capacity() < slots.size()) free.reserve(slots.capacity()); // so that closing never needs memory
+            if (free.capacity() < slots.size())
+                free.reserve(slots.capacity()); // so that closing never needs memory
             free.push_back(static_cast<std::uint32_t>(slots.size()));
         }
         const std::uint32_t number = free.back();
@@ -107,7 +109,8 @@ ResourcePtr close_handle(daos_handle_t handle, Kind kind)
         closed.reserve(children);
         const Resource* parent = slot->resource.get();
         for (auto& other : table().slots)
-            if (other.resource && other.resource->opened_from() == parent) closed.push_back(table().release(other));
+            if (other.resource && other.resource->opened_from() == parent)
+                closed.push_back(table().release(other));
     }
     return table().release(*slot);
 }

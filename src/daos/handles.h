@@ -1,8 +1,8 @@
 // The handle table: 64-bit cookies to what is open in this process.
 //
-// A cookie is a slot and the slot's generation, which grows at every close and starts at a random number, so that a
-// stale cookie, one of another process, or a number out of the blue is told from a live one. What a call looked up
-// stays until the call lets go of it, also when another thread closes the handle meanwhile.
+// A cookie is a slot and the slot's generation, which grows at every close and starts at a random number, so
+// that a stale cookie, one of another process, or a number out of the blue is told from a live one. What a
+// call looked up stays until the call lets go of it, also when another thread closes the handle meanwhile.
 #pragma once
 
 #include "daos/api.h"
@@ -16,7 +16,16 @@
 
 namespace stepstore::daos {
 
-enum class Kind : std::uint8_t { pool, container, key_value, array, object, object_table, transaction, event_queue };
+enum class Kind : std::uint8_t {
+    pool,
+    container,
+    key_value,
+    array,
+    object,
+    object_table,
+    transaction,
+    event_queue
+};
 const char* kind_name(Kind kind) noexcept;
 
 class Resource {
@@ -42,8 +51,8 @@ using ResourcePtr = std::shared_ptr<Resource>;
 daos_handle_t insert_handle(ResourcePtr resource);
 // Null: no such handle.
 ResourcePtr find_handle(daos_handle_t handle) noexcept;
-// Takes the handle out of the table. -DER_NO_HDL unless it is of this kind. As in libdaos, closing a container closes
-// the objects opened from it, and a pool with open containers gives -DER_BUSY.
+// Takes the handle out of the table. -DER_NO_HDL unless it is of this kind. As in libdaos, closing a
+// container closes the objects opened from it, and a pool with open containers gives -DER_BUSY.
 ResourcePtr close_handle(daos_handle_t handle, Kind kind);
 void erase_all_handles();
 void for_each_handle(const std::function<void(const Resource&)>& each);

@@ -93,8 +93,8 @@ void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const 
         if (sgl->sg_iovs[i].iov_buf_len > 0) require(sgl->sg_iovs[i].iov_buf, "a piece of memory in sgl");
 }
 
-void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds, d_sg_list_t* sgl,
-               daos_anchor_t* anchor)
+void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds,
+               d_sg_list_t* sgl, daos_anchor_t* anchor)
 {
     const std::uint32_t room = *nr;
     if (anchor->da_type == DAOS_ANCHOR_TYPE_EOF) {

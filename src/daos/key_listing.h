@@ -9,7 +9,7 @@ namespace stepstore::daos {
 void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const d_sg_list_t* sgl,
                      const daos_anchor_t* anchor);
 // DER_KEY2BIG
-void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds, d_sg_list_t* sgl,
-               daos_anchor_t* anchor);
+void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds,
+               d_sg_list_t* sgl, daos_anchor_t* anchor);
 
 } // namespace stepstore::daos

@@ -23,8 +23,9 @@ std::shared_ptr<KeyValueResource> open_key_value(daos_handle_t coh, daos_obj_id_
 {
     auto container = resource<ContainerResource>(coh);
     if (!daos_is_kv(oid))
-        invalid("an object of type " + std::to_string(type_number(oid)) +
-                " is no key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, ...)");
+        invalid(
+            "an object of type " + std::to_string(type_number(oid)) +
+            " is no key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, ...)");
     return std::make_shared<KeyValueResource>(std::move(container), oid, mode);
 }
 
@@ -35,12 +36,13 @@ Bytes key_bytes(const char* key)
     return as_bytes(key);
 }
 
-// As in libdaos, flags that say nothing to a call are passed over, and of two conditions on one put the update counts.
-// A key has one value, so a condition on the akey is one on the key.
+// As in libdaos, flags that say nothing to a call are passed over, and of two conditions on one put the
+// update counts. A key has one value, so a condition on the akey is one on the key.
 store::Condition put_condition(std::uint64_t flags)
 {
     if ((flags & (DAOS_COND_KEY_UPDATE | DAOS_COND_AKEY_UPDATE)) != 0) return store::Condition::must_exist;
-    if ((flags & (DAOS_COND_KEY_INSERT | DAOS_COND_AKEY_INSERT)) != 0) return store::Condition::must_not_exist;
+    if ((flags & (DAOS_COND_KEY_INSERT | DAOS_COND_AKEY_INSERT)) != 0)
+        return store::Condition::must_not_exist;
     return store::Condition::none;
 }
 
@@ -91,8 +93,8 @@ int daos_kv_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
     });
 }
 
-int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size, const void* buf,
-                daos_event_t* ev)
+int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size,
+                const void* buf, daos_event_t* ev)
 {
     return call("daos_kv_put", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
@@ -108,8 +110,8 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
     });
 }
 
-int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t* size, void* buf,
-                daos_event_t* ev)
+int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t* size,
+                void* buf, daos_event_t* ev)
 {
     return call("daos_kv_get", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
@@ -134,8 +136,9 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
         object->require_writable(th);
         const Taken name(key_bytes(key), ev);
         return [=, object = std::move(object)] {
-            const bool removed = object->run(
-                store::latest, [&](store::Container& in) { return in.kv_remove(object->oid(), name.view()); });
+            const bool removed = object->run(store::latest, [&](store::Container& in) {
+                return in.kv_remove(object->oid(), name.view());
+            });
             if (!removed && (flags & DAOS_COND_KEY_REMOVE) != 0) throw no_key(*object, name.view());
         };
     });
@@ -154,7 +157,8 @@ int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc
 
 int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob)
 {
-    return call("stepstore_kv_local2global", [&] { put_global(describe(*resource<KeyValueResource>(oh)), glob); });
+    return call("stepstore_kv_local2global",
+                [&] { put_global(describe(*resource<KeyValueResource>(oh)), glob); });
 }
 
 int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh)

@@ -50,10 +50,12 @@ void require_label(std::string_view label, bool uuid_too)
 {
     const std::string text(label);
     if (label == "." || label == "..")
-        invalid("'" + text + "' is no pool label: to name a directory give a path with a '/', such as ./pool");
-    if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
         invalid("'" + text +
-                "' names no pool: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z 0-9 . _ : -");
+                "' is no pool label: to name a directory give a path with a '/', such as ./pool");
+    if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
+        invalid(
+            "'" + text +
+            "' names no pool: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z 0-9 . _ : -");
 }
 
 } // namespace
@@ -62,7 +64,8 @@ std::string root_directory()
 {
     if (const char* root = environment("STEPSTORE_ROOT")) return absolute(root);
     if (const char* data = environment("XDG_DATA_HOME")) return absolute(std::string(data) + "/stepstore");
-    if (const char* home = environment("HOME")) return absolute(std::string(home) + "/.local/share/stepstore");
+    if (const char* home = environment("HOME"))
+        return absolute(std::string(home) + "/.local/share/stepstore");
     invalid("there is no root directory for pool labels: set STEPSTORE_ROOT, or give the pool as a path");
 }
 
@@ -94,7 +97,8 @@ std::string find_pool(const char* pool)
         }
     }
     throw Error(-DER_NONEXIST, "there is no pool " + name + " under " + root +
-                                   ": create it with 'stepstore pool create " + name + "', or give a path with a '/'");
+                                   ": create it with 'stepstore pool create " + name +
+                                   "', or give a path with a '/'");
 }
 
 } // namespace stepstore::daos

@@ -5,12 +5,12 @@
 
 namespace stepstore::daos {
 
-// The directory that `pool` names, for a pool that may not be there yet: a path (with a '/') or a label, each perhaps
-// after "local:". DER_INVAL: neither.
+// The directory that `pool` names, for a pool that may not be there yet: a path (with a '/') or a label, each
+// perhaps after "local:". DER_INVAL: neither.
 std::string pool_path(const char* pool);
 
-// The directory of a pool that is there: as above, and also by UUID, or by a label that differs from the directory's
-// name. DER_NONEXIST: none under the root directory has that name. (A path is not looked at.)
+// The directory of a pool that is there: as above, and also by UUID, or by a label that differs from the
+// directory's name. DER_NONEXIST: none under the root directory has that name. (A path is not looked at.)
 std::string find_pool(const char* pool);
 
 // Where labels live: $STEPSTORE_ROOT, else $XDG_DATA_HOME/stepstore, else ~/.local/share/stepstore.

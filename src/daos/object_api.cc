@@ -24,7 +24,8 @@ int daos_obj_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, enum daos_otype
     });
 }
 
-int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh, daos_event_t* ev)
+int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh,
+                  daos_event_t* ev)
 {
     return call("daos_obj_open", ev, [=] {
         require(oh, "oh");
@@ -65,8 +66,9 @@ int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* e
 #undef daos_obj_generate_oid
 #pragma GCC visibility push(default)
 // The call's name before it knew object types; libdaos exports both.
-int daos_obj_generate_oid(daos_handle_t, daos_obj_id_t*, enum daos_otype_t, daos_oclass_id_t, daos_oclass_hints_t,
-                          uint32_t) __attribute__((weak, alias("daos_obj_generate_oid2")));
+int daos_obj_generate_oid(daos_handle_t, daos_obj_id_t*, enum daos_otype_t, daos_oclass_id_t,
+                          daos_oclass_hints_t, uint32_t)
+    __attribute__((weak, alias("daos_obj_generate_oid2")));
 #pragma GCC visibility pop
 
 } // extern "C"

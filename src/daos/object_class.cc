@@ -93,7 +93,8 @@ std::string class_name(daos_oclass_id_t oclass)
     const std::uint32_t groups = groups_of(oclass);
     if (groups == 0 || groups > MAX_NUM_GROUPS) return {};
     for (const Family& family : families)
-        if (family.redundancy == redundancy_of(oclass)) return std::string(family.prefix) + groups_text(groups);
+        if (family.redundancy == redundancy_of(oclass))
+            return std::string(family.prefix) + groups_text(groups);
     return {};
 }
 
@@ -117,8 +118,8 @@ daos_oclass_id_t default_class(unsigned type, daos_oclass_hints_t hints, std::ui
     return make_class(two ? OR_RP_2 : OR_RP_1, std::min(groups, std::max(1U, targets / (two ? 2 : 1))));
 }
 
-daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oclass, std::uint32_t redundancy_factor,
-                           unsigned targets)
+daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oclass,
+                           std::uint32_t redundancy_factor, unsigned targets)
 {
     if (type > DAOS_OT_MAX) invalid("object type " + std::to_string(type) + " is not known");
     require_copies(oclass, targets);
@@ -131,7 +132,8 @@ daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oc
     if (groups > most)
         invalid("class " + class_name(oclass) + " needs " + std::to_string(groups * per_group) +
                 " targets, and the pool has " + std::to_string(targets) + ": use " +
-                class_name(make_class(redundancy_of(oclass), MAX_NUM_GROUPS)) + ", which takes those there are");
+                class_name(make_class(redundancy_of(oclass), MAX_NUM_GROUPS)) +
+                ", which takes those there are");
     oid.hi &= (1ULL << OID_FMT_INTR_BITS) - 1;
     oid.hi |= static_cast<std::uint64_t>(type) << OID_FMT_TYPE_SHIFT;
     oid.hi |= static_cast<std::uint64_t>(redundancy_of(oclass)) << OID_FMT_CLASS_SHIFT;
@@ -174,7 +176,8 @@ int daos_oclass_id2name(daos_oclass_id_t oc_id, char* name)
 try {
     require(name, "name");
     const std::string text = class_name(oc_id);
-    std::memcpy(name, text.empty() ? "UNKNOWN" : text.c_str(), text.empty() ? sizeof "UNKNOWN" : text.size() + 1);
+    std::memcpy(name, text.empty() ? "UNKNOWN" : text.c_str(),
+                text.empty() ? sizeof "UNKNOWN" : text.size() + 1);
     return text.empty() ? -1 : 0;
 } catch (...) {
     return report(current_failure("daos_oclass_id2name"));

@@ -19,7 +19,8 @@ class ObjectTable : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::object_table;
     ObjectTable(std::shared_ptr<ContainerResource> container, daos_epoch_t epoch)
-        : Resource(handle_kind), container_(std::move(container)), objects_(container_->container().objects(epoch))
+        : Resource(handle_kind), container_(std::move(container)),
+          objects_(container_->container().objects(epoch))
     {
     }
     std::string name() const override { return "table of objects in " + container_->name(); }
@@ -33,10 +34,13 @@ public:
         std::memcpy(&last, anchor.da_buf, sizeof last);
         const auto begin = anchor.da_type == DAOS_ANCHOR_TYPE_ZERO ? objects_.begin()
                                                                    : std::ranges::upper_bound(objects_, last);
-        const auto count = std::min<std::size_t>(oids.size(), static_cast<std::size_t>(objects_.end() - begin));
+        const auto count =
+            std::min<std::size_t>(oids.size(), static_cast<std::size_t>(objects_.end() - begin));
         for (std::size_t i = 0; i < count; ++i)
-            oids[i] = {.lo = begin[static_cast<std::ptrdiff_t>(i)].lo, .hi = begin[static_cast<std::ptrdiff_t>(i)].hi};
-        if (count > 0) std::memcpy(anchor.da_buf, &begin[static_cast<std::ptrdiff_t>(count) - 1], sizeof last);
+            oids[i] = {.lo = begin[static_cast<std::ptrdiff_t>(i)].lo,
+                       .hi = begin[static_cast<std::ptrdiff_t>(i)].hi};
+        if (count > 0)
+            std::memcpy(anchor.da_buf, &begin[static_cast<std::ptrdiff_t>(count) - 1], sizeof last);
         const bool done = static_cast<std::size_t>(objects_.end() - begin) == count;
         anchor.da_type = done ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
         return static_cast<std::uint32_t>(count);
@@ -57,7 +61,8 @@ int daos_oit_open(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* oh, daos
         require(oh, "oh");
         return [=, container = resource<ContainerResource>(coh)] {
             if (!container->container().has_snapshot(epoch))
-                throw Error(-DER_NONEXIST, container->name() + " has no snapshot at epoch " + std::to_string(epoch) +
+                throw Error(-DER_NONEXIST, container->name() + " has no snapshot at epoch " +
+                                               std::to_string(epoch) +
                                                ": daos_cont_list_snap lists those there are");
             *oh = insert_handle(std::make_shared<ObjectTable>(container, epoch));
         };
@@ -69,7 +74,8 @@ int daos_oit_close(daos_handle_t oh, daos_event_t* ev)
     return call("daos_oit_close", ev, [=] { close_handle(oh, Kind::object_table); });
 }
 
-int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor, daos_event_t* ev)
+int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
+                  daos_event_t* ev)
 {
     return call("daos_oit_list", ev, [=] {
         const auto table = resource<ObjectTable>(oh);

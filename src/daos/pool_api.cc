@@ -23,7 +23,8 @@ constexpr const char* default_system = "daos_server";
 store::Access pool_access(unsigned flags)
 {
     if (flags == DAOS_PC_EX)
-        throw Error(-DER_NOTSUPPORTED, "exclusive connections (DAOS_PC_EX) are not supported: use DAOS_PC_RW");
+        throw Error(-DER_NOTSUPPORTED,
+                    "exclusive connections (DAOS_PC_EX) are not supported: use DAOS_PC_RW");
     if (flags != DAOS_PC_RO && flags != DAOS_PC_RW)
         invalid("flags " + std::to_string(flags) + " of a connection: give DAOS_PC_RO or DAOS_PC_RW");
     return flags == DAOS_PC_RO ? store::Access::read_only : store::Access::read_write;
@@ -96,17 +97,19 @@ void require_system(const char* name)
 {
     if (!name) return;
     if (strnlen(name, DAOS_SYS_NAME_MAX + 1) > DAOS_SYS_NAME_MAX)
-        throw Error(-DER_OVERFLOW, "a system's name has at most " + std::to_string(DAOS_SYS_NAME_MAX) + " characters");
+        throw Error(-DER_OVERFLOW,
+                    "a system's name has at most " + std::to_string(DAOS_SYS_NAME_MAX) + " characters");
     if (std::strcmp(name, default_system) != 0)
-        invalid(std::string("there is no system '") + name + "' here: give NULL, or '" + default_system + "'");
+        invalid(std::string("there is no system '") + name + "' here: give NULL, or '" + default_system +
+                "'");
 }
 
 } // namespace
 
 extern "C" {
 
-int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh, daos_pool_info_t* info,
-                      daos_event_t* ev)
+int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh,
+                      daos_pool_info_t* info, daos_event_t* ev)
 {
     return call("daos_pool_connect", ev, [=] {
         require(pool, "the pool's name");
@@ -138,7 +141,8 @@ int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh)
         const auto handle = get_global(glob, Kind::pool);
         auto resource = std::make_shared<PoolResource>(handle.path, handle.access);
         if (resource->uuid() != handle.pool)
-            throw Error(-DER_NONEXIST, "the pool of the global handle is gone: " + handle.path + " is another one now");
+            throw Error(-DER_NONEXIST,
+                        "the pool of the global handle is gone: " + handle.path + " is another one now");
         *poh = insert_handle(std::move(resource));
     });
 }
@@ -165,7 +169,8 @@ void d_rank_list_free(d_rank_list_t* rank_list)
     std::free(rank_list);
 }
 
-int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info, daos_event_t* ev)
+int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info,
+                           daos_event_t* ev)
 {
     return call("daos_pool_query_target", ev, [=] {
         require(info, "info");
@@ -173,19 +178,22 @@ int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_
             const auto described = resource->pool().query();
             if (rank != 0 || tgt >= described.targets.size())
                 throw Error(-DER_NONEXIST, resource->name() + " has rank 0 with targets 0 to " +
-                                               std::to_string(described.targets.size() - 1) + ", and no target " +
-                                               std::to_string(tgt) + " of rank " + std::to_string(rank));
+                                               std::to_string(described.targets.size() - 1) +
+                                               ", and no target " + std::to_string(tgt) + " of rank " +
+                                               std::to_string(rank));
             const auto& target = described.targets[tgt];
             *info = {};
             info->ta_type = DAOS_TP_UNKNOWN;
             info->ta_state = DAOS_TS_UP_IN;
             info->ta_space.s_free[DAOS_MEDIA_SCM] = described.space_free;
-            info->ta_space.s_total[DAOS_MEDIA_SCM] = described.space_free + target.index_bytes + target.bulk_bytes;
+            info->ta_space.s_total[DAOS_MEDIA_SCM] =
+                described.space_free + target.index_bytes + target.bulk_bytes;
         };
     });
 }
 
-int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf, daos_event_t* ev)
+int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf,
+                        daos_event_t* ev)
 {
     return call("daos_pool_list_cont", ev, [=] {
         require(ncont, "ncont");
@@ -209,8 +217,8 @@ int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_
 #undef daos_pool_connect
 #pragma GCC visibility push(default)
 // The call's name before it took a string; libdaos exports both.
-int daos_pool_connect(const char*, const char*, unsigned int, daos_handle_t*, daos_pool_info_t*, daos_event_t*)
-    __attribute__((weak, alias("daos_pool_connect2")));
+int daos_pool_connect(const char*, const char*, unsigned int, daos_handle_t*, daos_pool_info_t*,
+                      daos_event_t*) __attribute__((weak, alias("daos_pool_connect2")));
 #pragma GCC visibility pop
 
 } // extern "C"

@@ -41,7 +41,8 @@ bool is_cell_size(std::uint64_t bytes)
     return within<1 << 10, 1 << 30>(bytes) && bytes % 32 == 0;
 }
 
-constexpr std::uint64_t group_domain = 3; // the levels of a pool map that libdaos takes as performance domains
+constexpr std::uint64_t group_domain =
+    3; // the levels of a pool map that libdaos takes as performance domains
 constexpr std::uint64_t root_domain = 255;
 
 bool is_performance_domain(std::uint64_t level)
@@ -143,8 +144,9 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
         throw Error(-DER_NOTSUPPORTED,
                     "redundancy factor " + std::to_string(value) + ": at most 1 (two copies) is kept here");
     if (type == DAOS_PROP_CO_ENCRYPT && value != 0)
-        throw Error(-DER_NOTSUPPORTED, "containers are not encrypted here: leave out DAOS_PROP_CO_ENCRYPT, and encrypt "
-                                       "the file system if the data need it");
+        throw Error(-DER_NOTSUPPORTED,
+                    "containers are not encrypted here: leave out DAOS_PROP_CO_ENCRYPT, and encrypt "
+                    "the file system if the data need it");
     numbers_[type] = value;
 }
 
@@ -154,9 +156,11 @@ Properties Properties::decode(Bytes record)
     if (record.empty()) return result;
     if (record.size() < header_size || load_little<std::uint32_t>(record.data()) != record_version ||
         (record.size() - header_size) % entry_size != 0)
-        throw Error(-DER_DF_INCOMPT, "the container's properties are of a newer format: use a newer Stepstore");
+        throw Error(-DER_DF_INCOMPT,
+                    "the container's properties are of a newer format: use a newer Stepstore");
     for (std::size_t at = header_size; at < record.size(); at += entry_size)
-        result.numbers_[load_little<std::uint32_t>(&record[at])] = load_little<std::uint64_t>(&record[at + 4]);
+        result.numbers_[load_little<std::uint32_t>(&record[at])] =
+            load_little<std::uint64_t>(&record[at + 4]);
     return result;
 }
 
@@ -176,7 +180,9 @@ std::vector<std::byte> Properties::encode() const
 std::uint32_t Properties::redundancy_factor() const
 {
     const auto found = numbers_.find(DAOS_PROP_CO_REDUN_FAC);
-    return found == numbers_.end() ? 0 : static_cast<std::uint32_t>(std::min<std::uint64_t>(found->second, UINT32_MAX));
+    return found == numbers_.end()
+               ? 0
+               : static_cast<std::uint32_t>(std::min<std::uint64_t>(found->second, UINT32_MAX));
 }
 
 std::optional<std::uint64_t> Properties::number(std::uint32_t type) const

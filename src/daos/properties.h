@@ -14,7 +14,8 @@ namespace stepstore::daos {
 
 class Properties {
 public:
-    // Of a caller; null is empty. DER_INVAL: unknown, twice or senseless; DER_NOTSUPPORTED: one that cannot be kept.
+    // Of a caller; null is empty. DER_INVAL: unknown, twice or senseless; DER_NOTSUPPORTED: one that cannot
+    // be kept.
     static Properties from(const daos_prop_t* properties);
     static Properties decode(Bytes record); // DER_DF_INCOMPT
     std::vector<std::byte> encode() const;
@@ -26,7 +27,8 @@ public:
 
     // DER_INVAL: the list asks for what is no property of a container.
     static void require_query(const daos_prop_t* properties);
-    // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's to free.
+    // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's
+    // to free.
     void fill(daos_prop_t& properties) const;
 
 private:

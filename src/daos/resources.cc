@@ -9,16 +9,16 @@
 
 namespace stepstore::daos {
 PoolResource::PoolResource(const std::string& path, store::Access access)
-    : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)), uuid_(pool_->uuid()),
-      targets_(pool_->targets())
+    : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)),
+      uuid_(pool_->uuid()), targets_(pool_->targets())
 {
 }
 
 void PoolResource::require_writable(const char* what) const
 {
     if (access_ == store::Access::read_only)
-        throw Error(-DER_NO_PERM,
-                    std::string(what) + ": pool " + path_ + " was connected read-only; connect it with DAOS_PC_RW");
+        throw Error(-DER_NO_PERM, std::string(what) + ": pool " + path_ +
+                                      " was connected read-only; connect it with DAOS_PC_RW");
 }
 
 ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid,
@@ -88,16 +88,19 @@ void ObjectResource::require_ground(store::Container& container, store::Epoch ep
         if (epoch == store::latest)
             container.query();
         else if (!container.has_snapshot(epoch))
-            throw Error(-DER_EP_OLD, name() + " cannot be read at epoch " + std::to_string(epoch) +
-                                         ": that is no snapshot, or one that was destroyed, and what snapshots do not "
-                                         "need is not kept; daos_cont_list_snap lists those there are");
+            throw Error(-DER_EP_OLD,
+                        name() + " cannot be read at epoch " + std::to_string(epoch) +
+                            ": that is no snapshot, or one that was destroyed, and what snapshots do not "
+                            "need is not kept; daos_cont_list_snap lists those there are");
     } catch (const Error& error) {
         if (error.code() != -DER_NONEXIST) throw;
-        throw Error(-DER_NO_HDL, container_->name() + " was destroyed while it was open: " + name() + " is gone");
+        throw Error(-DER_NO_HDL,
+                    container_->name() + " was destroyed while it was open: " + name() + " is gone");
     }
 }
 
-KeyValueResource::KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
+KeyValueResource::KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
+                                   unsigned mode)
     : ObjectResource(handle_kind, std::move(container), oid, mode)
 {
 }

@@ -35,7 +35,8 @@ class ContainerResource : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::container;
     // label_or_uuid: DER_NONEXIST when there is none.
-    ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid, store::Access access);
+    ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid,
+                      store::Access access);
 
     store::Container& container() const { return *container_; }
     PoolResource& pool() const { return *pool_; }

@@ -1,5 +1,5 @@
-// What DAOS takes from its caller's memory when an operation is launched, so that callers use the memory for something
-// else while the operation runs (docs/design/events.md).
+// What DAOS takes from its caller's memory when an operation is launched, so that callers use the memory for
+// something else while the operation runs (docs/design/events.md).
 #pragma once
 
 #include "base/bytes.h"

@@ -93,8 +93,8 @@ private:
     bool stopping_ = false;
 };
 
-// Guarded by ForkLock::workers. Raw: those of a parent process are left behind in the child, where nothing may touch
-// them.
+// Guarded by ForkLock::workers. Raw: those of a parent process are left behind in the child, where nothing
+// may touch them.
 Workers* current = nullptr;
 
 } // namespace

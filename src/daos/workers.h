@@ -6,8 +6,8 @@
 
 namespace stepstore::daos {
 
-// Runs `work` on a worker thread. The threads start with the first call, in each process; `work` must not throw.
-// Throws std::system_error or std::bad_alloc when there can be no thread.
+// Runs `work` on a worker thread. The threads start with the first call, in each process; `work` must not
+// throw. Throws std::system_error or std::bad_alloc when there can be no thread.
 void run_on_worker(std::function<void()> work);
 
 // Runs one piece of waiting work in the calling thread, which has nothing better to do. False: there is none.

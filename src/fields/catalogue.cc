@@ -16,7 +16,8 @@ namespace {
 std::uint64_t now()
 {
     return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
 }
 
 } // namespace
@@ -33,13 +34,15 @@ struct CatalogueWriter::State {
     Entries* last = nullptr;
 };
 
-CatalogueWriter::CatalogueWriter(std::shared_ptr<Dataset> dataset) : state_(std::make_unique<State>(std::move(dataset)))
+CatalogueWriter::CatalogueWriter(std::shared_ptr<Dataset> dataset)
+    : state_(std::make_unique<State>(std::move(dataset)))
 {
 }
 
 CatalogueWriter::~CatalogueWriter() = default;
 
-void CatalogueWriter::archive(const Key& collocation, const Key& element, Location location, std::uint64_t timestamp)
+void CatalogueWriter::archive(const Key& collocation, const Key& element, Location location,
+                              std::uint64_t timestamp)
 {
     std::string under = collocation.text();
     const std::lock_guard lock(state_->mutex);
@@ -94,7 +97,8 @@ struct CatalogueReader::State {
     std::shared_ptr<IndexRow> row;
 };
 
-CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset) : state_(std::make_unique<State>(std::move(dataset)))
+CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset)
+    : state_(std::make_unique<State>(std::move(dataset)))
 {
     state_->dataset->require_enabled(Control::retrieve);
 }
@@ -125,16 +129,19 @@ std::shared_ptr<const Axes> CatalogueReader::axes(const Key& collocation, const 
 
 bool CatalogueReader::may_have(const Key& collocation, const Request& request)
 {
-    return request.empty() ? axes(collocation) != nullptr : matching_axes(collocation, request, false) != nullptr;
+    return request.empty() ? axes(collocation) != nullptr
+                           : matching_axes(collocation, request, false) != nullptr;
 }
 
-std::shared_ptr<const Axes> CatalogueReader::matching_axes(const Key& collocation, const Request& request, bool all)
+std::shared_ptr<const Axes> CatalogueReader::matching_axes(const Key& collocation, const Request& request,
+                                                           bool all)
 {
     const auto row = state_->row_of(collocation);
     if (!row->refresh()) return nullptr;
     const auto pages = row->pages();
     // What a page with removals takes away is in pages before it.
-    bool read = std::ranges::any_of(pages, [](const auto& page) { return page->record.summary.removals > 0; });
+    bool read =
+        std::ranges::any_of(pages, [](const auto& page) { return page->record.summary.removals > 0; });
     auto sum = std::make_shared<Axes>();
     for (const auto& page : pages) {
         if (page->record.summary.entries == 0 || !may_match(page->record, request, collocation)) continue;

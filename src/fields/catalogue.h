@@ -1,9 +1,9 @@
 // The catalogue: which fields there are, and where.
 //
-// archive() remembers; flush() publishes, for each collocation key touched, one page with all its new entries: visible
-// in one instant, whole, or not at all. Pages have a total order per collocation key, the same for every reader: of two
-// entries of one field the later page's counts. So a field that is archived again is replaced atomically, and of two
-// processes that archive the same field at once one wins whole.
+// archive() remembers; flush() publishes, for each collocation key touched, one page with all its new
+// entries: visible in one instant, whole, or not at all. Pages have a total order per collocation key, the
+// same for every reader: of two entries of one field the later page's counts. So a field that is archived
+// again is replaced atomically, and of two processes that archive the same field at once one wins whole.
 #pragma once
 
 #include "fields/dataset.h"
@@ -26,12 +26,12 @@ public:
     CatalogueWriter(const CatalogueWriter&) = delete;
     CatalogueWriter& operator=(const CatalogueWriter&) = delete;
 
-    // Keys and foreign locations may have any length; 64 KiB each are tested. timestamp: seconds since 1970; 0: now. No
-    // request is made. The last of several entries of one field counts.
+    // Keys and foreign locations may have any length; 64 KiB each are tested. timestamp: seconds since 1970;
+    // 0: now. No request is made. The last of several entries of one field counts.
     void archive(const Key& collocation, const Key& element, Location location, std::uint64_t timestamp = 0);
-    // Returns when all is published and (sync) on the medium. The locations' bytes must have been flushed before. After
-    // an error what was not published yet stays, and another flush() tries again. -DER_NO_PERM: archiving is
-    // switched off. -DER_STALE: wiped.
+    // Returns when all is published and (sync) on the medium. The locations' bytes must have been flushed
+    // before. After an error what was not published yet stays, and another flush() tries again. -DER_NO_PERM:
+    // archiving is switched off. -DER_STALE: wiped.
     void flush(bool sync = true);
     std::uint64_t pending() const; // entries not flushed
 
@@ -52,7 +52,8 @@ struct IndexSummary {
     std::uint64_t newest = 0; // seconds since 1970
 };
 
-// Caches what it has read of the index, for all calls; every call sees what was flushed before it began, by whomever.
+// Caches what it has read of the index, for all calls; every call sees what was flushed before it began, by
+// whomever.
 class CatalogueReader {
 public:
     explicit CatalogueReader(std::shared_ptr<Dataset> dataset);
@@ -60,21 +61,24 @@ public:
     CatalogueReader(const CatalogueReader&) = delete;
     CatalogueReader& operator=(const CatalogueReader&) = delete;
 
-    // nullopt: there is no such field. One small request when the index is cached. -DER_NO_PERM: retrieving is switched
-    // off (looked at when the reader is made). -DER_STALE: the dataset was wiped. refresh=false: no request when the
-    // index is cached; sees what was flushed before the last call that looked under this collocation key (axes(), say).
+    // nullopt: there is no such field. One small request when the index is cached. -DER_NO_PERM: retrieving
+    // is switched off (looked at when the reader is made). -DER_STALE: the dataset was wiped. refresh=false:
+    // no request when the index is cached; sees what was flushed before the last call that looked under this
+    // collocation key (axes(), say).
     std::optional<Entry> find(const Key& collocation, const Key& element, bool refresh = true);
 
-    // Every collocation key that matches and has something, with its axes and the number of entries (replaced ones
-    // included) and time of its newest; until `each` returns false. Costs the pages' summaries, not the pages, with
-    // Index::process.
+    // Every collocation key that matches and has something, with its axes and the number of entries (replaced
+    // ones included) and time of its newest; until `each` returns false. Costs the pages' summaries, not the
+    // pages, with Index::process.
     void indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each);
 
-    // The values of each keyword of the element keys under a collocation key; may still hold those of removed fields
-    // until purge. The same object as long as nothing new was archived there. nullptr: nothing ever was.
+    // The values of each keyword of the element keys under a collocation key; may still hold those of removed
+    // fields until purge. The same object as long as nothing new was archived there. nullptr: nothing ever
+    // was.
     std::shared_ptr<const Axes> axes(const Key& collocation);
-    // The axes of the pages that have what the request asks for; of merged pages, which hold the fields of many flushes,
-    // those of the matching fields only. nullptr: nothing can match. request: of keywords of the element keys.
+    // The axes of the pages that have what the request asks for; of merged pages, which hold the fields of
+    // many flushes, those of the matching fields only. nullptr: nothing can match. request: of keywords of
+    // the element keys.
     std::shared_ptr<const Axes> axes(const Key& collocation, const Request& request);
     // Whether those axes are there, at the cost of one matching field.
     bool may_have(const Key& collocation, const Request& request);

@@ -1,5 +1,6 @@
-// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put last on
-// the condition that there is none. So nobody sees half of it; purge_pool() removes what a process that died has left.
+// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put
+// last on the condition that there is none. So nobody sees half of it; purge_pool() removes what a process
+// that died has left.
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
@@ -103,9 +104,10 @@ std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const K
         const std::uint64_t count = copy(dataset, to, as);
         if (const auto copied = to.find(as)) copied->set_enabled(Control::archive, was_enabled);
         if (ends_of(*dataset) != before)
-            throw Error(-DER_BUSY, "move " + dataset->name() +
-                                       ": something was archived meanwhile by a writer that had begun before: the copy "
-                                       "is there, the original was left as it is");
+            throw Error(-DER_BUSY,
+                        "move " + dataset->name() +
+                            ": something was archived meanwhile by a writer that had begun before: the copy "
+                            "is there, the original was left as it is");
         wipe(dataset->session(), dataset->key());
         return count;
     } catch (...) {

@@ -35,10 +35,10 @@ std::string_view name_of(Control control)
     return "wipe";
 }
 
-Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container, DatasetRecord record)
+Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container container,
+                 DatasetRecord record)
     : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
-      key_value_(container_.key_value(main_id(container_), session_->access())),
-      record_(std::move(record)),
+      key_value_(container_.key_value(main_id(container_), session_->access())), record_(std::move(record)),
       index_id_(container_.object_id(0, index_hi, ObjectType::key_value, record_.options.index_class)),
       page_id_(container_.object_id(0, page_hi, ObjectType::key_value, record_.options.index_class)),
       data_id_(container_.object_id(0, data_hi, ObjectType::array_bytes, record_.options.data_class)),
@@ -58,7 +58,8 @@ void Dataset::collocations(const std::function<bool(const Key&)>& each) const
 {
     guarded([&] {
         key_value_.list([&](std::string_view key) {
-            return !key.starts_with(collocation_prefix) || each(Key::parse(key.substr(sizeof collocation_prefix - 1)));
+            return !key.starts_with(collocation_prefix) ||
+                   each(Key::parse(key.substr(sizeof collocation_prefix - 1)));
         });
     });
 }
@@ -150,7 +151,8 @@ void Dataset::require_there() const
 {
     if (!is_there())
         throw Error(-DER_STALE,
-                    name() + " was wiped: what was open of it is gone; open it again to see what is there now");
+                    name() +
+                        " was wiped: what was open of it is gone; open it again to see what is there now");
 }
 
 void Dataset::explain(const Error& error) const
@@ -167,9 +169,10 @@ void Dataset::explain(const Error& error) const
         if (!there) require_there();
     }
     if (missing)
-        throw Error(-DER_IO, name() + " is damaged, not wiped: the pool lists it, and a part of it is not there (" +
-                                 error.what() + "). 'stepstore pool check " + session_->location() +
-                                 "' says what can be saved");
+        throw Error(-DER_IO,
+                    name() + " is damaged, not wiped: the pool lists it, and a part of it is not there (" +
+                        error.what() + "). 'stepstore pool check " + session_->location() +
+                        "' says what can be saved");
     throw error;
 }
 

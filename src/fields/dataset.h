@@ -47,18 +47,19 @@ public:
     Session& session() const { return *session_; }
     std::string name() const; // "dataset class=od,... of pool P": for messages
 
-    // The collocation keys under which something was archived, in no promised order; until `each` returns false. One
-    // whose fields were all removed may still be among them.
+    // The collocation keys under which something was archived, in no promised order; until `each` returns
+    // false. One whose fields were all removed may still be among them.
     void collocations(const std::function<bool(const Key&)>& each) const;
 
     // Control flags: stored, for all processes, from the next operation on. archive and wipe are refused by
-    // CatalogueWriter::flush(), wipe() and purge() with -DER_NO_PERM; retrieve and list by CatalogueReader's calls.
+    // CatalogueWriter::flush(), wipe() and purge() with -DER_NO_PERM; retrieve and list by CatalogueReader's
+    // calls.
     void set_enabled(Control control, bool enabled);
     bool enabled(Control control) const; // one request
     void require_enabled(Control control) const;
 
-    // Small named values of the caller's own, stored with the dataset; a name is not empty. attribute_or_set: puts the
-    // value if there is none, and returns what is there then: of several processes the first one's.
+    // Small named values of the caller's own, stored with the dataset; a name is not empty. attribute_or_set:
+    // puts the value if there is none, and returns what is there then: of several processes the first one's.
     std::optional<std::string> attribute(const std::string& name) const;
     bool has_attribute(const std::string& name) const; // with a value that is not empty
     void set_attribute(const std::string& name, std::string_view value);
@@ -74,14 +75,17 @@ public:
     const Container& container() const { return container_; }
     KeyValue& key_value() const { return key_value_; }
     ObjectId index_id(std::uint64_t number) const;
-    bool index_in_one_place() const; // all keys of an index object lie together, so that syncing one syncs those before
+    bool index_in_one_place()
+        const; // all keys of an index object lie together, so that syncing one syncs those before
     ObjectId page_object_id(std::uint64_t writer) const;
     KeyValue open_key_value(const ObjectId& id) const; // asks nothing of the store
     Array data_array(std::uint64_t object) const;      // opens with attributes; asks nothing of the store
     std::uint64_t allocate_numbers(std::uint64_t count);
-    std::vector<std::string> keys_with(std::string_view prefix) const; // of the dataset key-value, without the prefix
-    std::shared_ptr<IndexRow> row(const std::string& collocation);     // cached
-    // This process's number as a writer, registered in the dataset at the first call, with a range of object numbers.
+    std::vector<std::string>
+    keys_with(std::string_view prefix) const; // of the dataset key-value, without the prefix
+    std::shared_ptr<IndexRow> row(const std::string& collocation); // cached
+    // This process's number as a writer, registered in the dataset at the first call, with a range of object
+    // numbers.
     Writer& writer();
     // Runs `body`; an error that the dataset's wipe explains becomes -DER_STALE "... was wiped".
     template <class Body>

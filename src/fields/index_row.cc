@@ -28,7 +28,8 @@ std::string place_key(std::uint64_t place)
     return "r/" + std::to_string(place);
 }
 
-IndexRow::IndexRow(Dataset& dataset, std::string collocation, std::shared_ptr<std::atomic<std::size_t>> cached_bytes)
+IndexRow::IndexRow(Dataset& dataset, std::string collocation,
+                   std::shared_ptr<std::atomic<std::size_t>> cached_bytes)
     : dataset_(dataset), collocation_(std::move(collocation)), cached_bytes_(std::move(cached_bytes))
 {
 }
@@ -54,7 +55,8 @@ bool IndexRow::open_index()
     if (index_) return true;
     const auto value = dataset_.key_value().get_nonempty(collocation_prefix + collocation_);
     if (!value) return false;
-    index_.emplace(dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
+    index_.emplace(
+        dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
     dataset_.session().met_others_work();
     return true;
 }
@@ -120,7 +122,8 @@ void IndexRow::add(std::uint64_t place, RowRecord record)
     page->place = place;
     page->record = std::move(record);
     for (const auto& axis : page->record.summary.axes)
-        if (page->narrowest == nullptr || axis.second.size() < page->narrowest->second.size()) page->narrowest = &axis;
+        if (page->narrowest == nullptr || axis.second.size() < page->narrowest->second.size())
+            page->narrowest = &axis;
     if (page->record.where == PagesAt::inside && !page->record.firsts.empty()) {
         page->parts = {std::make_shared<const Part>(std::move(page->record.inside),
                                                     what("index page " + std::to_string(place)))};
@@ -195,10 +198,12 @@ std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, boo
 std::shared_ptr<const Part> IndexRow::part_locked(RowPage& page, std::size_t index, bool keep)
 {
     if (page.parts.at(index)) return page.parts[index];
-    auto bytes = dataset_.guarded(
-        [&] { return object_of(page.record).get_nonempty(part_key(page.record.writer, page.record.page, index)); });
+    auto bytes = dataset_.guarded([&] {
+        return object_of(page.record).get_nonempty(part_key(page.record.writer, page.record.page, index));
+    });
     if (!bytes) throw PartGone{};
-    auto part = std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
+    auto part =
+        std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
     if (keep) {
         account(part->size());
         page.parts[index] = part;
@@ -270,10 +275,13 @@ void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
     });
 }
 
-// The end of the row, or a place behind which it is: places have no gaps, so it is found in O(log n) requests.
+// The end of the row, or a place behind which it is: places have no gaps, so it is found in O(log n)
+// requests.
 std::uint64_t IndexRow::free_place()
 {
-    const auto there = [&](std::uint64_t place) { return index_->get_nonempty(place_key(place)).has_value(); };
+    const auto there = [&](std::uint64_t place) {
+        return index_->get_nonempty(place_key(place)).has_value();
+    };
     if (tail_ == 0) tail_ = read_from();
     if (!there(tail_)) return tail_;
     std::uint64_t low = tail_, step = 1; // low is there
@@ -304,7 +312,8 @@ std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
             }
             try {
                 index_->put(place_key(tail_), encode_row(record), Condition::must_not_exist);
-                // Who reads the row stops where a place is missing: those of others count, and may lie elsewhere.
+                // Who reads the row stops where a place is missing: those of others count, and may lie
+                // elsewhere.
                 if (!dataset_.index_in_one_place()) dataset_.session().met_others_work();
                 return tail_++;
             } catch (const Error& error) {

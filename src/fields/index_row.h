@@ -1,28 +1,33 @@
 // The row of a collocation key: what was published under it, in the one order that all processes see.
 //
-// The row lies in the collocation key's index object, key "r/<number>" for each place, numbered from 0 without gaps.
-// The one primitive is a put that fails when the key is there.
+// The row lies in the collocation key's index object, key "r/<number>" for each place, numbered from 0
+// without gaps. The one primitive is a put that fails when the key is there.
 //
 // 1. A writer puts its page's parts, if they do not fit into the record, where nobody refers to them yet.
-// 2. It puts the record at the first free place on the condition that there is none. Of several that try, one succeeds;
+// 2. It puts the record at the first free place on the condition that there is none. Of several that try, one
+//    succeeds;
 //    the others try the next place. That put makes the page visible, whole. Records never change afterwards.
-// 3. A reader walks the row to the first place that is not there. Of two entries of one field, the one at the later
+// 3. A reader walks the row to the first place that is not there. Of two entries of one field, the one at the
+//    later
 //    place counts. A look whether there is more is one request.
 //
-// So that rows do not grow for ever, a *base* takes the place of many pages (purge): its record says that it covers all
-// places before c, and its entries are the merged ones of these.
+// So that rows do not grow for ever, a *base* takes the place of many pages (purge): its record says that it
+// covers all places before c, and its entries are the merged ones of these.
 //
-// 4. Whoever merges reads the row to its end, c, puts the merged page's parts, and puts the base at the first free
+// 4. Whoever merges reads the row to its end, c, puts the merged page's parts, and puts the base at the first
+//    free
 //    place as in 2. What others published since lies at c or behind and still counts, wherever the base itself lies. Of
 //    several bases the one that covers most counts: it contains the others.
-// 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any older value
+// 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any
+//    older value
 //    is right too.
-// 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that walks
+// 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that
+//    walks
 //    over a gone place passes it: the base that covers it lies behind. One that wants a part which is not there any
 //    more begins anew (PartGone). Places stay, so that a place which is not there always is the end of the row.
 //
-// A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a base covers:
-// the next purge removes both.
+// A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a
+// base covers: the next purge removes both.
 #pragma once
 
 #include "fields/dataset.h"
@@ -43,14 +48,16 @@ struct PartGone {}; // the pages were merged meanwhile: reset() and look again
 struct RowPage {
     std::uint64_t place = 0;
     RowRecord record;
-    // The axis with the fewest values, which tells soonest that a field is not in here; nullptr: there is none.
+    // The axis with the fewest values, which tells soonest that a field is not in here; nullptr: there is
+    // none.
     const Axes::value_type* narrowest = nullptr;
     std::vector<std::shared_ptr<const Part>> parts; // those that were read; guarded by the row
 };
 
 class IndexRow {
 public:
-    IndexRow(Dataset& dataset, std::string collocation, std::shared_ptr<std::atomic<std::size_t>> cached_bytes);
+    IndexRow(Dataset& dataset, std::string collocation,
+             std::shared_ptr<std::atomic<std::size_t>> cached_bytes);
     ~IndexRow();
     IndexRow(const IndexRow&) = delete;
     IndexRow& operator=(const IndexRow&) = delete;
@@ -69,7 +76,8 @@ public:
     std::shared_ptr<const Part> part(RowPage& page, std::size_t index, bool keep);
     void reset(); // forgets all that was read
 
-    // Publishes a page whose parts are stored. With covers_itself the record becomes a base that covers all before it.
+    // Publishes a page whose parts are stored. With covers_itself the record becomes a base that covers all
+    // before it.
     std::uint64_t append(RowRecord& record, bool covers_itself = false);
     // Where parts of this process's pages go, by the dataset's options.
     void put_part(const RowRecord& record, std::size_t index, Bytes bytes);
@@ -101,18 +109,18 @@ private:
     std::size_t accounted_ = 0;
     std::optional<KeyValue> index_;
     std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer
-    std::uint64_t next_ = 0; // to read
-    std::uint64_t tail_ = 0; // no place before it is free
-    bool knows_tail_ = false; // it was the end of the row at some time
-    std::vector<std::shared_ptr<RowPage>> pages_; // oldest first; a base is the first
-    std::shared_ptr<const PageSummary> summary_;  // of the first summed_ of them; nullptr: of none
+    std::uint64_t next_ = 0;                                        // to read
+    std::uint64_t tail_ = 0;                                        // no place before it is free
+    bool knows_tail_ = false;                                       // it was the end of the row at some time
+    std::vector<std::shared_ptr<RowPage>> pages_;                   // oldest first; a base is the first
+    std::shared_ptr<const PageSummary> summary_; // of the first summed_ of them; nullptr: of none
     std::size_t summed_ = 0;
 };
 
 std::string place_key(std::uint64_t place); // "r/PLACE"
 
-// Builds a page of what `entries` adds, stores its parts and appends it to the row; with base_covers as a base. Returns
-// its place.
+// Builds a page of what `entries` adds, stores its parts and appends it to the row; with base_covers as a
+// base. Returns its place.
 std::uint64_t publish(IndexRow& row, Dataset& dataset, const std::function<void(PageBuilder&)>& entries,
                       const std::optional<std::uint64_t>& base_covers = std::nullopt);
 

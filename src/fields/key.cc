@@ -38,10 +38,11 @@ void escape(std::string& to, std::string_view text)
 [[noreturn]] void no_key(std::string_view text)
 {
     constexpr std::size_t shown = 200;
-    throw Error(-DER_DF_INVAL,
-                "'" + std::string(text.substr(0, shown)) +
-                    "' is no text of a key (keyword=value,keyword=value): if it was read from a dataset, that is "
-                    "damaged: `stepstore pool check` looks");
+    throw Error(
+        -DER_DF_INVAL,
+        "'" + std::string(text.substr(0, shown)) +
+            "' is no text of a key (keyword=value,keyword=value): if it was read from a dataset, that is "
+            "damaged: `stepstore pool check` looks");
 }
 
 std::string unescape(std::string_view part, std::string_view whole)
@@ -119,7 +120,8 @@ Request Request::of(const Key& key)
 bool Request::matches(const Key& key) const
 {
     if (wanted_.empty()) return true;
-    return std::ranges::all_of(key.pairs(), [&](const Key::Pair& pair) { return matches(pair.first, pair.second); });
+    return std::ranges::all_of(key.pairs(),
+                               [&](const Key::Pair& pair) { return matches(pair.first, pair.second); });
 }
 
 bool Request::matches(std::string_view keyword, std::string_view value) const

@@ -1,8 +1,8 @@
 // What fields are named by: keys, and requests that match several.
 //
-// A field's identifier is split by the caller's schema into a dataset key, a collocation key and an element key. Each
-// is a list of keywords with one value each, in the order that the schema gives. Two keys are the same when their texts
-// are: the order counts, so a caller always builds keys of one kind in the same order.
+// A field's identifier is split by the caller's schema into a dataset key, a collocation key and an element
+// key. Each is a list of keywords with one value each, in the order that the schema gives. Two keys are the
+// same when their texts are: the order counts, so a caller always builds keys of one kind in the same order.
 #pragma once
 
 #include <initializer_list>
@@ -22,14 +22,18 @@ public:
     Key() = default;
     Key(std::initializer_list<Pair> pairs) : pairs_(pairs) {}
 
-    void add(std::string keyword, std::string value) { pairs_.emplace_back(std::move(keyword), std::move(value)); }
+    void add(std::string keyword, std::string value)
+    {
+        pairs_.emplace_back(std::move(keyword), std::move(value));
+    }
     const std::vector<Pair>& pairs() const { return pairs_; }
     bool empty() const { return pairs_.empty(); }
     // nullptr: it has no such keyword.
     const std::string* find(std::string_view keyword) const;
 
-    // "keyword=value,keyword=value": how it is stored. '%', ',', '=' and control characters (also the zero byte) are
-    // written as %XX, so any bytes may be in keywords and values, and the text holds no zero byte. May be empty.
+    // "keyword=value,keyword=value": how it is stored. '%', ',', '=' and control characters (also the zero
+    // byte) are written as %XX, so any bytes may be in keywords and values, and the text holds no zero byte.
+    // May be empty.
     std::string text() const;
     void append_text(std::string& to) const;
     // -DER_DF_INVAL: no text of a key.
@@ -41,8 +45,8 @@ private:
     std::vector<Pair> pairs_;
 };
 
-// Which fields are wanted: for some keywords the values that will do. A keyword that it does not name matches all, and
-// so does a key that has no such keyword.
+// Which fields are wanted: for some keywords the values that will do. A keyword that it does not name matches
+// all, and so does a key that has no such keyword.
 class Request {
 public:
     Request() = default;
@@ -56,7 +60,10 @@ public:
     bool empty() const { return wanted_.empty(); }
     bool matches(const Key& key) const;
     bool matches(std::string_view keyword, std::string_view value) const;
-    const std::map<std::string, std::set<std::string, std::less<>>, std::less<>>& wanted() const { return wanted_; }
+    const std::map<std::string, std::set<std::string, std::less<>>, std::less<>>& wanted() const
+    {
+        return wanted_;
+    }
 
 private:
     std::map<std::string, std::set<std::string, std::less<>>, std::less<>> wanted_;

@@ -31,7 +31,8 @@ struct Listing::State {
         if (!row->refresh()) return;
         auto pages = row->pages();
         // Pages that cannot match hide nothing that does.
-        std::erase_if(pages, [&](const auto& page) { return !may_match(page->record, request, *collocation); });
+        std::erase_if(pages,
+                      [&](const auto& page) { return !may_match(page->record, request, *collocation); });
         merge.emplace(*row, pages, after);
     }
     bool advance() // to the next field under this collocation key
@@ -41,8 +42,9 @@ struct Listing::State {
                 return merge->next();
             } catch (const PartGone&) {
                 if (++round == 64)
-                    throw Error(-DER_IO, "an index page under '" + row->collocation().substr(0, 200) + "' in " +
-                                             dataset->name() + " refers to a part that is not there: it is damaged");
+                    throw Error(-DER_IO, "an index page under '" + row->collocation().substr(0, 200) +
+                                             "' in " + dataset->name() +
+                                             " refers to a part that is not there: it is damaged");
                 walk();
             }
         }
@@ -70,7 +72,8 @@ Listing::Listing(std::shared_ptr<Dataset> dataset, Request request, const ListOp
     });
 }
 
-Listing::Listing(std::shared_ptr<Dataset> dataset, const Key& collocation, Request request, const ListOptions& options)
+Listing::Listing(std::shared_ptr<Dataset> dataset, const Key& collocation, Request request,
+                 const ListOptions& options)
     : state_(std::make_unique<State>(std::move(dataset), std::move(request), options))
 {
     if (state_->request.matches(collocation)) state_->collocations.push_back(collocation);
@@ -85,7 +88,8 @@ bool Listing::next(ListedField& field)
     State& state = *state_;
     for (;;) {
         // The rest of a field's entries, when masked ones are wanted.
-        while (state.given > 0 && state.options.masked && state.merge && state.given < state.merge->entries().size()) {
+        while (state.given > 0 && state.options.masked && state.merge &&
+               state.given < state.merge->entries().size()) {
             const PageEntry& entry = state.merge->entries()[state.given++];
             if (entry.removed) {
                 if (!state.options.removed) break;

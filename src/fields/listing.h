@@ -1,5 +1,5 @@
-// Listing the fields of a dataset: page by page, so without a request per field and in memory that does not grow with
-// the number of fields.
+// Listing the fields of a dataset: page by page, so without a request per field and in memory that does not
+// grow with the number of fields.
 #pragma once
 
 #include "fields/catalogue.h"
@@ -16,20 +16,23 @@ struct ListedField {
 };
 
 struct ListOptions {
-    bool masked = false; // also what was replaced or removed, newest first within a field, until purge reclaims it
-    bool removed = true; // with masked: also what was removed
+    bool masked =
+        false; // also what was replaced or removed, newest first within a field, until purge reclaims it
+    bool removed = true;         // with masked: also what was removed
     bool even_if_locked = false; // for maintenance: also when listing is switched off
 };
 
-// For one thread. Collocation keys come in no promised order; under one, the fields come in the order of their element
-// keys' text. Sees what was flushed before the collocation key's turn began. A purge meanwhile disturbs nothing.
+// For one thread. Collocation keys come in no promised order; under one, the fields come in the order of
+// their element keys' text. Sees what was flushed before the collocation key's turn began. A purge meanwhile
+// disturbs nothing.
 class Listing {
 public:
-    // request: of keywords of collocation and element keys; index pages that cannot hold a match are not read.
-    // -DER_NO_PERM: listing is switched off.
+    // request: of keywords of collocation and element keys; index pages that cannot hold a match are not
+    // read. -DER_NO_PERM: listing is switched off.
     Listing(std::shared_ptr<Dataset> dataset, Request request, const ListOptions& options = {});
     // Under one collocation key only.
-    Listing(std::shared_ptr<Dataset> dataset, const Key& collocation, Request request, const ListOptions& options = {});
+    Listing(std::shared_ptr<Dataset> dataset, const Key& collocation, Request request,
+            const ListOptions& options = {});
     ~Listing();
     Listing(Listing&&) noexcept;
     Listing& operator=(Listing&&) noexcept;

@@ -19,12 +19,14 @@ FieldLocation FieldLocation::parse(std::string_view text)
     bool good = true;
     for (std::uint64_t* number : {&location.object, &location.offset, &location.length}) {
         const auto [stop, error] = std::from_chars(at, end, *number);
-        good = good && error == std::errc() && (number == &location.length ? stop == end : stop != end && *stop == '.');
+        good = good && error == std::errc() &&
+               (number == &location.length ? stop == end : stop != end && *stop == '.');
         at = stop == end ? end : stop + 1;
     }
     if (!good)
-        throw Error(-DER_INVAL, "'" + std::string(text.substr(0, 200)) +
-                                    "' is no location of a field: it has the form OBJECT.OFFSET.LENGTH, in decimal");
+        throw Error(-DER_INVAL,
+                    "'" + std::string(text.substr(0, 200)) +
+                        "' is no location of a field: it has the form OBJECT.OFFSET.LENGTH, in decimal");
     return location;
 }
 

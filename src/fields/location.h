@@ -9,8 +9,8 @@
 
 namespace stepstore::fields {
 
-// In an array object of a dataset's container. What it names never changes: the bytes are there, or the field was
-// removed and its space reclaimed, which reading tells.
+// In an array object of a dataset's container. What it names never changes: the bytes are there, or the field
+// was removed and its space reclaimed, which reading tells.
 struct FieldLocation {
     std::uint64_t object = 0; // the lower id; the rest follows from the dataset's record
     std::uint64_t offset = 0; // bytes
@@ -22,8 +22,8 @@ struct FieldLocation {
     friend bool operator==(const FieldLocation&, const FieldLocation&) = default;
 };
 
-// A field in the store of the catalogue's own dataset, or bytes that mean something to the caller (a file and an
-// offset, an object of another pool), of any length: the catalogue keeps them and gives them back.
+// A field in the store of the catalogue's own dataset, or bytes that mean something to the caller (a file and
+// an offset, an object of another pool), of any length: the catalogue keeps them and gives them back.
 using Location = std::variant<FieldLocation, std::string>;
 
 } // namespace stepstore::fields

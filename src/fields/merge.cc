@@ -4,7 +4,8 @@
 
 namespace stepstore::fields {
 
-Merge::Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages, const std::optional<std::string>& after)
+Merge::Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages,
+             const std::optional<std::string>& after)
     : row_(row), after_(after)
 {
     heap_.reserve(pages.size());
@@ -14,7 +15,8 @@ Merge::Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages, 
         Source source{pages[rank], rank, 0, std::nullopt, {}};
         if (after_) {
             const auto behind = std::ranges::upper_bound(firsts, *after_);
-            source.part = behind == firsts.begin() ? 0 : static_cast<std::size_t>(behind - firsts.begin()) - 1;
+            source.part =
+                behind == firsts.begin() ? 0 : static_cast<std::size_t>(behind - firsts.begin()) - 1;
         }
         source.text = firsts[source.part];
         push(std::move(source));

@@ -1,5 +1,5 @@
-// The pages of a row as one sorted sequence: each field once, its newest entry first. Holds one part of each page that
-// the sequence is in the middle of, no more.
+// The pages of a row as one sorted sequence: each field once, its newest entry first. Holds one part of each
+// page that the sequence is in the middle of, no more.
 #pragma once
 
 #include "fields/index_row.h"
@@ -13,7 +13,8 @@ namespace stepstore::fields {
 class Merge {
 public:
     // pages: oldest first. after: begins behind this text.
-    Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages, const std::optional<std::string>& after);
+    Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages,
+          const std::optional<std::string>& after);
     // To the next field. False: no more. Throws PartGone: begin anew behind text().
     bool next();
     const std::string& text() const { return text_; }
@@ -38,7 +39,8 @@ private:
     bool choose_first();
 
     IndexRow& row_;
-    // The first of all; most times also after it has advanced, since a flush archives what lies together. none: the heap's.
+    // The first of all; most times also after it has advanced, since a flush archives what lies together.
+    // none: the heap's.
     std::optional<Source> first_;
     std::vector<Source> heap_; // the others
     std::optional<std::string> after_;

@@ -22,7 +22,11 @@ std::uint64_t parse_size(const std::string& name, const std::string& value)
     const char* const end = value.data() + value.size();
     const auto [stop, error] = std::from_chars(value.data(), end, number);
     const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-    const unsigned shift = unit.empty() ? 0 : unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 64;
+    const unsigned shift = unit.empty()    ? 0
+                           : unit == "KiB" ? 10
+                           : unit == "MiB" ? 20
+                           : unit == "GiB" ? 30
+                                           : 64;
     if (error != std::errc() || shift == 64 || number > UINT64_MAX >> shift)
         bad_value(name, value, "a number of bytes, also with KiB, MiB or GiB behind it");
     return number << shift;
@@ -40,8 +44,10 @@ const std::map<std::string, Setter>& setters()
 {
     static const std::map<std::string, Setter> all = {
         {"index", [](Options& o, auto&, auto& value) { o.dataset.index = index_named(value); }},
-        {"packBelow", [](Options& o, auto& name, auto& value) { o.dataset.pack_below = parse_size(name, value); }},
-        {"packSize", [](Options& o, auto& name, auto& value) { o.dataset.pack_size = parse_size(name, value); }},
+        {"packBelow",
+         [](Options& o, auto& name, auto& value) { o.dataset.pack_below = parse_size(name, value); }},
+        {"packSize",
+         [](Options& o, auto& name, auto& value) { o.dataset.pack_size = parse_size(name, value); }},
         {"chunkSize",
          [](Options& o, auto& name, auto& value) {
              o.dataset.chunk_size = parse_size(name, value);
@@ -50,8 +56,10 @@ const std::map<std::string, Setter>& setters()
         {"dataClass", [](Options& o, auto&, auto& value) { o.dataset.data_class = value; }},
         {"indexClass", [](Options& o, auto&, auto& value) { o.dataset.index_class = value; }},
         {"verify", [](Options& o, auto& name, auto& value) { o.dataset.verify = parse_bool(name, value); }},
-        {"asynchronous", [](Options& o, auto& name, auto& value) { o.writer.asynchronous = parse_bool(name, value); }},
-        {"inFlight", [](Options& o, auto& name, auto& value) { o.writer.in_flight = parse_size(name, value); }},
+        {"asynchronous",
+         [](Options& o, auto& name, auto& value) { o.writer.asynchronous = parse_bool(name, value); }},
+        {"inFlight",
+         [](Options& o, auto& name, auto& value) { o.writer.in_flight = parse_size(name, value); }},
     };
     return all;
 }

@@ -1,5 +1,6 @@
-// What can be chosen. DatasetOptions are settled by whoever makes the dataset and stored in it: later writers and all
-// readers take them from there. WriterOptions are one process's own and change nothing that a reader sees.
+// What can be chosen. DatasetOptions are settled by whoever makes the dataset and stored in it: later writers
+// and all readers take them from there. WriterOptions are one process's own and change nothing that a reader
+// sees.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@ namespace stepstore::fields {
 // Where the index pages (one per flush and collocation key) of the writing processes go.
 enum class Index : std::uint8_t {
     shared = 1, // all into the collocation key's index object: a reader needs one request for a page
-    process = 2 // into an object of the writing process; the shared one holds only who wrote which values: processes do
-                // not meet on the large part, and readers fetch only pages that can hold what they look for
+    process =
+        2 // into an object of the writing process; the shared one holds only who wrote which values: processes do
+          // not meet on the large part, and readers fetch only pages that can hold what they look for
 };
 
 struct DatasetOptions {
@@ -24,30 +26,31 @@ struct DatasetOptions {
     std::string data_class = "S1";
     std::string index_class = "S1";
     std::uint64_t chunk_size = 1 << 20; // bytes of a data array that lie together on one target
-    // Readers compare fields with their checksums (stored in any case). Without, as FDB's files, where that takes time:
-    // fields from 64 KiB on.
+    // Readers compare fields with their checksums (stored in any case). Without, as FDB's files, where that
+    // takes time: fields from 64 KiB on.
     bool verify = true;
 };
 
 struct WriterOptions {
-    // archive() copies the bytes and returns; they are written meanwhile, and flush() waits. Otherwise archive() writes
-    // (small packed fields excepted, which are written together).
+    // archive() copies the bytes and returns; they are written meanwhile, and flush() waits. Otherwise
+    // archive() writes (small packed fields excepted, which are written together).
     bool asynchronous = false;
     std::uint64_t in_flight = 64 << 20; // bytes that may be under way; archive() waits beyond
-    // The fields are indexed by a catalogue that is not this dataset's: purge then takes no field for unreferenced.
+    // The fields are indexed by a catalogue that is not this dataset's: purge then takes no field for
+    // unreferenced.
     bool indexed_elsewhere = false;
 };
 
-// From text, as a configuration file has it: index (shared, process), packBelow, packSize, chunkSize (bytes, also with
-// KiB, MiB, GiB), dataClass, indexClass, verify (true, false); asynchronous (true, false), inFlight. -DER_INVAL: another
-// name or value; the message lists those there are.
+// From text, as a configuration file has it: index (shared, process), packBelow, packSize, chunkSize (bytes,
+// also with KiB, MiB, GiB), dataClass, indexClass, verify (true, false); asynchronous (true, false),
+// inFlight. -DER_INVAL: another name or value; the message lists those there are.
 struct Options {
     DatasetOptions dataset;
     WriterOptions writer;
 };
 Options parse_options(const std::map<std::string, std::string>& settings);
 
-std::string_view name_of(Index index);     // "shared", "process"
-Index index_named(std::string_view name);  // -DER_INVAL: says which there are
+std::string_view name_of(Index index);    // "shared", "process"
+Index index_named(std::string_view name); // -DER_INVAL: says which there are
 
 } // namespace stepstore::fields

@@ -127,7 +127,8 @@ void PageBuilder::note_axes(std::string_view text)
         const std::size_t at = pairs.size();
         const bool other = at >= last_pairs_.size() || last_pairs_[at] != pair;
         if (other && !pairs_.contains(pair)) pairs_.emplace(pair);
-        if (other && (at >= last_pairs_.size() || keyword_of(last_pairs_[at]) != keyword_of(pair))) same_shape = false;
+        if (other && (at >= last_pairs_.size() || keyword_of(last_pairs_[at]) != keyword_of(pair)))
+            same_shape = false;
         pairs.push_back(pair);
         if (end == std::string_view::npos) break;
         left.remove_prefix(end + 1);
@@ -183,7 +184,9 @@ std::size_t Part::restart(std::size_t index) const
     return frame_size + load_little<std::uint32_t>(bytes_.data() + end_ + index * sizeof(std::uint32_t));
 }
 
-Part::Cursor::Cursor(const Part* part, std::size_t at) : part_(std::shared_ptr<const Part>(), part), at_(at) {}
+Part::Cursor::Cursor(const Part* part, std::size_t at) : part_(std::shared_ptr<const Part>(), part), at_(at)
+{
+}
 
 bool Part::Cursor::next()
 {

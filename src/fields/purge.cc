@@ -1,16 +1,19 @@
 // Reclaiming space. What must not happen is that an object goes that a field has, or will have.
 //
 // 1. The registered writers are looked at first. One whose process is dead now publishes nothing any more.
-// 2. Each row is read to its end. The newest entries of the pages that count name the live objects; all other entries,
+// 2. Each row is read to its end. The newest entries of the pages that count name the live objects; all other
+//    entries,
 //    also of pages that a base covers and nobody has dropped yet, name masked ones. Where there is anything to merge
 //    away a base is published (index_row.h). A number is used for one object, by one process, before its flush: a
 //    masked entry's object cannot come to life again, whatever is published meanwhile.
 // 3. When all bases are on the medium, the objects go that masked entries name and no live one does,
-// 4. and of dead writers those that no entry names: they died before their flush. A living writer's are left alone.
-// 5. Then the covered pages go, and parts of pages that dead writers never published. Last the dead writers' records.
+// 4. and of dead writers those that no entry names: they died before their flush. A living writer's are left
+//    alone.
+// 5. Then the covered pages go, and parts of pages that dead writers never published. Last the dead writers'
+//    records.
 //
-// Who dies in between leaves the covered pages, so the next purge finds the same again. Of pages that were dropped only
-// in part the objects are gone already.
+// Who dies in between leaves the covered pages, so the next purge finds the same again. Of pages that were
+// dropped only in part the objects are gone already.
 #include "fields/maintenance.h"
 #include "fields/merge.h"
 #include "fields/record.h"
@@ -35,7 +38,8 @@ constexpr int rounds = 64; // of beginning anew because another purge was faster
 
 class Purge {
 public:
-    Purge(const std::shared_ptr<Dataset>& dataset, const PurgeOptions& options) : dataset_(*dataset), options_(options)
+    Purge(const std::shared_ptr<Dataset>& dataset, const PurgeOptions& options)
+        : dataset_(*dataset), options_(options)
     {
     }
     PurgeReport run();
@@ -103,10 +107,12 @@ Purge::Pages Purge::covered_pages(IndexRow& row, const Pages& counting)
 {
     Pages covered = row.covered(row.end());
     std::erase_if(covered, [&](const auto& page) {
-        if (std::ranges::any_of(counting, [&](const auto& one) { return one->place == page->place; })) return true;
+        if (std::ranges::any_of(counting, [&](const auto& one) { return one->place == page->place; }))
+            return true;
         if (page->record.where == PagesAt::inside) { // as a page that was read has it
             if (!page->record.firsts.empty())
-                page->parts = {std::make_shared<const Part>(std::move(page->record.inside), "a covered index page")};
+                page->parts = {
+                    std::make_shared<const Part>(std::move(page->record.inside), "a covered index page")};
             return false;
         }
         page->parts.resize(page->record.firsts.size());
@@ -178,7 +184,8 @@ void Purge::read_row(const std::string& collocation)
             const Pages covered = covered_pages(*row, counting);
             Scan found = scan(*row, covered, counting);
             Row result{collocation, 0};
-            if (!counting.empty() && counting.front()->record.is_base) result.covers = counting.front()->record.covers;
+            if (!counting.empty() && counting.front()->record.is_base)
+                result.covers = counting.front()->record.covers;
             const bool to_merge = counting.size() > 1 || found.removals;
             if (to_merge && !options_.dry_run) {
                 result.covers = row->end();
@@ -195,7 +202,8 @@ void Purge::read_row(const std::string& collocation)
             rows_.push_back(std::move(result));
             return;
         } catch (const PartGone&) {
-            if (round == rounds) throw Error(-DER_BUSY, "purge " + dataset_.name() + ": others purge it all the time");
+            if (round == rounds)
+                throw Error(-DER_BUSY, "purge " + dataset_.name() + ": others purge it all the time");
             row->reset();
         }
     }
@@ -218,7 +226,8 @@ void Purge::destroy_masked()
     for (const std::uint64_t object : masked_)
         if (!live_.contains(object)) destroy(object);
     for (std::string& location : masked_foreign_)
-        if (!live_foreign_.contains(checksum(as_bytes(location)))) report_.foreign.push_back(std::move(location));
+        if (!live_foreign_.contains(checksum(as_bytes(location))))
+            report_.foreign.push_back(std::move(location));
 }
 
 void Purge::destroy_unflushed()
@@ -243,7 +252,8 @@ void Purge::destroy_unflushed()
 void Purge::destroy_unflushed(const WriterRecord& writer, std::uint64_t end)
 {
     const std::uint64_t last = writer.first + writer.count;
-    for (std::uint64_t number = writer.first + 1; number < std::min(last, end + max_unwritten_numbers); ++number) {
+    for (std::uint64_t number = writer.first + 1; number < std::min(last, end + max_unwritten_numbers);
+         ++number) {
         if (live_.contains(number) || masked_.contains(number)) continue;
         const std::uint64_t bytes = report_.bytes;
         if (!destroy(number)) continue;

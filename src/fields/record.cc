@@ -76,25 +76,28 @@ void seal(std::vector<std::byte>& bytes, Magic magic)
 {
     store_little(bytes.data(), static_cast<std::uint32_t>(magic));
     store_little(bytes.data() + 4, static_cast<std::uint16_t>(fields_format));
-    store_little(bytes.data() + 6, static_cast<std::uint16_t>(fields_format)); // the oldest reader that understands it
+    store_little(bytes.data() + 6,
+                 static_cast<std::uint16_t>(fields_format)); // the oldest reader that understands it
     store_little(bytes.data() + sum_at, checksum(Bytes(bytes).subspan(frame_size)));
 }
 
 Bytes unseal(Bytes bytes, Magic magic, const std::string& what)
 {
     WireReader from(bytes, what);
-    if (from.fixed<std::uint32_t>() != static_cast<std::uint32_t>(magic)) from.fail("does not begin as it should");
+    if (from.fixed<std::uint32_t>() != static_cast<std::uint32_t>(magic))
+        from.fail("does not begin as it should");
     const auto format = from.fixed<std::uint16_t>();
     const auto least = from.fixed<std::uint16_t>();
     if (least > fields_format)
         throw Error(-DER_DF_INCOMPT, what + " has format version " + std::to_string(format) +
-                                         "; this library reads up to version " + std::to_string(fields_format) +
-                                         ": use a newer Stepstore");
+                                         "; this library reads up to version " +
+                                         std::to_string(fields_format) + ": use a newer Stepstore");
     const auto sum = from.fixed<std::uint64_t>();
     const Bytes body = bytes.subspan(frame_size);
     if (sum != checksum(body))
-        throw Error(-DER_CSUM,
-                    what + " is damaged: its checksum does not match; `stepstore pool check` says what can be saved");
+        throw Error(
+            -DER_CSUM,
+            what + " is damaged: its checksum does not match; `stepstore pool check` says what can be saved");
     return body;
 }
 

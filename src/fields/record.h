@@ -22,8 +22,8 @@ enum class Magic : std::uint32_t {
 
 inline constexpr std::size_t frame_size = 16;
 
-// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with frame_size
-// bytes of room.
+// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with
+// frame_size bytes of room.
 void seal(std::vector<std::byte>& bytes, Magic magic);
 std::vector<std::byte> framed(); // the room
 // The body. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: newer. what: for messages.
@@ -47,7 +47,8 @@ WriterRecord decode_writer(Bytes bytes, const std::string& what);
 
 // Keys of the dataset key-value.
 inline constexpr char record_key[] = "record";
-inline constexpr char elsewhere_key[] = "indexed-elsewhere"; // there: fields of this store have another catalogue
+inline constexpr char elsewhere_key[] =
+    "indexed-elsewhere"; // there: fields of this store have another catalogue
 inline constexpr char collocation_prefix[] = "c/";
 inline constexpr char writer_prefix[] = "w/";
 inline constexpr char attribute_prefix[] = "a/";
@@ -57,7 +58,8 @@ inline constexpr char root_prefix[] = "d/";
 inline constexpr char root_container[] = "stepstore-fields";
 inline constexpr char dataset_container_prefix[] = "fields-";
 
-// Of the root and the dataset key-values: small, and listed more often than written, so all of it on one target.
+// Of the root and the dataset key-values: small, and listed more often than written, so all of it on one
+// target.
 inline ObjectId main_id(const Container& container)
 {
     return container.object_id(0, 0, ObjectType::key_value, "S1");

@@ -20,7 +20,8 @@ bool may_match(const RowRecord& record, const Request& request, const Key& collo
         if (collocation.find(one.first) != nullptr) return true;
         const auto axis = record.summary.axes.find(one.first);
         if (axis == record.summary.axes.end()) return true;
-        return std::ranges::any_of(one.second, [&](const std::string& value) { return axis->second.contains(value); });
+        return std::ranges::any_of(one.second,
+                                   [&](const std::string& value) { return axis->second.contains(value); });
     });
 }
 
@@ -28,7 +29,8 @@ std::vector<std::byte> encode_row(const RowRecord& record)
 {
     std::vector<std::byte> bytes = framed();
     WireWriter to(bytes);
-    to.fixed(static_cast<std::uint8_t>((record.is_base ? flag_base : 0) | (record.summary.mixed ? flag_mixed : 0)));
+    to.fixed(static_cast<std::uint8_t>((record.is_base ? flag_base : 0) |
+                                       (record.summary.mixed ? flag_mixed : 0)));
     to.varint(record.covers);
     to.varint(record.writer);
     to.varint(record.page);
@@ -74,7 +76,8 @@ RowRecord decode_row(Bytes bytes, const std::string& what)
     if (record.where < PagesAt::inside || record.where > PagesAt::page_object)
         from.fail("has its page in an unknown place");
     record.firsts.resize(from.counted(1));
-    if (record.where == PagesAt::inside && record.firsts.size() > 1) from.fail("says that it holds several parts");
+    if (record.where == PagesAt::inside && record.firsts.size() > 1)
+        from.fail("says that it holds several parts");
     for (std::string& first : record.firsts)
         first = from.text();
     const Bytes inside = from.bytes(from.left());

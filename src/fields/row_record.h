@@ -16,7 +16,8 @@ enum class PagesAt : std::uint8_t {
 };
 
 struct RowRecord {
-    // A base says everything about the places before `covers`: its entries are all that is left of them. 0: no base.
+    // A base says everything about the places before `covers`: its entries are all that is left of them. 0:
+    // no base.
     std::uint64_t covers = 0;
     bool is_base = false;
     std::uint64_t writer = 0; // whose page,

@@ -1,14 +1,17 @@
 // Making a dataset. The root key-value names it, so two processes that make it at once agree there:
 //
-// 1. Its root entry is put on the condition that there is none, with a container label that no other dataset of the
+// 1. Its root entry is put on the condition that there is none, with a container label that no other dataset
+//    of the
 //    pool ever had or will have. Whoever loses the race takes the winner's label.
-// 2. The container of that label is opened, or made, and the dataset's record put into it on the condition that there
+// 2. The container of that label is opened, or made, and the dataset's record put into it on the condition
+//    that there
 //    is none: the first one's options count.
-// 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between, and step
+// 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between,
+//    and step
 //    2 may have made the container anew after it was destroyed: then it is destroyed again, and all begins anew.
 //
-// Who dies after 1 leaves an entry that the next writer completes and readers take for an empty place; who dies between
-// 2 and 3 leaves at worst a container that no entry names: purge_pool() removes it.
+// Who dies after 1 leaves an entry that the next writer completes and readers take for an empty place; who
+// dies between 2 and 3 leaves at worst a container that no entry names: purge_pool() removes it.
 #include "fields/session.h"
 
 #include "fields/index_row.h"
@@ -41,7 +44,8 @@ std::string new_label(std::uint64_t number, const Key& key)
     for (const Key::Pair& pair : key.pairs()) {
         label += '.';
         for (const char c : pair.second) {
-            const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+            const bool good =
+                (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
             label += good ? c : '-';
         }
     }
@@ -59,7 +63,8 @@ void require_same_schema(const Dataset& dataset, const std::string& schema)
     const auto [mine, stored] = std::ranges::mismatch(schema, dataset.schema());
     const auto line = 1 + std::count(schema.begin(), mine, '\n');
     throw Error(-DER_MISMATCH,
-                dataset.name() + " was made with another schema: the one given differs from the stored one in line " +
+                dataset.name() +
+                    " was made with another schema: the one given differs from the stored one in line " +
                     std::to_string(line) + "; use the stored schema, or another dataset");
 }
 
@@ -148,7 +153,8 @@ void Session::release()
     all.sessions.clear();
 }
 
-Session::Session(Pool pool, Access access) : pool_(std::move(pool)), access_(access), cache_(std::make_unique<Cache>())
+Session::Session(Pool pool, Access access)
+    : pool_(std::move(pool)), access_(access), cache_(std::make_unique<Cache>())
 {
 }
 
@@ -219,7 +225,8 @@ void Session::forget_all()
     cache_->datasets.clear();
 }
 
-// Of a container that is there, which is taken over; nullptr, and it is not, when there is no record in it yet.
+// Of a container that is there, which is taken over; nullptr, and it is not, when there is no record in it
+// yet.
 std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::string& text)
 {
     const std::string what = "the record of dataset " + text + " in pool " + location();
@@ -228,11 +235,12 @@ std::shared_ptr<Dataset> Session::dataset_in(Container& container, const std::st
     if (!bytes) return nullptr;
     DatasetRecord record = decode_dataset(*bytes, what);
     std::string key = record.key.text();
-    return std::make_shared<Dataset>(shared_from_this(), std::move(key), std::move(container), std::move(record));
+    return std::make_shared<Dataset>(shared_from_this(), std::move(key), std::move(container),
+                                     std::move(record));
 }
 
-std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const Key& key, const DatasetOptions& options,
-                                               const std::string& schema)
+std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const Key& key,
+                                               const DatasetOptions& options, const std::string& schema)
 {
     Container container = pool_.open_or_create_container(label);
     DatasetRecord record;
@@ -240,7 +248,8 @@ std::shared_ptr<Dataset> Session::make_dataset(const std::string& label, const K
     record.options = options;
     record.schema = schema;
     record.created = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
     const ProcessIdentity maker = this_process();
     record.host = maker.host;
     record.process = maker.process;
@@ -292,7 +301,8 @@ std::shared_ptr<Dataset> Session::cache(std::shared_ptr<Dataset> dataset)
     return place;
 }
 
-std::shared_ptr<Dataset> Session::create(const Key& key, const DatasetOptions& options, const std::string& schema)
+std::shared_ptr<Dataset> Session::create(const Key& key, const DatasetOptions& options,
+                                         const std::string& schema)
 {
     if (access_ != Access::read_write)
         throw Error(-DER_NO_PERM, "create a dataset in pool " + location() + ": it is open for reading only");

@@ -1,17 +1,20 @@
-// A pool with fields in it: its root key-value, which names the datasets, and the open handles of this process.
+// A pool with fields in it: its root key-value, which names the datasets, and the open handles of this
+// process.
 //
-// Durability. What is archived is invisible until flush() (store.h, catalogue.h), which returns when everything
-// archived by that object is indexed, visible and synced to the medium, whatever the pool's durability. At
-// durability=process that holds until the next update of the pool: a power failure while something is being written
-// can cost whole indexes (docs/format.md), the death of processes never costs anything. At durability=power nothing
-// that was flushed is lost. An archive of record belongs into a pool of durability=power.
+// Durability. What is archived is invisible until flush() (store.h, catalogue.h), which returns when
+// everything archived by that object is indexed, visible and synced to the medium, whatever the pool's
+// durability. At durability=process that holds until the next update of the pool: a power failure while
+// something is being written can cost whole indexes (docs/format.md), the death of processes never costs
+// anything. At durability=power nothing that was flushed is lost. An archive of record belongs into a pool of
+// durability=power.
 //
-// Threads. Every class here may be used by several threads at once unless it says otherwise. Objects keep open what
-// they need, in any order of destruction. After a fork both processes may go on; what was archived and not flushed
-// stays the parent's.
+// Threads. Every class here may be used by several threads at once unless it says otherwise. Objects keep
+// open what they need, in any order of destruction. After a fork both processes may go on; what was archived
+// and not flushed stays the parent's.
 //
-// Errors. stepstore::Error with a DER_* code. -DER_NONEXIST: no such pool. -DER_STALE: what was open is gone: "the
-// dataset ... was wiped". -DER_MISMATCH: another schema. -DER_NO_PERM: locked. A missing dataset or field is no error.
+// Errors. stepstore::Error with a DER_* code. -DER_NONEXIST: no such pool. -DER_STALE: what was open is gone:
+// "the dataset ... was wiped". -DER_MISMATCH: another schema. -DER_NO_PERM: locked. A missing dataset or
+// field is no error.
 #pragma once
 
 #include "fields/dataset.h"
@@ -34,26 +37,31 @@ struct DatasetEntry {
 
 class Session : public std::enable_shared_from_this<Session> {
 public:
-    // The process's one session on a pool for this access: opened at the first call, kept for the life of the process
-    // (or until release()). location: as Pool::connect takes it. -DER_NONEXIST: there is no pool there.
-    // With create_pool (and read_write) a pool is made there instead, as files make directories.
-    static std::shared_ptr<Session> open(const std::string& location, Access access, bool create_pool = false);
-    // Lets go of all sessions of the process that nobody else holds; for tests and for programs that destroy pools.
+    // The process's one session on a pool for this access: opened at the first call, kept for the life of the
+    // process (or until release()). location: as Pool::connect takes it. -DER_NONEXIST: there is no pool
+    // there. With create_pool (and read_write) a pool is made there instead, as files make directories.
+    static std::shared_ptr<Session> open(const std::string& location, Access access,
+                                         bool create_pool = false);
+    // Lets go of all sessions of the process that nobody else holds; for tests and for programs that destroy
+    // pools.
     static void release();
 
-    // The dataset, to write: made if it is not there, by the first of all processes that ask. `schema`: a text that
-    // belongs to it; stored by whoever makes it; -DER_MISMATCH when another one is stored and `schema` is not empty.
-    // Opened once per process and cached; a cached one that was wiped meanwhile is opened (made) anew.
-    std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {}, const std::string& schema = {});
+    // The dataset, to write: made if it is not there, by the first of all processes that ask. `schema`: a
+    // text that belongs to it; stored by whoever makes it; -DER_MISMATCH when another one is stored and
+    // `schema` is not empty. Opened once per process and cached; a cached one that was wiped meanwhile is
+    // opened (made) anew.
+    std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {},
+                                    const std::string& schema = {});
     // To read, or to write what is there. nullptr: there is none. Never makes anything.
     std::shared_ptr<Dataset> find(const Key& key, const std::string& schema = {});
-    // The dataset whose container has this label: for locations that name the container. nullptr: wiped, or never was.
+    // The dataset whose container has this label: for locations that name the container. nullptr: wiped, or
+    // never was.
     std::shared_ptr<Dataset> find_container(const std::string& label);
     // Whether a dataset is said to lie in it. Costs a look at all datasets.
     bool lists(const std::string& label) const;
 
-    // Every dataset whose key matches, in no promised order, until `each` returns false. One listing of the root
-    // key-value; opens nothing.
+    // Every dataset whose key matches, in no promised order, until `each` returns false. One listing of the
+    // root key-value; opens nothing.
     void datasets(const Request& request, const std::function<bool(const DatasetEntry&)>& each) const;
 
     const Pool& pool() const { return pool_; }
@@ -61,8 +69,9 @@ public:
     Access access() const { return access_; }
 
     // ---- for the parts of this library
-    // The end of a flush: all that this process did survives a power failure. What it needs of others (a root entry, a
-    // dataset, the record of an index) is synced with the first flush after it was met, and not again.
+    // The end of a flush: all that this process did survives a power failure. What it needs of others (a root
+    // entry, a dataset, the record of an index) is synced with the first flush after it was met, and not
+    // again.
     void sync_flushed();
     void met_others_work(); // something is built upon that another process may have made, and not synced
     // The container's label of the root's entry. nullopt: none.
@@ -72,8 +81,8 @@ public:
     bool put_root_entry(const std::string& key, const std::string& container); // false: there is one
     void forget(const std::string& key);
     std::string make_label(const Key& key); // of a new dataset's container
-    std::shared_ptr<Dataset> make_dataset(const std::string& label, const Key& key, const DatasetOptions& options,
-                                          const std::string& schema);
+    std::shared_ptr<Dataset> make_dataset(const std::string& label, const Key& key,
+                                          const DatasetOptions& options, const std::string& schema);
     std::shared_ptr<Dataset> open_labelled(const std::string& label, const std::string& text);
 
     ~Session();

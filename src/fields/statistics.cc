@@ -80,9 +80,9 @@ void dump_row(IndexRow& row, bool entries, const std::function<void(std::string_
     const auto pages = row.pages();
     for (const auto& page : pages) {
         const RowRecord& record = page->record;
-        std::string text = "  page " + std::to_string(page->place) + (record.is_base ? " base" : "") + ": writer " +
-                           std::to_string(record.writer) + "." + std::to_string(record.page) + ", " +
-                           std::to_string(record.summary.entries) + " entries (" +
+        std::string text = "  page " + std::to_string(page->place) + (record.is_base ? " base" : "") +
+                           ": writer " + std::to_string(record.writer) + "." + std::to_string(record.page) +
+                           ", " + std::to_string(record.summary.entries) + " entries (" +
                            std::to_string(record.summary.removals) + " removals), " +
                            std::to_string(record.firsts.size()) + " parts; axes";
         for (const auto& [keyword, values] : record.summary.axes) {
@@ -124,17 +124,18 @@ Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& re
     return all;
 }
 
-void dump(const std::shared_ptr<Dataset>& dataset, bool entries, const std::function<void(std::string_view)>& line)
+void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
+          const std::function<void(std::string_view)>& line)
 {
     const DatasetRecord& record = dataset->record();
     const DatasetOptions& options = record.options;
     line("dataset " + dataset->key_text());
-    line("container " + dataset->container_label() + ", made by process " + std::to_string(record.process) + " on " +
-         record.host + " at " + std::to_string(record.created));
-    line("index " + std::string(name_of(options.index)) + " (class " + options.index_class + "), data class " +
-         options.data_class + ", chunk " + std::to_string(options.chunk_size) + ", packed below " +
-         std::to_string(options.pack_below) + " into " + std::to_string(options.pack_size) +
-         (options.verify ? "" : ", not verified when read"));
+    line("container " + dataset->container_label() + ", made by process " + std::to_string(record.process) +
+         " on " + record.host + " at " + std::to_string(record.created));
+    line("index " + std::string(name_of(options.index)) + " (class " + options.index_class +
+         "), data class " + options.data_class + ", chunk " + std::to_string(options.chunk_size) +
+         ", packed below " + std::to_string(options.pack_below) + " into " +
+         std::to_string(options.pack_size) + (options.verify ? "" : ", not verified when read"));
     line("schema of " + std::to_string(record.schema.size()) + " bytes");
     for (const Control control : {Control::retrieve, Control::list, Control::archive, Control::wipe})
         if (!dataset->enabled(control)) line("locked: " + std::string(name_of(control)));
@@ -144,7 +145,8 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries, const std::func
         const auto bytes = dataset->key_value().get(writer_prefix + name);
         if (!bytes) continue;
         const WriterRecord writer = decode_writer(*bytes, "writer " + name + " of " + dataset->name());
-        line("writer " + name + ": " + writer.process.text() + ", " + std::to_string(writer.count) + " numbers");
+        line("writer " + name + ": " + writer.process.text() + ", " + std::to_string(writer.count) +
+             " numbers");
     }
     for (const std::string& collocation : dataset->keys_with(collocation_prefix)) {
         line("collocation " + collocation);

@@ -53,7 +53,7 @@ struct Store::State {
 
     std::shared_ptr<Dataset> dataset;
     WriterOptions options;
-    std::mutex mutex; // guards all below
+    std::mutex mutex;              // guards all below
     std::exception_ptr unsynced;   // of a sync that failed
     std::vector<std::byte> packed; // small fields that are not written yet
     std::uint64_t pack_object = 0; // where they go
@@ -98,8 +98,8 @@ void Store::State::write(std::uint64_t object, std::vector<std::byte>& data)
     while (in_flight.size() >= most_in_flight ||
            (!in_flight.empty() && bytes_in_flight + data.size() > options.in_flight))
         wait_oldest();
-    InFlight& one = in_flight.emplace_back(object, std::vector<std::byte>(), Range{0, data.size()}, Bytes(data),
-                                           dataset->data_array(object), Pending());
+    InFlight& one = in_flight.emplace_back(object, std::vector<std::byte>(), Range{0, data.size()},
+                                           Bytes(data), dataset->data_array(object), Pending());
     try {
         one.pending = one.array.write(*queue, {&one.range, 1}, {&one.memory, 1});
     } catch (...) {
@@ -146,8 +146,8 @@ void Store::State::retry()
     }
 }
 
-// A sync that failed may have dropped what it should have written, and the next one may succeed all the same. So that
-// nothing of it is indexed, everything fails from then on.
+// A sync that failed may have dropped what it should have written, and the next one may succeed all the same.
+// So that nothing of it is indexed, everything fails from then on.
 void Store::State::sync()
 {
     try {

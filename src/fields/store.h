@@ -1,9 +1,9 @@
-// The store: fields' bytes in array objects of a dataset's container. Works without the catalogue (a caller may index
-// the locations elsewhere).
+// The store: fields' bytes in array objects of a dataset's container. Works without the catalogue (a caller
+// may index the locations elsewhere).
 //
 // Object numbers are taken from a range that the process allocates once per dataset. A field of at least
-// DatasetOptions::pack_below bytes has an object of its own; smaller ones are collected and written together, at the
-// latest by flush(). An object that a flushed location names is never written to again.
+// DatasetOptions::pack_below bytes has an object of its own; smaller ones are collected and written together,
+// at the latest by flush(). An object that a flushed location names is never written to again.
 #pragma once
 
 #include "fields/dataset.h"
@@ -24,32 +24,33 @@ public:
     Store(const Store&) = delete;
     Store& operator=(const Store&) = delete;
 
-    // Takes a copy (or has written it when it returns). The location holds from flush() on, not before. A field of 0
-    // bytes has a location too. Throws what a write meets: -DER_NOSPACE, -DER_STALE (wiped); an asynchronous write's
-    // error comes from a later archive() or flush().
+    // Takes a copy (or has written it when it returns). The location holds from flush() on, not before. A
+    // field of 0 bytes has a location too. Throws what a write meets: -DER_NOSPACE, -DER_STALE (wiped); an
+    // asynchronous write's error comes from a later archive() or flush().
     FieldLocation archive(Bytes data);
-    // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller that
-    // flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error nothing archived
-    // since the last flush() may be indexed until another flush() has succeeded. What archive() has taken is kept, and
-    // later calls try again to write it: so a full disk costs only the field whose archive() threw. A sync that fails
-    // is final: every further call throws the same. What was flushed before stays.
+    // Returns when all that was archived is written and, with sync, on the medium. sync=false: for a caller
+    // that flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error
+    // nothing archived since the last flush() may be indexed until another flush() has succeeded. What
+    // archive() has taken is kept, and later calls try again to write it: so a full disk costs only the field
+    // whose archive() threw. A sync that fails is final: every further call throws the same. What was flushed
+    // before stays.
     void flush(bool sync = true);
 
-    // The bytes of a field: one read, no size query. memory: location.length bytes. -DER_STALE: the field was removed
-    // and its space reclaimed, or the dataset was wiped: the message says which. -DER_CSUM: damaged.
+    // The bytes of a field: one read, no size query. memory: location.length bytes. -DER_STALE: the field was
+    // removed and its space reclaimed, or the dataset was wiped: the message says which. -DER_CSUM: damaged.
     void read(const FieldLocation& location, MutableBytes memory) const;
     std::vector<std::byte> read(const FieldLocation& location) const;
     // A part of a field: from `offset` within it.
     void read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const;
-    // Several at once, in flight together; memory: one piece per location, of its length. Fields that lie side by side
-    // in an object are read in one request.
+    // Several at once, in flight together; memory: one piece per location, of its length. Fields that lie
+    // side by side in an object are read in one request.
     void read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const;
 
     // Whether the bytes are still there. One size query.
     bool exists(const FieldLocation& location) const;
 
-    // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now. False: it
-    // lies in one with others, and its space stays until the dataset goes.
+    // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now.
+    // False: it lies in one with others, and its space stays until the dataset goes.
     bool remove(const FieldLocation& location);
 
     const std::shared_ptr<Dataset>& dataset() const;

@@ -1,5 +1,5 @@
-// Reading fields. There is no size query: the length is in the location. A field that is not there any more shows by
-// itself: an object is destroyed as a whole, so the read meets its end too early.
+// Reading fields. There is no size query: the length is in the location. A field that is not there any more
+// shows by itself: an object is destroyed as a whole, so the read meets its end too early.
 #include "fields/session.h"
 #include "fields/store.h"
 
@@ -18,14 +18,18 @@ constexpr std::size_t most_reads = 32; // in flight
 [[noreturn]] void gone(const Dataset& dataset, std::uint64_t object)
 {
     dataset.require_there();
-    throw Error(-DER_STALE, "the field in object " + std::to_string(object) + " of " + dataset.name() +
-                                " is not there: it was replaced or removed, and its space reclaimed by a purge (look it "
-                                "up again), or the pool is damaged (stepstore pool check says)");
+    throw Error(-DER_STALE,
+                "the field in object " + std::to_string(object) + " of " + dataset.name() +
+                    " is not there: it was replaced or removed, and its space reclaimed by a purge (look it "
+                    "up again), or the pool is damaged (stepstore pool check says)");
 }
 
 // What is read of one object in one request.
 struct ObjectRead {
-    ObjectRead(const Dataset& dataset, std::uint64_t number) : object(number), array(dataset.data_array(number)) {}
+    ObjectRead(const Dataset& dataset, std::uint64_t number)
+        : object(number), array(dataset.data_array(number))
+    {
+    }
 
     std::uint64_t object;
     Array array;
@@ -40,9 +44,9 @@ void Store::read(const FieldLocation& location, std::uint64_t offset, MutableByt
 {
     const Dataset& dataset = *this->dataset();
     if (offset > location.length || memory.size() > location.length - offset)
-        throw Error(-DER_INVAL, "read " + std::to_string(memory.size()) + " bytes from " + std::to_string(offset) +
-                                    " of the field " + location.text() + " of " + dataset.name() + ": it has " +
-                                    std::to_string(location.length));
+        throw Error(-DER_INVAL, "read " + std::to_string(memory.size()) + " bytes from " +
+                                    std::to_string(offset) + " of the field " + location.text() + " of " +
+                                    dataset.name() + ": it has " + std::to_string(location.length));
     if (memory.empty()) return;
     const ReadResult result = dataset.guarded(
         [&] { return dataset.data_array(location.object).read(location.offset + offset, memory); });
@@ -65,11 +69,13 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
 {
     const Dataset& dataset = *this->dataset();
     if (locations.size() != memory.size())
-        throw Error(-DER_INVAL, "read " + std::to_string(locations.size()) + " fields of " + dataset.name() + " into " +
-                                    std::to_string(memory.size()) + " pieces of memory: give one for each");
+        throw Error(-DER_INVAL, "read " + std::to_string(locations.size()) + " fields of " + dataset.name() +
+                                    " into " + std::to_string(memory.size()) +
+                                    " pieces of memory: give one for each");
     std::vector<std::size_t> order(locations.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(locations[i].object, locations[i].offset); });
+    std::ranges::sort(order, {},
+                      [&](std::size_t i) { return std::pair(locations[i].object, locations[i].offset); });
     dataset.guarded([&] {
         EventQueue queue = dataset.session().pool().event_queue();
         std::deque<ObjectRead> reads;
@@ -85,8 +91,9 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
             for (; at != order.end() && locations[*at].object == object; ++at) {
                 const FieldLocation& field = locations[*at];
                 if (memory[*at].size() != field.length)
-                    throw Error(-DER_INVAL, "read field " + field.text() + " of " + dataset.name() + " into " +
-                                                std::to_string(memory[*at].size()) + " bytes: give as many as it has");
+                    throw Error(-DER_INVAL, "read field " + field.text() + " of " + dataset.name() +
+                                                " into " + std::to_string(memory[*at].size()) +
+                                                " bytes: give as many as it has");
                 if (field.length == 0) continue;
                 if (one && field.offset < end) break; // asked for twice
                 if (!one) one.emplace(dataset, object);
@@ -96,7 +103,8 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
                     one->ranges.back().length += field.length;
                 if (!one->memory.empty() && field.offset == end &&
                     one->memory.back().data() + one->memory.back().size() == memory[*at].data())
-                    one->memory.back() = {one->memory.back().data(), one->memory.back().size() + field.length};
+                    one->memory.back() = {one->memory.back().data(),
+                                          one->memory.back().size() + field.length};
                 else
                     one->memory.push_back(memory[*at]);
                 end = field.offset + field.length;

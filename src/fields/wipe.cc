@@ -121,14 +121,16 @@ std::uint64_t purge_pool(Session& session, bool dry_run)
     });
     std::uint64_t count = 0;
     for (const ContainerEntry& container : containers) {
-        if (!container.label.starts_with(dataset_container_prefix) || named.contains(container.label)) continue;
+        if (!container.label.starts_with(dataset_container_prefix) || named.contains(container.label))
+            continue;
         // One that is being copied into is not named yet, but has a writer.
         bool in_use = false;
         if (const auto dataset = session.open_labelled(container.label, container.label))
             for (const std::string& writer : dataset->keys_with(writer_prefix))
                 if (const auto bytes = dataset->key_value().get(writer_prefix + writer))
-                    in_use = in_use ||
-                             life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) != Life::dead;
+                    in_use =
+                        in_use || life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) !=
+                                      Life::dead;
         if (in_use) continue;
         ++count;
         if (!dry_run) destroy_container(session.pool(), container.label);

@@ -1,5 +1,5 @@
-// A process as a writer of a dataset: the numbers that are its own. Registered in the dataset before the first is used,
-// so that purge finds what a process that died has left.
+// A process as a writer of a dataset: the numbers that are its own. Registered in the dataset before the
+// first is used, so that purge finds what a process that died has left.
 #pragma once
 
 #include "fields/record.h"

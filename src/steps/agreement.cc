@@ -52,10 +52,11 @@ std::string described(const Variable& variable, const Dims& shape)
 }
 
 [[noreturn]] void contradict(const std::string& name, const std::string& theirs, std::uint64_t their_step,
-                             std::uint32_t their_rank, const std::string& mine, std::uint64_t step, std::uint32_t rank)
+                             std::uint32_t their_rank, const std::string& mine, std::uint64_t step,
+                             std::uint32_t rank)
 {
-    throw Error(-DER_INVAL, "variable '" + name + "' is " + mine + " in " + step_rank(step, rank) + ", and " + theirs +
-                                " in " + step_rank(their_step, their_rank) +
+    throw Error(-DER_INVAL, "variable '" + name + "' is " + mine + " in " + step_rank(step, rank) + ", and " +
+                                theirs + " in " + step_rank(their_step, their_rank) +
                                 ": the ranks must define it alike. Step " + std::to_string(step) +
                                 " is given up; the steps before it are kept");
 }
@@ -98,13 +99,16 @@ void Agreement::learn(Bytes entry, std::uint64_t step)
         const std::string name = fresh.variable.name;
         Known& known = known_.try_emplace(name, std::move(fresh)).first->second;
         std::erase_if(known.shapes, [step](const Shape& old) { return old.step < step; });
-        if (!shape.empty() && their_step >= step) known.shapes.push_back({their_step, their_rank, std::move(shape)});
+        if (!shape.empty() && their_step >= step)
+            known.shapes.push_back({their_step, their_rank, std::move(shape)});
     }
 }
 
 void Agreement::settle(std::uint64_t step, std::vector<Claim> claims)
 {
-    const auto drop_what_is_said = [&] { std::erase_if(claims, [&](const Claim& one) { return is_said(step, one); }); };
+    const auto drop_what_is_said = [&] {
+        std::erase_if(claims, [&](const Claim& one) { return is_said(step, one); });
+    };
     drop_what_is_said();
     while (!claims.empty()) {
         const std::string key = "Agreed-" + std::to_string(next_);

@@ -17,9 +17,9 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
 {
     const StreamRecord& is = old.record;
     const auto refuse = [&](const std::string& what, const std::string& wanted, const std::string& has) {
-        throw Error(-DER_INVAL, "cannot append to the stream " + old.location.text() + " with " + what + " " + wanted +
-                                    ": the stream has " + has + ", which stays; leave the parameter away, or write " +
-                                    "another stream");
+        throw Error(-DER_INVAL, "cannot append to the stream " + old.location.text() + " with " + what + " " +
+                                    wanted + ": the stream has " + has +
+                                    ", which stays; leave the parameter away, or write " + "another stream");
     };
     const auto size = [&](const std::string& what, std::uint64_t wanted, std::uint64_t has) {
         if (wanted != 0 && wanted != has) refuse(what, std::to_string(wanted), std::to_string(has));
@@ -111,7 +111,8 @@ void reclaim(const Pool& pool, const Container& container, const StreamRecord& r
             trim_data(context, rank, header.data_base + header.data_length);
         } catch (const Error& error) {
             // A damaged blob does not say where its data ends: then the space stays taken.
-            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST) throw;
+            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST)
+                throw;
         }
     }
 }

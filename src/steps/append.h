@@ -13,8 +13,8 @@ struct Append {
 // contradicts the stream; the message names both.
 Append plan_append(const OpenedStream& old, Container& container, const WriterOptions& options, int ranks);
 
-// Frees what the record does not refer to any more: dropped segments, and what lies behind the last step that is kept.
-// May be done again, after a death in the middle. Steps that were kept are not touched.
+// Frees what the record does not refer to any more: dropped segments, and what lies behind the last step that
+// is kept. May be done again, after a death in the middle. Steps that were kept are not touched.
 void reclaim(const Pool& pool, const Container& container, const StreamRecord& record);
 
 } // namespace stepstore::steps

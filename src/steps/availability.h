@@ -1,4 +1,5 @@
-// Which steps have which variables. A step that was put like the one before costs a comparison of its ranks' plans.
+// Which steps have which variables. A step that was put like the one before costs a comparison of its ranks'
+// plans.
 #pragma once
 
 #include "steps/codec/decoder.h"
@@ -27,9 +28,10 @@ private:
     bool put_like_before(const InstalledStep& step) const;
 
     std::uint64_t steps_ = 0;
-    std::vector<std::vector<Run>> runs_;                                                         // by variable
-    std::vector<VariableId> present_;                                                            // in the last step
-    std::vector<std::pair<std::shared_ptr<const Plan>, std::shared_ptr<const Mapping>>> before_; // of its ranks
+    std::vector<std::vector<Run>> runs_; // by variable
+    std::vector<VariableId> present_;    // in the last step
+    std::vector<std::pair<std::shared_ptr<const Plan>, std::shared_ptr<const Mapping>>>
+        before_; // of its ranks
 };
 
 } // namespace stepstore::steps

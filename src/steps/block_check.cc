@@ -4,9 +4,11 @@
 
 namespace stepstore::steps {
 
-std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsView start, DimsView count, Refuse refuse)
+std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsView start, DimsView count,
+                               Refuse refuse)
 {
-    if (is_value(variable.kind)) refuse("it is a " + std::string(name_of(variable.kind)) + ", so it has no block");
+    if (is_value(variable.kind))
+        refuse("it is a " + std::string(name_of(variable.kind)) + ", so it has no block");
     if (count.empty() || count.size() > max_dimensions)
         refuse("a block has 1 to " + std::to_string(max_dimensions) + " dimensions, not " +
                std::to_string(count.size()));
@@ -24,8 +26,8 @@ std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsVie
         const std::uint64_t from = global ? start[d] : 0;
         if (shape[d] == joined_dimension && !global) continue;
         if (from > shape[d] || count[d] > shape[d] - from)
-            refuse("the block start " + to_text(start) + " count " + to_text(count) + " lies outside of the shape " +
-                   to_text(shape));
+            refuse("the block start " + to_text(start) + " count " + to_text(count) +
+                   " lies outside of the shape " + to_text(shape));
     }
     return elements(count);
 }

@@ -9,6 +9,7 @@ namespace stepstore::steps {
 // Throws; is given what is wrong with the block.
 using Refuse = FunctionRef<void(const std::string& why)>;
 // The number of elements of a block that lies inside of its shape. Else `refuse` is called.
-std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsView start, DimsView count, Refuse refuse);
+std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsView start, DimsView count,
+                               Refuse refuse);
 
 } // namespace stepstore::steps

@@ -16,7 +16,8 @@ constexpr std::uint32_t catalogue_hi =
     0x53530001; // the user's half of the ids' upper part: ours, apart from other users'
 constexpr std::uint32_t stream_hi = 0x53530002;
 
-// A record is a list of fields, tag and length first. A reader skips unknown fields, except those that it must know.
+// A record is a list of fields, tag and length first. A reader skips unknown fields, except those that it
+// must know.
 constexpr std::uint16_t must_know = 0x8000;
 enum Tag : std::uint16_t {
     tag_generation = 1 | must_know,
@@ -176,8 +177,8 @@ void validate(const StreamRecord& record, const std::string& where)
                     "the stream " + where +
                         " is laid out in a way that this library does not know: use a newer Stepstore");
     if (record.ranks == 0 || record.chunk_size == 0 || record.data_chunk_size == 0)
-        throw Error(-DER_DF_INVAL,
-                    "the record of the stream " + where + " says 0 ranks or a chunk size of 0: it is damaged");
+        throw Error(-DER_DF_INVAL, "the record of the stream " + where +
+                                       " says 0 ranks or a chunk size of 0: it is damaged");
     std::uint64_t next = 0;
     bool row = true;
     for (const Segment& one : record.earlier) {
@@ -220,13 +221,14 @@ StreamRecord decode_record(Bytes bytes, const std::string& where)
     const auto least = from.fixed<std::uint32_t>();
     if (least > stream_format)
         throw Error(-DER_DF_INCOMPT, "the stream " + where + " has format version " + std::to_string(format) +
-                                         "; this library reads up to version " + std::to_string(stream_format) +
-                                         ": use a newer Stepstore");
+                                         "; this library reads up to version " +
+                                         std::to_string(stream_format) + ": use a newer Stepstore");
     const auto sum = from.fixed<std::uint64_t>();
     if (sum != checksum(bytes.subspan(prologue_size)))
         throw Error(
             -DER_CSUM,
-            what + " is damaged: its checksum does not match; the steps may be whole: `stepstore pool check` looks");
+            what +
+                " is damaged: its checksum does not match; the steps may be whole: `stepstore pool check` looks");
     StreamRecord record;
     while (!from.at_end()) {
         const auto tag = from.fixed<std::uint16_t>();
@@ -341,8 +343,10 @@ void assign_objects(Container& container, StreamRecord& record)
     if (record.origin == no_generation) record.origin = first;
     record.side = container.object_id(first, stream_hi, ObjectType::key_value, record.object_class);
     record.metadata = container.object_id(first + 1, stream_hi, ObjectType::array_bytes, record.object_class);
-    record.data = container.object_id(first + 2, stream_hi, ObjectType::array_bytes, record.data_object_class);
-    if (record.layout == Layout::posix) record.directory = posix_directory(container.label(), record.generation);
+    record.data =
+        container.object_id(first + 2, stream_hi, ObjectType::array_bytes, record.data_object_class);
+    if (record.layout == Layout::posix)
+        record.directory = posix_directory(container.label(), record.generation);
 }
 
 void destroy_stream_objects(const Container& container, const std::string& pool, const StreamRecord& record)
@@ -371,10 +375,11 @@ Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t
 
 Error replaced_error(const std::string& where, const std::optional<StreamRecord>& now)
 {
-    const std::string by = now ? "was replaced by another writer (process " + std::to_string(now->writer_process) +
-                                     " on " + now->writer_host + ")"
+    const std::string by = now ? "was replaced by another writer (process " +
+                                     std::to_string(now->writer_process) + " on " + now->writer_host + ")"
                                : std::string("was removed");
-    return {-DER_STALE, "the stream " + where + " " + by + " meanwhile: open it again to see what is there now"};
+    return {-DER_STALE,
+            "the stream " + where + " " + by + " meanwhile: open it again to see what is there now"};
 }
 
 } // namespace stepstore::steps

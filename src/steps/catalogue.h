@@ -1,5 +1,5 @@
-// The catalogue of a container: one key-value object that maps a stream's name to its record: everything a reader has
-// to know.
+// The catalogue of a container: one key-value object that maps a stream's name to its record: everything a
+// reader has to know.
 #pragma once
 
 #include "steps/options.h"
@@ -14,10 +14,11 @@ namespace stepstore::steps {
 inline constexpr std::uint32_t stream_format = 2; // the greatest that is read; see format_of
 inline constexpr std::uint64_t no_generation = UINT64_MAX;
 
-// The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one more for
-// every time that it was appended to.
+// The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one
+// more for every time that it was appended to.
 struct Segment {
-    std::uint64_t generation = 0; // the first of its object numbers, so fresh for every segment of the container
+    std::uint64_t generation =
+        0; // the first of its object numbers, so fresh for every segment of the container
     std::uint64_t first_step = 0;
     std::uint64_t end_step = 0; // the first step that is not in it
     std::uint32_t ranks = 0;
@@ -27,8 +28,8 @@ struct Segment {
     std::string directory;
 };
 
-// Its own fields speak of the last segment, the one that is being written; `earlier` are the others. What reads or
-// writes one segment is given a record of that segment alone (segment_record).
+// Its own fields speak of the last segment, the one that is being written; `earlier` are the others. What
+// reads or writes one segment is given a record of that segment alone (segment_record).
 struct StreamRecord {
     std::uint64_t generation = 0; // of the last segment: fresh for every opening for writing
     // The generation that the stream began with: stays while it is appended to.
@@ -58,14 +59,17 @@ struct StreamRecord {
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
 };
 
-// Where a segment's steps lie: the last one's, or an earlier one's as a record that is closed after its last step.
+// Where a segment's steps lie: the last one's, or an earlier one's as a record that is closed after its last
+// step.
 Segment last_segment(const StreamRecord& record, std::uint64_t end_step);
-std::vector<Segment> segments_of(const StreamRecord& record); // all that may have objects, the dropped ones too
+std::vector<Segment>
+segments_of(const StreamRecord& record); // all that may have objects, the dropped ones too
 StreamRecord segment_record(const StreamRecord& record, const Segment& segment);
 // Of the segment that has the step; of the last one for steps that are not there yet.
 StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step);
 
-std::uint32_t format_of(const StreamRecord& record); // 2: layout posix, whose data files have checksums; else 1
+std::uint32_t
+format_of(const StreamRecord& record); // 2: layout posix, whose data files have checksums; else 1
 std::vector<std::byte> encode_record(const StreamRecord& record);
 // where: for messages. -DER_CSUM, -DER_DF_INVAL: damaged; -DER_DF_INCOMPT: newer.
 StreamRecord decode_record(Bytes bytes, const std::string& where);

@@ -26,12 +26,12 @@ bool is_damage(const Error& error)
 
 class StreamCheck {
 public:
-    StreamCheck(const Pool& pool, const Container& container, std::string where, const StreamRecord& record, bool data,
-                StreamReport& report)
+    StreamCheck(const Pool& pool, const Container& container, std::string where, const StreamRecord& record,
+                bool data, StreamReport& report)
         : where_(std::move(where)), record_(record), context_{pool, container, record_},
           layout_(make_layout_reader(context_)), data_(make_data_reader(context_)),
-          side_(container.key_value(record_.side, Access::read_only)), decoder_(record.generation, record.ranks),
-          read_data_(data), report_(report)
+          side_(container.key_value(record_.side, Access::read_only)),
+          decoder_(record.generation, record.ranks), read_data_(data), report_(report)
     {
     }
 
@@ -110,8 +110,8 @@ private:
         }
         ++summary_.half_steps;
         add(Severity::info, at, what,
-            "a writer is at work on it, or died there (process " + std::to_string(record_.writer_process) + " on " +
-                record_.writer_host + "); the steps before it are whole");
+            "a writer is at work on it, or died there (process " + std::to_string(record_.writer_process) +
+                " on " + record_.writer_host + "); the steps before it are whole");
     }
 
     void check_whole(StepBlobs&& blobs)
@@ -119,8 +119,8 @@ private:
         const std::uint64_t number = blobs.step;
         const std::string at = "step " + std::to_string(number);
         try {
-            const auto step =
-                decoder_.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
+            const auto step = decoder_.install(
+                std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
                     return fetch_known(*layout_, side_, record_, other, rank, part);
                 });
             bool whole = true;
@@ -155,10 +155,12 @@ private:
         const std::string at = "step " + std::to_string(header.step) + " rank " + std::to_string(header.rank);
         try {
             std::uint64_t end = 0;
-            if (__builtin_add_overflow(header.data_base, header.data_length, &end) || end > data_->size(header.rank)) {
+            if (__builtin_add_overflow(header.data_base, header.data_length, &end) ||
+                end > data_->size(header.rank)) {
                 add(Severity::damage, at,
-                    "its data lies at " + std::to_string(header.data_base) + ", " + std::to_string(header.data_length) +
-                        " bytes, and the data object ends at " + std::to_string(data_->size(header.rank)),
+                    "its data lies at " + std::to_string(header.data_base) + ", " +
+                        std::to_string(header.data_length) + " bytes, and the data object ends at " +
+                        std::to_string(data_->size(header.rank)),
                     "values and attributes of this step can be read; blocks of this rank cannot");
                 return false;
             }
@@ -195,15 +197,17 @@ private:
             const Placement place = part.place(entry);
             if (place.codec == Codec::none) continue;
             stored.resize(place.length);
-            DataRequest request{
-                {part.header.generation, part.header.rank}, {{place.at, place.length}}, {MutableBytes(stored)}};
+            DataRequest request{{part.header.generation, part.header.rank},
+                                {{place.at, place.length}},
+                                {MutableBytes(stored)}};
             data_->read({&request, 1});
             if (checksum(stored) == place.checksum) continue;
             const std::uint32_t id = part.mapping->global[part.plan->entries[entry].variable];
-            throw Error(-DER_CSUM, (id == Dictionary::none ? std::string("a compressed block")
-                                                           : "a compressed block of variable '" +
-                                                                 decoder_.dictionary().variables()[id].name + "'") +
-                                       " is damaged: its checksum does not match");
+            throw Error(-DER_CSUM,
+                        (id == Dictionary::none ? std::string("a compressed block")
+                                                : "a compressed block of variable '" +
+                                                      decoder_.dictionary().variables()[id].name + "'") +
+                            " is damaged: its checksum does not match");
         }
     }
 
@@ -229,10 +233,13 @@ std::set<ObjectId> stored_objects(const std::string& pool, const std::string& co
     daos_handle_t pool_handle{}, container_handle{};
     const auto require = [&](int code, const char* what) {
         if (code != 0)
-            throw Error(code, std::string(what) + " " + pool + "/" + container + ": " + stepstore_last_message());
+            throw Error(code,
+                        std::string(what) + " " + pool + "/" + container + ": " + stepstore_last_message());
     };
-    require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RO, &pool_handle, nullptr, nullptr), "cannot connect to");
-    int code = daos_cont_open(pool_handle, container.c_str(), DAOS_COO_RO, &container_handle, nullptr, nullptr);
+    require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RO, &pool_handle, nullptr, nullptr),
+            "cannot connect to");
+    int code =
+        daos_cont_open(pool_handle, container.c_str(), DAOS_COO_RO, &container_handle, nullptr, nullptr);
     if (code == 0) {
         code = stepstore_cont_objects(
             container_handle, DAOS_TX_NONE, false,
@@ -252,8 +259,9 @@ std::set<ObjectId> stored_objects(const std::string& pool, const std::string& co
     return collected.ids;
 }
 
-void check_unreferenced(const Pool& pool, const Container& container, const std::vector<StreamRecord>& records,
-                        const std::string& where, StreamReport& report)
+void check_unreferenced(const Pool& pool, const Container& container,
+                        const std::vector<StreamRecord>& records, const std::string& where,
+                        StreamReport& report)
 {
     if (pool.location().starts_with("daos://")) return; // no such list there
     const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
@@ -275,7 +283,8 @@ void check_unreferenced(const Pool& pool, const Container& container, const std:
 }
 
 StreamSummary check_stream(const Pool& pool, const Container& container, const std::string& where,
-                           const std::string& name, const StreamRecord& record, bool data, StreamReport& report)
+                           const std::string& name, const StreamRecord& record, bool data,
+                           StreamReport& report)
 {
     const auto check = [&](const StreamRecord& segment) {
         return StreamCheck(pool, container, where, segment, data, report).run(name);
@@ -345,7 +354,8 @@ const char* text_of(Severity severity)
 
 bool StreamReport::damaged() const
 {
-    return std::ranges::any_of(findings, [](const StreamFinding& f) { return f.severity == Severity::damage; });
+    return std::ranges::any_of(findings,
+                               [](const StreamFinding& f) { return f.severity == Severity::damage; });
 }
 
 std::string StreamReport::json() const

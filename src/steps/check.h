@@ -1,5 +1,5 @@
-// Looks through the streams of a container: what is whole, what is damaged, what nothing refers to. Used by `stepstore
-// pool check`.
+// Looks through the streams of a container: what is whole, what is damaged, what nothing refers to. Used by
+// `stepstore pool check`.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct StreamReport {
 };
 
 // `location`: a pool (all its containers), a container or one stream: "POOL", "POOL/CONTAINER",
-// "POOL/CONTAINER/STREAM". data: also read every block that a step refers to. Makes and changes nothing. -DER_NONEXIST
-// as for a Reader.
+// "POOL/CONTAINER/STREAM". data: also read every block that a step refers to. Makes and changes nothing.
+// -DER_NONEXIST as for a Reader.
 StreamReport check_streams(const std::string& location, bool data);
 
 } // namespace stepstore::steps

@@ -102,10 +102,11 @@ void require_one_machine(Communicator& communicator, const std::string& where)
         return std::string(as_text(name));
     };
     const std::string first = host_of(0);
-    throw Error(-DER_BUSY, where + " cannot be written: rank 0 runs on " + first + " and rank " + std::to_string(rank) +
-                               " on " + host_of(rank) +
-                               ", and a local pool belongs to one machine at a time. Run all ranks on one machine, "
-                               "or write to a DAOS system (daos://POOL/CONTAINER). Nothing was written");
+    throw Error(-DER_BUSY,
+                where + " cannot be written: rank 0 runs on " + first + " and rank " + std::to_string(rank) +
+                    " on " + host_of(rank) +
+                    ", and a local pool belongs to one machine at a time. Run all ranks on one machine, "
+                    "or write to a DAOS system (daos://POOL/CONTAINER). Nothing was written");
 }
 
 } // namespace stepstore::steps

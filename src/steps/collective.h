@@ -12,8 +12,8 @@ namespace stepstore::steps {
 // Runs `work` on rank 0 and gives its bytes to every rank. Its Error is thrown on every rank.
 std::vector<std::byte> on_root(Communicator& communicator, FunctionRef<std::vector<std::byte>()> work);
 
-// Every rank runs its own `work`. When any rank's throws, all throw: a rank its own error, the others the error of the
-// lowest rank that failed.
+// Every rank runs its own `work`. When any rank's throws, all throw: a rank its own error, the others the
+// error of the lowest rank that failed.
 void all_together(Communicator& communicator, FunctionRef<void()> work);
 
 // Throws on every rank when they run on several machines: a local pool is one machine's. Before anything is

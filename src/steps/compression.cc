@@ -35,8 +35,8 @@ constexpr std::array methods = {
     Method{CompressionMethod::blosc2_lz4, "blosc2-lz4", Codec::blosc2, "lz4", 9, 5},
     Method{CompressionMethod::blosc2_zstd, "blosc2-zstd", Codec::blosc2, "zstd", 9, 5},
 };
-// Before compression: of buffers that c-blosc 1 made, and of chunks. (A chunk of equal bytes takes 32 whatever its
-// length: with longer ones a block could shrink further than most_shrinking.)
+// Before compression: of buffers that c-blosc 1 made, and of chunks. (A chunk of equal bytes takes 32
+// whatever its length: with longer ones a block could shrink further than most_shrinking.)
 constexpr std::size_t blosc_piece = std::size_t{1} << 30;
 constexpr std::size_t blosc2_piece = std::size_t{2} << 20;
 
@@ -49,7 +49,8 @@ const Method& method_of(CompressionMethod wanted)
 std::string_view missing_library(Codec codec)
 {
     if (codec == Codec::zstd && !STEPSTORE_HAVE_ZSTD) return "zstd (libzstd-dev)";
-    if ((codec == Codec::blosc || codec == Codec::blosc2) && !STEPSTORE_HAVE_BLOSC2) return "C-Blosc2 (libblosc2-dev)";
+    if ((codec == Codec::blosc || codec == Codec::blosc2) && !STEPSTORE_HAVE_BLOSC2)
+        return "C-Blosc2 (libblosc2-dev)";
     return {};
 }
 
@@ -92,8 +93,8 @@ void start_blosc()
     [[maybe_unused]] static const bool started = (blosc2_init(), true);
 }
 
-std::optional<std::size_t> compress_with_blosc(Bytes raw, std::size_t number_size, const Method& method, int level,
-                                               MutableBytes to)
+std::optional<std::size_t> compress_with_blosc(Bytes raw, std::size_t number_size, const Method& method,
+                                               int level, MutableBytes to)
 {
     start_blosc();
     blosc2_cparams how = BLOSC2_CPARAMS_DEFAULTS;
@@ -108,8 +109,8 @@ std::optional<std::size_t> compress_with_blosc(Bytes raw, std::size_t number_siz
         const std::size_t room = std::min(to.size() - used, 2 * blosc2_piece);
         if (room < BLOSC_EXTENDED_HEADER_LENGTH) return std::nullopt;
         const int length =
-            blosc2_compress_ctx(context.get(), piece.data(), static_cast<std::int32_t>(piece.size()), to.data() + used,
-                                static_cast<std::int32_t>(room));
+            blosc2_compress_ctx(context.get(), piece.data(), static_cast<std::int32_t>(piece.size()),
+                                to.data() + used, static_cast<std::int32_t>(room));
         if (length < 0)
             throw Error(-DER_MISC, "C-Blosc2 cannot compress with " + std::string(method.name) + ": " +
                                        blosc2_error_string(length));
@@ -132,7 +133,8 @@ void decompress_with_blosc(Bytes stored, std::size_t most, MutableBytes raw, std
         std::int32_t length = 0, compressed = 0, block = 0;
         if (blosc2_cbuffer_sizes(rest.data(), &length, &compressed, &block) < 0 || length != expected ||
             compressed < BLOSC_MIN_HEADER_LENGTH || static_cast<std::size_t>(compressed) > rest.size() ||
-            blosc2_decompress_ctx(context.get(), rest.data(), compressed, raw.data() + at, expected) != expected)
+            blosc2_decompress_ctx(context.get(), rest.data(), compressed, raw.data() + at, expected) !=
+                expected)
             damaged(what);
         from += static_cast<std::size_t>(compressed);
     }
@@ -162,7 +164,8 @@ std::vector<std::string> compression_method_names()
 
 CompressionMethod compression_method_named(std::string_view name)
 {
-    const auto found = std::ranges::find_if(methods, [&](const Method& one) { return same_name(one.name, name); });
+    const auto found =
+        std::ranges::find_if(methods, [&](const Method& one) { return same_name(one.name, name); });
     if (found == methods.end()) throw Error(-DER_INVAL, "'" + std::string(name) + "': valid are " + listed());
     return found->method;
 }
@@ -179,12 +182,12 @@ void check_compression(std::string_view name, const Compression& compression)
                                     ": use " + listed());
     }
     if (compression.level < 0 || compression.level > method.levels)
-        throw Error(-DER_INVAL,
-                    std::string(name) + "='" + std::string(method.name) + "' has no level " +
-                        std::to_string(compression.level) + ": " +
-                        (method.levels == 0 ? "nothing is compressed, so there is none"
-                                            : "valid are 1 to " + std::to_string(method.levels) +
-                                                  ", and 0 for its default, " + std::to_string(method.usual_level)));
+        throw Error(-DER_INVAL, std::string(name) + "='" + std::string(method.name) + "' has no level " +
+                                    std::to_string(compression.level) + ": " +
+                                    (method.levels == 0 ? "nothing is compressed, so there is none"
+                                                        : "valid are 1 to " + std::to_string(method.levels) +
+                                                              ", and 0 for its default, " +
+                                                              std::to_string(method.usual_level)));
 }
 
 struct Compressor::Contexts {
@@ -212,7 +215,8 @@ MutableBytes Compressor::room(std::size_t bytes)
     return {memory_.get(), bytes};
 }
 
-std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_t number_size, const Compression& how)
+std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_t number_size,
+                                          const Compression& how)
 {
     // Shorter than this a block costs more than it can save.
     constexpr std::size_t least = 64;
@@ -227,14 +231,16 @@ std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_
         if (!contexts_->zstd) contexts_->zstd.reset(ZSTD_createCCtx());
         if (!contexts_->zstd) throw Error(-DER_NOMEM, "no memory for zstd");
         ZSTD_CCtx_setParameter(contexts_->zstd.get(), ZSTD_c_compressionLevel, level);
-        const std::size_t length = ZSTD_compress2(contexts_->zstd.get(), to.data(), to.size(), raw.data(), raw.size());
+        const std::size_t length =
+            ZSTD_compress2(contexts_->zstd.get(), to.data(), to.size(), raw.data(), raw.size());
         if (!ZSTD_isError(length)) return Bytes(to.first(length));
         if (ZSTD_getErrorCode(length) == ZSTD_error_dstSize_tooSmall) return std::nullopt;
         throw Error(-DER_MISC, std::string("zstd cannot compress: ") + ZSTD_getErrorName(length));
     }
 #endif
 #if STEPSTORE_HAVE_BLOSC2
-    if (const auto length = compress_with_blosc(raw, number_size, method, level, to)) return Bytes(to.first(*length));
+    if (const auto length = compress_with_blosc(raw, number_size, method, level, to))
+        return Bytes(to.first(*length));
 #endif
     return std::nullopt;
 }
@@ -242,7 +248,8 @@ std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_
 void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view what)
 {
     if (const std::string_view library = missing_library(codec); !library.empty())
-        throw Error(-DER_NOSYS, std::string(what) + " is compressed, and this build of Stepstore was made without " +
+        throw Error(-DER_NOSYS, std::string(what) +
+                                    " is compressed, and this build of Stepstore was made without " +
                                     std::string(library) + ": everything else can be read");
     switch (codec) {
     case Codec::none:
@@ -251,7 +258,8 @@ void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view wh
         return;
     case Codec::zstd:
 #if STEPSTORE_HAVE_ZSTD
-        if (ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size()) != raw.size()) damaged(what);
+        if (ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size()) != raw.size())
+            damaged(what);
 #endif
         return;
     case Codec::blosc:
@@ -261,7 +269,8 @@ void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view wh
 #endif
         return;
     }
-    throw Error(-DER_DF_INCOMPT, std::string(what) + " is compressed with a method that this library does not know (" +
+    throw Error(-DER_DF_INCOMPT, std::string(what) +
+                                     " is compressed with a method that this library does not know (" +
                                      std::to_string(static_cast<int>(codec)) + "): use a newer Stepstore");
 }
 

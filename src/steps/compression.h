@@ -1,6 +1,6 @@
-// Compression of data blocks and metadata blobs, by zstd and by C-Blosc2 (which shuffles the bytes of numbers first).
-// Both libraries are optional in a build; what a build lacks is refused by name. Nothing is ever lost: every method
-// gives back the same bytes.
+// Compression of data blocks and metadata blobs, by zstd and by C-Blosc2 (which shuffles the bytes of numbers
+// first). Both libraries are optional in a build; what a build lacks is refused by name. Nothing is ever
+// lost: every method gives back the same bytes.
 #pragma once
 
 #include "base/bytes.h"
@@ -16,9 +16,10 @@ namespace stepstore::steps {
 
 // How stored bytes are to be read. The numbers are part of the stream's format (docs/format-stream.md).
 enum class Codec : std::uint8_t {
-    none = 0,   // as they are
-    zstd = 1,   // one zstd frame
-    blosc = 2,  // c-blosc 1 buffers one after the other, each of 1 GiB before compression but the last; read only
+    none = 0, // as they are
+    zstd = 1, // one zstd frame
+    blosc =
+        2, // c-blosc 1 buffers one after the other, each of 1 GiB before compression but the last; read only
     blosc2 = 3, // C-Blosc2 chunks one after the other, each of 2 MiB before compression but the last
 };
 
@@ -33,12 +34,13 @@ struct Compression {
 std::string_view name_of(CompressionMethod method);                // "blosc2-zstd"
 CompressionMethod compression_method_named(std::string_view name); // -DER_INVAL with those of this build
 std::vector<std::string> compression_method_names();               // those of this build, "none" first
-// -DER_NOSYS: this build lacks the library. -DER_INVAL: the method has no such level. `name`: of the parameter.
+// -DER_NOSYS: this build lacks the library. -DER_INVAL: the method has no such level. `name`: of the
+// parameter.
 void check_compression(std::string_view name, const Compression& compression);
 Codec codec_of(CompressionMethod method);
 
-// No method shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes), so a damaged length
-// cannot ask for more memory than the stored bytes allow.
+// No method shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes), so a damaged
+// length cannot ask for more memory than the stored bytes allow.
 inline constexpr std::uint64_t most_shrinking = 1 << 16;
 
 // Keeps its memory and contexts from one call to the next. Not for concurrent use.
@@ -49,8 +51,8 @@ public:
     Compressor(Compressor&&) noexcept;
     Compressor& operator=(Compressor&&) noexcept;
 
-    // The compressed form, valid until the next call; nullopt when it would not be shorter. number_size: bytes of the
-    // numbers that `raw` consists of.
+    // The compressed form, valid until the next call; nullopt when it would not be shorter. number_size:
+    // bytes of the numbers that `raw` consists of.
     std::optional<Bytes> compress(Bytes raw, std::size_t number_size, const Compression& how);
 
 private:
@@ -61,8 +63,8 @@ private:
     std::size_t capacity_ = 0;
 };
 
-// Exactly raw.size() bytes, or an Error that begins with `what`: -DER_NOSYS when this build lacks the library,
-// -DER_CSUM when the bytes are damaged.
+// Exactly raw.size() bytes, or an Error that begins with `what`: -DER_NOSYS when this build lacks the
+// library, -DER_CSUM when the bytes are damaged.
 void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view what);
 
 } // namespace stepstore::steps

@@ -11,7 +11,8 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint64_t piece_size = 64 << 10;
-constexpr std::uint64_t run_size = 512 << 10; // read or written at once, with its checksums while it is in the cache
+constexpr std::uint64_t run_size =
+    512 << 10; // read or written at once, with its checksums while it is in the cache
 constexpr std::uint32_t sum_magic = 0x53445353; // "SSDS"
 constexpr std::size_t sum_size = 32;
 
@@ -35,8 +36,8 @@ bool load_sum(const std::byte* from, Piece& piece)
 {
     piece = {load_little<std::uint64_t>(from), load_little<std::uint32_t>(from + 8),
              load_little<std::uint64_t>(from + 16)};
-    return load_little<std::uint32_t>(from + 12) == sum_magic && piece.length > 0 && piece.length <= piece_size &&
-           load_little<std::uint64_t>(from + 24) == checksum(Bytes(from, 24));
+    return load_little<std::uint32_t>(from + 12) == sum_magic && piece.length > 0 &&
+           piece.length <= piece_size && load_little<std::uint64_t>(from + 24) == checksum(Bytes(from, 24));
 }
 
 Place data_file(const Place& directory, const char* name, std::uint32_t rank)
@@ -51,7 +52,8 @@ public:
     // At most `most` bytes that lie together.
     Bytes take(std::uint64_t most)
     {
-        const Bytes part = left_.front().subspan(used_, std::min<std::uint64_t>(most, left_.front().size() - used_));
+        const Bytes part =
+            left_.front().subspan(used_, std::min<std::uint64_t>(most, left_.front().size() - used_));
         used_ += part.size();
         if (used_ == left_.front().size()) left_ = left_.subspan(1), used_ = 0;
         return part;
@@ -134,7 +136,8 @@ private:
 class RankFiles {
 public:
     RankFiles(const Place& directory, std::uint32_t rank)
-        : rank_(rank), checked_(true), blocks_(File::open(data_file(directory, "blocks", rank))), sums_(std::nullopt)
+        : rank_(rank), checked_(true), blocks_(File::open(data_file(directory, "blocks", rank))),
+          sums_(std::nullopt)
     {
         if (blocks_)
             sums_ = File::open(data_file(directory, "sums", rank));
@@ -176,7 +179,8 @@ private:
     {
         auto next = pieces_.find(begin);
         std::uint64_t until = begin;
-        for (; next != pieces_.end() && next->first == until && next->second.end() <= end && until - begin < run_size;
+        for (; next != pieces_.end() && next->first == until && next->second.end() <= end &&
+               until - begin < run_size;
              ++next)
             until = next->second.end();
         require(begin, into.first(until - begin));
@@ -227,7 +231,8 @@ private:
         while (const std::size_t whole = sums_->read(loaded_, bytes) / sum_size) {
             for (std::size_t i = 0; i < whole; ++i) {
                 Piece piece;
-                if (load_sum(bytes.data() + i * sum_size, piece)) pieces_.insert_or_assign(piece.begin, piece);
+                if (load_sum(bytes.data() + i * sum_size, piece))
+                    pieces_.insert_or_assign(piece.begin, piece);
             }
             loaded_ += whole * sum_size;
         }
@@ -236,8 +241,8 @@ private:
     [[noreturn]] void damaged(std::uint64_t at, const std::string& why) const
     {
         throw Error(-DER_CSUM, "bytes of " + blocks_->path() + " from " + std::to_string(at) +
-                                   " on, data of writer rank " + std::to_string(rank_) + ", are damaged: " + why +
-                                   "; `stepstore pool check` says what can be saved");
+                                   " on, data of writer rank " + std::to_string(rank_) + ", are damaged: " +
+                                   why + "; `stepstore pool check` says what can be saved");
     }
 
     static constexpr std::uint64_t no_piece = UINT64_MAX;
@@ -280,7 +285,8 @@ private:
 
 std::unique_ptr<DataWriter> make_file_data_writer(const LayoutContext& context, std::uint32_t rank)
 {
-    return std::make_unique<FileDataWriter>(posix_place(context.pool.location(), context.record), rank, context.power);
+    return std::make_unique<FileDataWriter>(posix_place(context.pool.location(), context.record), rank,
+                                            context.power);
 }
 
 std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context)

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t most_staged = 16 << 20; // bytes that wait in copies
 constexpr std::size_t kept_staging = 64 << 20;
-// A block from this size on is a range of its own: the store then keeps it as extents of its own, which begin in their
-// cache lines as the block's memory does and are read back whole (docs/design/lmdb-backend.md).
+// A block from this size on is a range of its own: the store then keeps it as extents of its own, which begin
+// in their cache lines as the block's memory does and are read back whole (docs/design/lmdb-backend.md).
 constexpr std::uint64_t alone_from = 256 << 10;
 
 // Of the numbers that a type's elements consist of.
@@ -81,7 +81,8 @@ void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
         one.staged_at = stage(*packed);
         one.source = Source::staged;
         block.bytes = packed->size();
-        block.at = encoder.place(block.entry, block.bytes, codec_of(block.compression.method), checksum(*packed));
+        block.at =
+            encoder.place(block.entry, block.bytes, codec_of(block.compression.method), checksum(*packed));
     } else {
         block.at = encoder.place(block.entry, block.bytes, Codec::none, 0);
     }
@@ -103,8 +104,8 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
     }
     waiting_.push_back(now);
     if (staging_.size() < most_staged) return;
-    const auto staged = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                              [](const Waiting& one) { return one.source != Source::staged; });
+    const auto staged = std::stable_partition(
+        waiting_.begin(), waiting_.end(), [](const Waiting& one) { return one.source != Source::staged; });
     write({staged, waiting_.end()}, data, profile);
     waiting_.erase(staged, waiting_.end());
     staging_.clear();
@@ -132,7 +133,8 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
     {
         const Stopwatch watch(profile.statistics, "stepstore.statistics");
         for (std::size_t i = 0; i < due; ++i)
-            if (waiting_[i].source != Source::staged) measure(waiting_[i].block, encoder); // staged: when it was put
+            if (waiting_[i].source != Source::staged)
+                measure(waiting_[i].block, encoder); // staged: when it was put
     }
     std::size_t written = 0;
     const auto write_up_to = [&](std::size_t end) {
@@ -168,7 +170,8 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
     bool growing = false; // the last range may take more
     for (const Waiting& one : due) {
         if (one.block.bytes == 0) continue;
-        const std::byte* memory = one.source == Source::staged ? staging_.data() + one.staged_at : one.block.memory;
+        const std::byte* memory =
+            one.source == Source::staged ? staging_.data() + one.staged_at : one.block.memory;
         const bool joins = std::exchange(growing, one.block.bytes < alone_from) && growing;
         if (joins && ranges_.back().index + ranges_.back().length == one.block.at)
             ranges_.back().length += one.block.bytes;

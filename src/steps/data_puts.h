@@ -1,6 +1,7 @@
-// The data blocks of the step that is open, on their way to the rank's data object. A block's place is settled when it
-// is put (of those that may be compressed: when they go), so blocks may go in any order. Large ones are written from
-// the program's memory, small ones are copied together; all that is due goes in one request.
+// The data blocks of the step that is open, on their way to the rank's data object. A block's place is
+// settled when it is put (of those that may be compressed: when they go), so blocks may go in any order.
+// Large ones are written from the program's memory, small ones are copied together; all that is due goes in
+// one request.
 #pragma once
 
 #include "steps/codec/encoder.h"
@@ -19,7 +20,8 @@ public:
         const std::byte* memory;
         std::uint32_t entry; // in the encoder, for min and max
         Type type;
-        bool to_place = false; // its place is settled only when it is on its way, once its stored length is known
+        bool to_place =
+            false; // its place is settled only when it is on its way, once its stored length is known
         Compression compression;
     };
 

@@ -14,16 +14,18 @@ constexpr std::size_t most_ranges = 16384; // a DAOS system refuses calls of mor
 
 } // namespace
 
-void DataReads::add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
-                    std::size_t element_size)
+void DataReads::add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box,
+                    std::byte* memory, std::size_t element_size)
 {
     current_ = nullptr;
     bool fresh = true;
-    each_shared_run(block, box, order_, [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
-        if (current_ == nullptr) current_ = &segments_[place];
-        add_run(data_at + in_block * element_size, memory + in_box * element_size, length * element_size, fresh);
-        fresh = false;
-    });
+    each_shared_run(block, box, order_,
+                    [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
+                        if (current_ == nullptr) current_ = &segments_[place];
+                        add_run(data_at + in_block * element_size, memory + in_box * element_size,
+                                length * element_size, fresh);
+                        fresh = false;
+                    });
 }
 
 // fresh: the first run of a block; segments do not reach over blocks.
@@ -52,27 +54,30 @@ void DataReads::add_run(std::uint64_t source, std::byte* target, std::uint64_t l
     current_->push_back({source, length, target, 0, 0});
 }
 
-void DataReads::add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory, std::size_t element_size,
-                    FunctionRef<std::string()> what)
+void DataReads::add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory,
+                    std::size_t element_size, FunctionRef<std::string()> what)
 {
     Packed* packed = nullptr;
-    each_shared_run(block, box, order_, [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
-        if (packed == nullptr) {
-            const auto [at, fresh] = compressed_.try_emplace({stored.place, stored.at});
-            packed = &at->second;
-            if (fresh) {
-                packed->stored = stored;
-                packed->what = what();
-            }
-        }
-        packed->copies.push_back({in_block * element_size, memory + in_box * element_size, length * element_size});
-    });
+    each_shared_run(block, box, order_,
+                    [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
+                        if (packed == nullptr) {
+                            const auto [at, fresh] = compressed_.try_emplace({stored.place, stored.at});
+                            packed = &at->second;
+                            if (fresh) {
+                                packed->stored = stored;
+                                packed->what = what();
+                            }
+                        }
+                        packed->copies.push_back(
+                            {in_block * element_size, memory + in_box * element_size, length * element_size});
+                    });
 }
 
 void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw)
 {
     if (checksum(stored) != block.stored.checksum)
-        throw Error(-DER_CSUM, block.what + " is damaged: the checksum of its " + std::to_string(stored.size()) +
+        throw Error(-DER_CSUM, block.what + " is damaged: the checksum of its " +
+                                   std::to_string(stored.size()) +
                                    " stored bytes does not match; other blocks can be read");
     const Copy& first = block.copies.front();
     if (block.copies.size() == 1 && first.length == block.stored.raw_bytes)
@@ -83,19 +88,22 @@ void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>
         std::memcpy(copy.to, raw.data() + copy.from, copy.length);
 }
 
-// Joins segments that overlap, as those of two gets of one block do: DAOS refuses overlapping ranges in one call, and
-// nothing needs to be read twice. The bytes go straight to the first get that wants all of them, if there is one.
+// Joins segments that overlap, as those of two gets of one block do: DAOS refuses overlapping ranges in one
+// call, and nothing needs to be read twice. The bytes go straight to the first get that wants all of them, if
+// there is one.
 void DataReads::join(const DataPlace& place, std::vector<Segment>& segments, std::vector<Fetch>& into)
 {
-    if (!std::ranges::is_sorted(segments, {}, &Segment::begin)) std::ranges::sort(segments, {}, &Segment::begin);
+    if (!std::ranges::is_sorted(segments, {}, &Segment::begin))
+        std::ranges::sort(segments, {}, &Segment::begin);
     for (std::size_t first = 0; first < segments.size();) {
         Fetch fetch{place, segments[first].begin, segments[first].length, nullptr, {}, nullptr};
         std::size_t next = first + 1;
         for (; next < segments.size() && segments[next].begin < fetch.begin + fetch.length; ++next)
             fetch.length = std::max(fetch.length, segments[next].begin + segments[next].length - fetch.begin);
         fetch.wanted = {segments.data() + first, next - first};
-        const auto direct = std::ranges::find_if(
-            fetch.wanted, [&](const Segment& one) { return one.direct != nullptr && one.length == fetch.length; });
+        const auto direct = std::ranges::find_if(fetch.wanted, [&](const Segment& one) {
+            return one.direct != nullptr && one.length == fetch.length;
+        });
         if (direct != fetch.wanted.end()) fetch.memory = direct->direct;
         into.push_back(fetch);
         first = next;
@@ -140,7 +148,8 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
         join(place, list, fetches);
     for (const auto& [place, block] : compressed)
         fetches.push_back({place.first, place.second, block.stored.stored_bytes, nullptr, {}, &block});
-    if (!compressed.empty()) std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.place, f.begin); });
+    if (!compressed.empty())
+        std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.place, f.begin); });
     std::uint64_t staged = 0;
     bytes_ = 0;
     for (const Fetch& fetch : fetches) {

@@ -1,10 +1,10 @@
 // Collects the reads of several gets, so that they go to the store together: one vector read per data object.
 // What several of them want is read once.
 //
-// Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a further
-// range costs more than they do. A run that lies in one piece in the block and in the program's memory is read straight
-// into that memory. A compressed block is fetched whole and decompressed once per run, however many gets want parts of
-// it.
+// Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a
+// further range costs more than they do. A run that lies in one piece in the block and in the program's
+// memory is read straight into that memory. A compressed block is fetched whole and decompressed once per
+// run, however many gets want parts of it.
 #pragma once
 
 #include "base/function_ref.h"
@@ -20,8 +20,8 @@ class DataReads {
 public:
     explicit DataReads(Order order) : order_(order) {}
 
-    // The part of `box` that `block` covers. block's packed elements lie at data_at of the place's data; box's belong
-    // to memory.
+    // The part of `box` that `block` covers. block's packed elements lie at data_at of the place's data;
+    // box's belong to memory.
     void add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
              std::size_t element_size);
     // The same of a block that is compressed. what: names it, for errors.
@@ -33,8 +33,8 @@ public:
         Codec codec;
         std::uint64_t checksum; // of the stored bytes
     };
-    void add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory, std::size_t element_size,
-             FunctionRef<std::string()> what);
+    void add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory,
+             std::size_t element_size, FunctionRef<std::string()> what);
     bool empty() const { return segments_.empty() && compressed_.empty(); }
     // Fetches everything; afterwards, also after an error, nothing is left to do.
     void run(FunctionRef<void(std::span<DataRequest>)> read);

@@ -19,8 +19,8 @@ std::uint64_t bytes_of(const DataRequest& request)
     return bytes;
 }
 
-// A large request as several of about the same size, cut where chunks of the array end, to be in flight together: a
-// copy out of the page cache is as fast as one processor is.
+// A large request as several of about the same size, cut where chunks of the array end, to be in flight
+// together: a copy out of the page cache is as fast as one processor is.
 void split(const DataRequest& whole, std::uint64_t chunk, std::vector<DataRequest>& parts)
 {
     const std::uint64_t bytes = bytes_of(whole);
@@ -51,11 +51,14 @@ void split(const DataRequest& whole, std::uint64_t chunk, std::vector<DataReques
 class ArrayDataWriter final : public DataWriter {
 public:
     ArrayDataWriter(const LayoutContext& context, std::uint32_t rank)
-        : array_(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size},
-                                              Access::read_write))
+        : array_(context.container.open_array(context.record.data_of(rank),
+                                              {1, context.record.data_chunk_size}, Access::read_write))
     {
     }
-    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override { array_.write(ranges, memory); }
+    void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
+    {
+        array_.write(ranges, memory);
+    }
 
 private:
     Array array_;
@@ -114,8 +117,8 @@ private:
         const auto found = arrays_.find(rank);
         if (found != arrays_.end()) return found->second;
         return arrays_
-            .emplace(rank,
-                     container_.open_array(record_.data_of(rank), {1, record_.data_chunk_size}, Access::read_only))
+            .emplace(rank, container_.open_array(record_.data_of(rank), {1, record_.data_chunk_size},
+                                                 Access::read_only))
             .first->second;
     }
 
@@ -131,9 +134,10 @@ private:
 
 void missing_data(std::uint32_t rank, std::uint64_t bytes)
 {
-    throw Error(-DER_CSUM, std::to_string(bytes) + " bytes of the data of writer rank " + std::to_string(rank) +
-                               " are missing: its data object ends before the blocks that the metadata describes; "
-                               "`stepstore pool check` says what can be saved");
+    throw Error(-DER_CSUM,
+                std::to_string(bytes) + " bytes of the data of writer rank " + std::to_string(rank) +
+                    " are missing: its data object ends before the blocks that the metadata describes; "
+                    "`stepstore pool check` says what can be saved");
 }
 
 std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank)
@@ -151,7 +155,8 @@ std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context)
 void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
 {
     if (context.record.layout == Layout::posix) return trim_data_file(context, rank, end);
-    shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}), end);
+    shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}),
+            end);
 }
 
 } // namespace stepstore::steps

@@ -1,5 +1,5 @@
-// Where the data blocks lie: an array object per writer rank (files with the layout posix, data_files.h), appended step
-// by step.
+// Where the data blocks lie: an array object per writer rank (files with the layout posix, data_files.h),
+// appended step by step.
 #pragma once
 
 #include "steps/layouts/layout.h"

@@ -11,7 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{100};
-// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited for.
+// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited
+// for.
 constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;
 
@@ -59,7 +60,8 @@ GroupWatch::~GroupWatch()
 
 bool GroupWatch::mine() const
 {
-    return ranks_[static_cast<std::size_t>(communicator_.rank())].process == static_cast<std::uint64_t>(::getpid());
+    return ranks_[static_cast<std::size_t>(communicator_.rank())].process ==
+           static_cast<std::uint64_t>(::getpid());
 }
 
 // A look that fails tells nothing: who writes or reads what cannot be reached gets an error of its own.
@@ -164,7 +166,8 @@ void GroupWatch::give_up(std::uint64_t step, const std::string& why) noexcept
 {
     if (loss_in(step, false) != nullptr) return; // because another one did
     const auto rank = static_cast<std::uint32_t>(communicator_.rank());
-    put({rank, step, false, "rank " + std::to_string(rank) + " gave step " + std::to_string(step) + " up: " + why});
+    put({rank, step, false,
+         "rank " + std::to_string(rank) + " gave step " + std::to_string(step) + " up: " + why});
 }
 
 void GroupWatch::leave(std::uint64_t step) noexcept

@@ -1,14 +1,15 @@
 // What becomes of the ranks of one writer: so that nobody waits for a rank that will not come.
 //
-// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log, the keys "Lost-0",
-// "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others look whether its process
-// is still there. They look while they wait for the group (Communicator::watch); and, where steps need not wait for
-// anybody, when they end one, ten times a second at most. Then each looks at one other process, in turn, so that all
-// are looked at every tenth of a second, and tells the others of a dead one.
+// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log, the keys
+// "Lost-0", "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others look
+// whether its process is still there. They look while they wait for the group (Communicator::watch); and,
+// where steps need not wait for anybody, when they end one, ten times a second at most. Then each looks at
+// one other process, in turn, so that all are looked at every tenth of a second, and tells the others of a
+// dead one.
 #pragma once
 
-#include "comm/communicator.h"
 #include "base/process.h"
+#include "comm/communicator.h"
 #include "stepstore/client.h"
 
 #include <chrono>
@@ -20,16 +21,16 @@ namespace stepstore::steps {
 
 class GroupWatch {
 public:
-    // Collective: the ranks tell each other which processes they are. From here on a call of the communicator ends with
-    // -DER_CANCELED, on every rank, when one that takes part in it is dead or has left.
+    // Collective: the ranks tell each other which processes they are. From here on a call of the communicator
+    // ends with -DER_CANCELED, on every rank, when one that takes part in it is dead or has left.
     explicit GroupWatch(Communicator& communicator);
     ~GroupWatch();
     GroupWatch(const GroupWatch&) = delete;
     GroupWatch& operator=(const GroupWatch&) = delete;
     void attach(KeyValue side) { log_.emplace(std::move(side)); }
 
-    // Another rank has no part in `step`: -DER_CANCELED, which says which one and why. Looks ten times a second at
-    // most.
+    // Another rank has no part in `step`: -DER_CANCELED, which says which one and why. Looks ten times a
+    // second at most.
     void look(std::uint64_t step);
     // No step is open any more: close() needs every rank. -DER_CANCELED when one has left or died.
     void look_at_close();
@@ -61,7 +62,8 @@ private:
     std::uint64_t next_ = 0;   // the first entry of the log that was not
     std::uint64_t step_ = 0;   // that this rank is about to end
     std::chrono::steady_clock::time_point looked_;
-    std::optional<std::chrono::steady_clock::time_point> lost_; // when a wait first met a rank that has no part in it
+    std::optional<std::chrono::steady_clock::time_point>
+        lost_; // when a wait first met a rank that has no part in it
     std::size_t next_to_look_at_ = 0;
 };
 

@@ -100,11 +100,12 @@ std::uint64_t shared_elements(BoxView first, BoxView second)
     return product;
 }
 
-void copy_shared(BoxView from, const std::byte* from_memory, BoxView to, std::byte* to_memory, std::size_t element_size,
-                 Order order)
+void copy_shared(BoxView from, const std::byte* from_memory, BoxView to, std::byte* to_memory,
+                 std::size_t element_size, Order order)
 {
     each_shared_run(from, to, order, [&](std::uint64_t source, std::uint64_t target, std::uint64_t length) {
-        std::memcpy(to_memory + target * element_size, from_memory + source * element_size, length * element_size);
+        std::memcpy(to_memory + target * element_size, from_memory + source * element_size,
+                    length * element_size);
     });
 }
 

@@ -20,9 +20,10 @@ constexpr std::size_t longest_stream = 1024;
 
 [[noreturn]] void invalid(const std::string& text, const std::string& why)
 {
-    throw Error(-DER_INVAL,
-                "the location '" + text + "' " + why +
-                    "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or daos://POOL/CONTAINER[/STREAM]");
+    throw Error(
+        -DER_INVAL,
+        "the location '" + text + "' " + why +
+            "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or daos://POOL/CONTAINER[/STREAM]");
 }
 
 // nullptr: there is none.
@@ -64,7 +65,8 @@ void set_names(Location& location, const std::string& text, std::string_view res
     while (true) {
         const std::size_t end = left.find('/');
         const std::string_view part = left.substr(0, end);
-        if (part.empty() || part == "." || part == "..") invalid(text, "has an empty, '.' or '..' part after its pool");
+        if (part.empty() || part == "." || part == "..")
+            invalid(text, "has an empty, '.' or '..' part after its pool");
         if (end == std::string_view::npos) return;
         left.remove_prefix(end + 1);
     }
@@ -125,7 +127,8 @@ Location resolve_location(const std::string& text)
         if (!location.opened) continue;
         location.pool = by_path ? as_path(prefix) : prefix;
         location.pool_exists = true;
-        set_names(location, text, end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
+        set_names(location, text,
+                  end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
         return location;
     }
     location.pool = as_path(path);

@@ -25,14 +25,15 @@ struct Location {
     bool pool_exists = false;     // found while resolving
     bool container_given = false; // not the default
     bool stream_given = false;
-    // The pool as it was found or made, kept open: to open it takes milliseconds, to connect to it again does not.
+    // The pool as it was found or made, kept open: to open it takes milliseconds, to connect to it again does
+    // not.
     std::shared_ptr<const Pool> opened;
 
     std::string text() const; // "POOL/CONTAINER/STREAM": for messages
 };
 
-// Splits `text`; looks at the file system, makes nothing. -DER_INVAL: empty, an empty part, ".." below the pool, or a
-// container's or stream's name longer than 127 or 1,024 bytes.
+// Splits `text`; looks at the file system, makes nothing. -DER_INVAL: empty, an empty part, ".." below the
+// pool, or a container's or stream's name longer than 127 or 1,024 bytes.
 Location resolve_location(const std::string& text);
 bool is_on_daos(const std::string& text); // so on no machine of ours
 

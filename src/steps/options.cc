@@ -87,8 +87,9 @@ void require_works(std::string_view name, E value, const Choices& choices)
         throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(choice.name) +
                                     "' is not available in this version: use " + valid_names(choices));
     }
-    throw Error(-DER_INVAL, std::string(name) + " has no value number " + std::to_string(static_cast<int>(value)) +
-                                ": valid are " + valid_names(choices));
+    throw Error(-DER_INVAL, std::string(name) + " has no value number " +
+                                std::to_string(static_cast<int>(value)) + ": valid are " +
+                                valid_names(choices));
 }
 
 std::uint64_t size_value(std::string_view name, std::string_view value, std::uint64_t least)
@@ -100,10 +101,16 @@ std::uint64_t size_value(std::string_view name, std::string_view value, std::uin
         unit.resize(unit.size() - 2);
     else if (unit.ends_with("b"))
         unit.pop_back();
-    const int shift = unit.empty() ? 0 : unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : unit == "t" ? 40 : -1;
+    const int shift = unit.empty()  ? 0
+                      : unit == "k" ? 10
+                      : unit == "m" ? 20
+                      : unit == "g" ? 30
+                      : unit == "t" ? 40
+                                    : -1;
     if (error != std::errc{} || shift < 0 || number > (UINT64_MAX >> 1 >> shift) || (number << shift) < least)
         bad_value(name, value,
-                  "numbers of bytes from " + std::to_string(least) + ", also with k, M or G (powers of 1,024)");
+                  "numbers of bytes from " + std::to_string(least) +
+                      ", also with k, M or G (powers of 1,024)");
     return number << shift;
 }
 
@@ -128,7 +135,8 @@ double seconds_value(std::string_view name, std::string_view value)
 
 std::string class_value(std::string_view name, std::string_view value)
 {
-    const bool plain = std::ranges::all_of(value, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+    const bool plain =
+        std::ranges::all_of(value, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
     if (value.empty() || value.size() > 32 || !plain)
         bad_value(name, value, "names of object classes, such as S1, S2, SX, RP_2G1");
     return std::string(value);
@@ -183,7 +191,8 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
         {"WriterTimeoutSecs",
          [](O& o, V n, V v) {
              const double seconds = seconds_value(n, v);
-             if (seconds < 0 || seconds > longest_timeout) bad_value(n, v, "numbers of seconds from 0 to 1e6");
+             if (seconds < 0 || seconds > longest_timeout)
+                 bad_value(n, v, "numbers of seconds from 0 to 1e6");
              o.writer_timeout = seconds;
          }},
     };
@@ -286,10 +295,11 @@ void check_options(const WriterOptions& options)
     if (options.chunk_size > largest || options.data_chunk_size > largest)
         throw Error(-DER_INVAL, "ChunkSize and DataChunkSize can be at most 1 TiB");
     constexpr std::uint64_t least_aligned = 512;
-    if (options.layout == Layout::array_aligned && options.chunk_size != 0 && options.chunk_size < least_aligned)
+    if (options.layout == Layout::array_aligned && options.chunk_size != 0 &&
+        options.chunk_size < least_aligned)
         throw Error(-DER_INVAL, "ChunkSize=" + std::to_string(options.chunk_size) +
-                                    ": with Layout=array-aligned it is at least " + std::to_string(least_aligned) +
-                                    " bytes");
+                                    ": with Layout=array-aligned it is at least " +
+                                    std::to_string(least_aligned) + " bytes");
 }
 
 void check_options(const ReaderOptions& options)

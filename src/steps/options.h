@@ -1,8 +1,8 @@
-// Every choice of a writer and a reader: the design space of the references. A choice that a reader needs is recorded
-// in the stream.
+// Every choice of a writer and a reader: the design space of the references. A choice that a reader needs is
+// recorded in the stream.
 //
-// Some points of the space have a name but no implementation yet; a Writer or Reader refuses them when it is made
-// (-DER_NOSYS), and the error lists the values that work.
+// Some points of the space have a name but no implementation yet; a Writer or Reader refuses them when it is
+// made (-DER_NOSYS), and the error lists the values that work.
 #pragma once
 
 #include "steps/compression.h"
@@ -27,12 +27,15 @@ enum class Layout : std::uint8_t {
 
 enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 }; // the last two are refused
 enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };                // snapshot is refused
-enum class Readers : std::uint8_t { delegate = 1, everyone = 2 }; // rank 0 reads and broadcasts; each reads for itself
-enum class Gets : std::uint8_t { async = 1, sync = 2 };           // several requests in flight; one after the other
+enum class Readers : std::uint8_t {
+    delegate = 1,
+    everyone = 2
+}; // rank 0 reads and broadcasts; each reads for itself
+enum class Gets : std::uint8_t { async = 1, sync = 2 }; // several requests in flight; one after the other
 enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 
-// deferred: the memory is the library's until perform_puts/perform_gets/end_step. sync: the call is done with it on
-// return.
+// deferred: the memory is the library's until perform_puts/perform_gets/end_step. sync: the call is done with
+// it on return.
 enum class Mode : std::uint8_t { deferred, sync };
 
 struct WriterOptions {
@@ -40,60 +43,62 @@ struct WriterOptions {
     Objects objects = Objects::single;
     StepMode steps = StepMode::extend;
     std::uint64_t chunk_size =
-        0;                    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
-    std::string object_class; // of the metadata object; empty: "SX"
+        0; // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
+    std::string object_class;          // of the metadata object; empty: "SX"
     std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
     std::string data_object_class;     // of the data arrays; empty: "SX"
     Order order = Order::row_major;
     bool statistics = true; // min/max of every block
     bool profile = true;    // gathered on rank 0 at close, kept in the stream and as a file: profile_record.h
-    // Blocks below this many bytes are copied together and written in one request; larger ones go from the user's
-    // memory.
+    // Blocks below this many bytes are copied together and written in one request; larger ones go from the
+    // user's memory.
     std::uint64_t gather_below = 64 << 10;
     Compression compression;                                          // of the data blocks
     CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
-    // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps, layout and
-    // sizes of the stream stay: an option above that asks for another one is an error. Definitions begin anew, and may
-    // add variables to those of the steps before, not change them.
+    // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps,
+    // layout and sizes of the stream stay: an option above that asks for another one is an error. Definitions
+    // begin anew, and may add variables to those of the steps before, not change them.
     bool append = false;
-    // How many of the steps to keep, as in ADIOS2's BP5: the others are removed. More than there are: all. Negative:
-    // counted from the end, -1 all, -2 all but the last; fewer than there are: none.
+    // How many of the steps to keep, as in ADIOS2's BP5: the others are removed. More than there are: all.
+    // Negative: counted from the end, -1 all, -2 all but the last; fewer than there are: none.
     std::int64_t append_after = INT64_MAX;
-    // After so many seconds without a sign of life a writer on another machine counts as dead, and this one takes over;
-    // this one gives a sign every third of that time. 0: takes over at once, and gives none. Writers on the same
-    // machine are told dead or alive without it.
+    // After so many seconds without a sign of life a writer on another machine counts as dead, and this one
+    // takes over; this one gives a sign every third of that time. 0: takes over at once, and gives none.
+    // Writers on the same machine are told dead or alive without it.
     double writer_timeout = 30.0;
     bool layout_given = false; // by name: then appending does not silently go on with another one
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
     unsigned targets = 0; // 0: the usual number, see PoolOptions
 
-    // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass, DataChunkSize,
-    // DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below), Compression (none, zstd,
-    // blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets,
-    // AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name.
-    // -DER_INVAL: a bad value; the message lists the valid ones.
+    // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass,
+    // DataChunkSize, DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below),
+    // Compression (none, zstd, blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd),
+    // Durability, Targets, AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False:
+    // there is no such name. -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };
 
 struct ReaderOptions {
     ReadMode mode = ReadMode::stream;
-    // The stream as it was at this snapshot of its container (an epoch); 0: as it is. Not for the layout posix
-    // (-DER_NOSYS).
+    // The stream as it was at this snapshot of its container (an epoch); 0: as it is. Not for the layout
+    // posix (-DER_NOSYS).
     std::uint64_t snapshot = 0;
     Readers readers = Readers::delegate;
     Gets gets = Gets::async;
-    std::uint64_t read_ahead = 1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
+    std::uint64_t read_ahead =
+        1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
     // Only these steps, counted from 0 as if there were no others: step_selection.h. Empty: all.
     std::string select_steps;
     double open_timeout = 0.0; // seconds to wait for a stream that is not there yet; negative: for ever
     double poll_interval =
-        0.001;            // seconds between two looks for the next step; grows to 4 times that while nothing comes
-    bool profile = false; // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
+        0.001; // seconds between two looks for the next step; grows to 4 times that while nothing comes
+    bool profile =
+        false; // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
 
-    // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs, BeginStepPollingFrequencySecs,
-    // Profile.
+    // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs,
+    // BeginStepPollingFrequencySecs, Profile.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };

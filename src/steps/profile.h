@@ -32,8 +32,8 @@ struct Costs {
     void add(const Costs& other);
 };
 
-// One rank's costs: their sums, and how they went over the steps, in rows of equally many steps. When there are
-// `most_rows`, two become one: the memory does not grow with the number of steps.
+// One rank's costs: their sums, and how they went over the steps, in rows of equally many steps. When there
+// are `most_rows`, two become one: the memory does not grow with the number of steps.
 class Profile : public Costs {
 public:
     static constexpr std::size_t most_rows = 64;
@@ -66,7 +66,10 @@ public:
         : seconds_(seconds), region_(region), begin_(std::chrono::steady_clock::now())
     {
     }
-    ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+    ~Stopwatch()
+    {
+        seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    }
     Stopwatch(const Stopwatch&) = delete;
     Stopwatch& operator=(const Stopwatch&) = delete;
 

@@ -19,8 +19,8 @@ std::vector<TargetCounts> target_counts(const std::string& pool)
     if (pool.starts_with("daos://")) return counts;
     const auto pool_now = nlohmann::json::parse(describe_pool(pool));
     for (const auto& target : pool_now.at("targets"))
-        counts.push_back(
-            {target.at("updates"), target.at("fetches"), target.at("bytes_written"), target.at("bytes_read")});
+        counts.push_back({target.at("updates"), target.at("fetches"), target.at("bytes_written"),
+                          target.at("bytes_read")});
     return counts;
 }
 
@@ -77,7 +77,8 @@ std::string remove_profile_files(const Location& location)
         const auto place = profile_place(location, side);
         const int error = place ? remove(*place) : 0;
         if (error != 0 && error != ENOENT)
-            left += (left.empty() ? "" : "; ") + std::string(system_error(error, *place, "cannot remove it").what());
+            left += (left.empty() ? "" : "; ") +
+                    std::string(system_error(error, *place, "cannot remove it").what());
     }
     return left;
 }

@@ -18,7 +18,8 @@ namespace stepstore::steps {
 
 class Reader::Impl {
 public:
-    Impl(const std::string& location, const ReaderOptions& options, std::shared_ptr<Communicator> communicator);
+    Impl(const std::string& location, const ReaderOptions& options,
+         std::shared_ptr<Communicator> communicator);
 
     StepStatus begin_step(double timeout_seconds);
     void end_step();
@@ -30,8 +31,8 @@ public:
                    std::uint64_t number);
     PlacedBlock placed(const InstalledStep& step, VariableId id, std::uint64_t block) const;
     // `wanted` of a block that covers `extent`, into packed memory.
-    void add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent, BoxView wanted,
-                  std::byte* to);
+    void add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent,
+                  BoxView wanted, std::byte* to);
     void perform_gets();
     std::string where(VariableId id, const InstalledStep& step) const;
     bool random_access() const { return options.mode == ReadMode::random_access; }
@@ -53,7 +54,8 @@ public:
     std::shared_ptr<const InstalledStep> current; // stream mode
     GeometryWatch geometry;
     StepSelection selection;
-    std::uint64_t first_missing = 0; // random access: steps known to be whole; of all, not of the selected ones
+    std::uint64_t first_missing =
+        0; // random access: steps known to be whole; of all, not of the selected ones
     std::uint64_t variables_step = no_step;
     std::vector<VariableId> present;
     Availability availability; // random access
@@ -61,10 +63,12 @@ public:
 
 private:
     OpenedStream wait_for_stream(const std::string& location) const;
-    void get_values(const InstalledStep& step, VariableId id, DimsView start, DimsView count, std::byte* memory) const;
+    void get_values(const InstalledStep& step, VariableId id, DimsView start, DimsView count,
+                    std::byte* memory) const;
 };
 
-Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std::shared_ptr<Communicator> group)
+Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
+                   std::shared_ptr<Communicator> group)
     : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] {
@@ -75,7 +79,8 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted, std
     const std::vector<std::byte> opened = on_root(*communicator, [&] {
         const OpenedStream found = wait_for_stream(location);
         held = found.location.opened;
-        if (options.profile) profile_record.emplace(found.location, ProfileSide::readers, name_of(found.record.layout));
+        if (options.profile)
+            profile_record.emplace(found.location, ProfileSide::readers, name_of(found.record.layout));
         return encode_opened(found);
     });
     all_together(*communicator, [&] {
@@ -95,7 +100,8 @@ OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
             return find_stream(location, options.snapshot);
         } catch (const Error& error) {
             const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-            if (error.code() != -DER_NONEXIST || (options.open_timeout >= 0 && waited.count() >= options.open_timeout))
+            if (error.code() != -DER_NONEXIST ||
+                (options.open_timeout >= 0 && waited.count() >= options.open_timeout))
                 throw;
         }
         std::this_thread::sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, 0.01)));
@@ -118,7 +124,8 @@ void Reader::Impl::require_step() const
 {
     require_open();
     if (current == nullptr)
-        throw Error(-DER_INVAL, "no step of " + stream->location().text() + " is open: call begin_step first");
+        throw Error(-DER_INVAL,
+                    "no step of " + stream->location().text() + " is open: call begin_step first");
 }
 
 StepStatus Reader::Impl::begin_step(double timeout_seconds)
@@ -157,7 +164,8 @@ std::shared_ptr<const InstalledStep> Reader::Impl::step(std::uint64_t number)
         require_step();
         if (number != this_step && number != selection.shown(current->step))
             throw Error(-DER_INVAL, "step " + std::to_string(number) + " of " + stream->location().text() +
-                                        " is not the current one, " + std::to_string(selection.shown(current->step)) +
+                                        " is not the current one, " +
+                                        std::to_string(selection.shown(current->step)) +
                                         ": open the stream for random access to choose steps");
         return current;
     }
@@ -172,7 +180,8 @@ std::shared_ptr<const InstalledStep> Reader::Impl::step(std::uint64_t number)
     }
     if (number >= there)
         throw Error(-DER_NONEXIST, "step " + std::to_string(number) + " of " + stream->location().text() +
-                                       " is not there: the stream has " + std::to_string(there) + " whole steps" +
+                                       " is not there: the stream has " + std::to_string(there) +
+                                       " whole steps" +
                                        (selection.all() ? "" : " of those that SelectSteps names"));
     return source->load(selection.step(number));
 }
@@ -191,15 +200,16 @@ const Variable& Reader::Impl::variable(VariableId id) const
 
 std::string Reader::Impl::where(VariableId id, const InstalledStep& step) const
 {
-    return "variable '" + source->dictionary().variables()[id].name + "' in step " + std::to_string(step.step) +
-           " of " + stream->location().text();
+    return "variable '" + source->dictionary().variables()[id].name + "' in step " +
+           std::to_string(step.step) + " of " + stream->location().text();
 }
 
 std::shared_ptr<const InstalledStep> Reader::Impl::step_with(VariableId id, std::uint64_t number)
 {
     auto wanted = step(number);
     source->dictionary().check(id);
-    if (!step_has(*wanted, id)) throw Error(-DER_NONEXIST, where(id, *wanted) + ": this step does not have it");
+    if (!step_has(*wanted, id))
+        throw Error(-DER_NONEXIST, where(id, *wanted) + ": this step does not have it");
     return wanted;
 }
 
@@ -212,8 +222,8 @@ PlacedBlock Reader::Impl::placed(const InstalledStep& step, VariableId id, std::
         return false;
     });
     if (found.rank == nullptr)
-        throw Error(-DER_INVAL, where(id, step) + ": there is no block " + std::to_string(block) + ", it has " +
-                                    std::to_string(count_blocks(step, id)));
+        throw Error(-DER_INVAL, where(id, step) + ": there is no block " + std::to_string(block) +
+                                    ", it has " + std::to_string(count_blocks(step, id)));
     return found;
 }
 
@@ -228,17 +238,18 @@ void Reader::Impl::get_values(const InstalledStep& step, VariableId id, DimsView
     });
 }
 
-void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent,
-                            BoxView wanted, std::byte* to)
+void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block,
+                            BoxView extent, BoxView wanted, std::byte* to)
 {
     const std::size_t size = size_of(source->dictionary().variables()[id].type);
     if (block.rank->is_inline(block.entry))
-        return copy_shared(extent, block.rank->value(block.entry).data(), wanted, to, size, stream->record().order);
+        return copy_shared(extent, block.rank->value(block.entry).data(), wanted, to, size,
+                           stream->record().order);
     const Placement place = block.rank->place(block.entry);
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
     if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);
-    const DataReads::Compressed stored{data_of,     place.at,      place.length, block.rank->raw_bytes(block.entry),
-                                       place.codec, place.checksum};
+    const DataReads::Compressed stored{
+        data_of, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum};
     reads->add(stored, extent, wanted, to, size, [&] {
         return where(id, step) + ": block " + std::to_string(block.index) + ", of writer rank " +
                std::to_string(block.writer_rank) + ",";
@@ -249,9 +260,12 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
 {
     const auto wanted = step_with(id, number);
     const Variable& of = variable(id);
-    const auto refuse = [&](const std::string& why) { throw Error(-DER_INVAL, where(id, *wanted) + ": " + why); };
+    const auto refuse = [&](const std::string& why) {
+        throw Error(-DER_INVAL, where(id, *wanted) + ": " + why);
+    };
     if (of.kind == ShapeKind::global_value) refuse("it is a single value: use get_value");
-    if (of.kind == ShapeKind::local_array) refuse("it is a local array: its blocks are read one by one (get_block)");
+    if (of.kind == ShapeKind::local_array)
+        refuse("it is a local array: its blocks are read one by one (get_block)");
     if (of.type == Type::string) refuse("its values are strings: use get_string");
     const Dims shape = shape_of(*wanted, id, of);
     if (start.size() != shape.size() || count.size() != shape.size())
@@ -271,7 +285,8 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
         const BlockGeometry geometry = block.rank->geometry(block.entry);
         BoxView box{geometry.start, geometry.count};
         if (geometry.count.size() != shape.size())
-            refuse("block " + std::to_string(block.index) + " has another number of dimensions than the shape");
+            refuse("block " + std::to_string(block.index) +
+                   " has another number of dimensions than the shape");
         if (of.kind == ShapeKind::global_array && !std::ranges::equal(geometry.shape, shape))
             refuse("writer rank " + std::to_string(block.writer_rank) + " gives it the shape " +
                    to_text(geometry.shape) + ", a rank before it " + to_text(shape) +
@@ -290,8 +305,8 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
     });
 }
 
-void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start, DimsView count, void* memory,
-                             std::uint64_t step_number)
+void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start, DimsView count,
+                             void* memory, std::uint64_t step_number)
 {
     const auto wanted = step_with(id, step_number);
     const Variable& of = variable(id);
@@ -339,13 +354,15 @@ void Reader::Impl::keep_profile()
     on_root(*communicator, [&] {
         const std::string record = profile_record->finish(profiles);
         if (const auto parsed = nlohmann::json::parse(record); parsed.contains("file_error"))
-            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() + " is lost: " +
-                                     parsed["file_error"].get<std::string>() + "; Profile=off reads without one");
+            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() +
+                                     " is lost: " + parsed["file_error"].get<std::string>() +
+                                     "; Profile=off reads without one");
         return std::vector<std::byte>();
     });
 }
 
-Reader::Reader(const std::string& location, const ReaderOptions& options, std::shared_ptr<Communicator> communicator)
+Reader::Reader(const std::string& location, const ReaderOptions& options,
+               std::shared_ptr<Communicator> communicator)
     : impl_(std::make_unique<Impl>(location, options, std::move(communicator)))
 {
 }
@@ -491,7 +508,8 @@ std::optional<std::uint64_t> Reader::available_step(VariableId variable, std::ui
     return impl_->availability_of(variable).step(variable, index);
 }
 
-void Reader::get(VariableId variable, DimsView start, DimsView count, void* memory, Mode mode, std::uint64_t step)
+void Reader::get(VariableId variable, DimsView start, DimsView count, void* memory, Mode mode,
+                 std::uint64_t step)
 {
     impl_->get(variable, start, count, memory, step);
     if (mode == Mode::sync) impl_->perform_gets();
@@ -509,8 +527,8 @@ void Reader::get_value(VariableId variable, void* memory, std::uint64_t block, s
     const auto wanted = impl_->step_with(variable, step);
     const Variable& of = impl_->variable(variable);
     if (!is_value(of.kind) || of.type == Type::string || memory == nullptr)
-        throw Error(-DER_INVAL, impl_->where(variable, *wanted) + ": it is a " + std::string(name_of(of.kind)) +
-                                    " of " + std::string(name_of(of.type)) +
+        throw Error(-DER_INVAL, impl_->where(variable, *wanted) + ": it is a " +
+                                    std::string(name_of(of.kind)) + " of " + std::string(name_of(of.type)) +
                                     ", or the memory is null: get_value reads values that are no strings");
     const PlacedBlock placed = impl_->placed(*wanted, variable, block);
     std::ranges::copy(placed.rank->value(placed.entry), static_cast<std::byte*>(memory));

@@ -1,14 +1,15 @@
-// Reads a stream of steps, while it is written or after. Any number of ranks reads a stream of any number of writers.
+// Reads a stream of steps, while it is written or after. Any number of ranks reads a stream of any number of
+// writers.
 //
 // Two modes (ReaderOptions::mode). stream: begin_step/end_step walk through the steps in order, none skipped;
-// everything below speaks of the current step. random_access: no begin_step; every call takes a step. Collective:
-// construction, and begin_step in stream mode with Readers::delegate. Everything else is a rank's own business. Not for
-// concurrent use by several threads.
+// everything below speaks of the current step. random_access: no begin_step; every call takes a step.
+// Collective: construction, and begin_step in stream mode with Readers::delegate. Everything else is a rank's
+// own business. Not for concurrent use by several threads.
 //
-// Nothing is decoded before it is asked for. Errors: -DER_CSUM or -DER_DF_INVAL for damage (names step and rank),
-// -DER_STALE when a writer has replaced the stream meanwhile, -DER_NONEXIST for a variable or step that is not there,
-// -DER_INVAL for a bad selection; all name the variable, step and stream. After any of them the reader can be used
-// further.
+// Nothing is decoded before it is asked for. Errors: -DER_CSUM or -DER_DF_INVAL for damage (names step and
+// rank), -DER_STALE when a writer has replaced the stream meanwhile, -DER_NONEXIST for a variable or step
+// that is not there, -DER_INVAL for a bad selection; all name the variable, step and stream. After any of
+// them the reader can be used further.
 #pragma once
 
 #include "comm/communicator.h"
@@ -28,7 +29,7 @@ namespace stepstore::steps {
 
 enum class StepStatus : std::uint8_t {
     ok,
-    not_ready,     // no further step within the time-out
+    not_ready, // no further step within the time-out
     end_of_stream, // the writer ended the stream after the last step that was read (it closed it, or left without)
     writer_died, // no further step, and its writer is dead; another may append to the stream: calling again looks again
     other_error, // reserved for callers that turn exceptions into a status
@@ -39,37 +40,42 @@ inline constexpr std::uint64_t this_step = UINT64_MAX;
 
 class Reader {
 public:
-    // -DER_NONEXIST: no pool, container or stream there (within open_timeout); the message says which, and what there
-    // is instead. -DER_DF_INCOMPT: the stream was written by a newer version.
-    Reader(const std::string& location, const ReaderOptions& options, std::shared_ptr<Communicator> communicator);
+    // -DER_NONEXIST: no pool, container or stream there (within open_timeout); the message says which, and
+    // what there is instead. -DER_DF_INCOMPT: the stream was written by a newer version.
+    Reader(const std::string& location, const ReaderOptions& options,
+           std::shared_ptr<Communicator> communicator);
     ~Reader();
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) noexcept;
 
-    // Stream mode. timeout: seconds to wait for the step; 0: look once; negative: for ever (with delegated reads rank
-    // 0's counts). A damaged step is thrown as Error; calling again then goes on with the step after it.
+    // Stream mode. timeout: seconds to wait for the step; 0: look once; negative: for ever (with delegated
+    // reads rank 0's counts). A damaged step is thrown as Error; calling again then goes on with the step
+    // after it.
     StepStatus begin_step(double timeout_seconds);
-    // After writer_died: who that was, for messages ("process 12 on host h"); empty on ranks that did not look.
+    // After writer_died: who that was, for messages ("process 12 on host h"); empty on ranks that did not
+    // look.
     const std::string& dead_writer() const;
     void end_step();                    // performs outstanding gets
     std::uint64_t current_step() const; // -DER_INVAL outside of a step
     bool in_step() const;
 
-    // Random access: whole steps there now; looks again when the stream is not closed. Stream mode: whole steps there
-    // now.
+    // Random access: whole steps there now; looks again when the stream is not closed. Stream mode: whole
+    // steps there now.
     std::uint64_t steps() const;
     bool closed() const; // the writer has ended the stream
 
-    // All variables known so far; the index is the VariableId. In stream mode what was defined up to the current step,
-    // or a little further with read-ahead; in random-access mode up to the last step. Never shrinks, so ids stay.
+    // All variables known so far; the index is the VariableId. In stream mode what was defined up to the
+    // current step, or a little further with read-ahead; in random-access mode up to the last step. Never
+    // shrinks, so ids stay.
     const std::vector<Variable>& definitions() const;
-    // Those that have a block in the step, ascending. Valid until the next begin_step, or call for another step.
+    // Those that have a block in the step, ascending. Valid until the next begin_step, or call for another
+    // step.
     std::span<const VariableId> variables(std::uint64_t step = this_step) const;
     std::optional<VariableId> find(std::string_view name) const; // in definitions()
     bool has(VariableId variable, std::uint64_t step = this_step) const;
 
-    // The global box; local_value: {number of values}; joined_array: with the joined dimension added up; empty for
-    // global values and local arrays.
+    // The global box; local_value: {number of values}; joined_array: with the joined dimension added up;
+    // empty for global values and local arrays.
     Dims shape(VariableId variable, std::uint64_t step = this_step) const;
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
     // The extent of one block; empty for values. -DER_INVAL: there is no such block.
@@ -77,32 +83,37 @@ public:
     // In each dimension the most that any block has.
     Dims largest_block(VariableId variable, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
-    std::optional<MinMax> minmax(VariableId variable, std::uint64_t step = this_step) const; // over all blocks
-    // Random access: the steps that have the variable; how many; the index-th of them (nullopt: it has fewer). The
-    // first call looks at the metadata of every step, later ones at that of new steps.
+    std::optional<MinMax> minmax(VariableId variable,
+                                 std::uint64_t step = this_step) const; // over all blocks
+    // Random access: the steps that have the variable; how many; the index-th of them (nullopt: it has
+    // fewer). The first call looks at the metadata of every step, later ones at that of new steps.
     std::vector<std::uint64_t> available_steps(VariableId variable) const;
     std::uint64_t available_count(VariableId variable) const;
     std::optional<std::uint64_t> available_step(VariableId variable, std::uint64_t index) const;
 
-    // The box start, count of a global, joined or local_value array into packed memory (the writer's order). Elements
-    // that no block covers are left untouched. Where blocks overlap any one of them counts.
+    // The box start, count of a global, joined or local_value array into packed memory (the writer's order).
+    // Elements that no block covers are left untouched. Where blocks overlap any one of them counts.
     void get(VariableId variable, DimsView start, DimsView count, void* memory, Mode mode = Mode::deferred,
              std::uint64_t step = this_step);
     // One block; start and count relative to the block (empty: all of it).
     void get_block(VariableId variable, std::uint64_t block, DimsView start, DimsView count, void* memory,
                    Mode mode = Mode::deferred, std::uint64_t step = this_step);
     // A value that is no string, taken at once; block: which of a local value's.
-    void get_value(VariableId variable, void* memory, std::uint64_t block = 0, std::uint64_t step = this_step) const;
-    std::string get_string(VariableId variable, std::uint64_t block = 0, std::uint64_t step = this_step) const;
-    // Stream mode: as long as it stays, the current step has the variables, shapes and blocks of the step before.
+    void get_value(VariableId variable, void* memory, std::uint64_t block = 0,
+                   std::uint64_t step = this_step) const;
+    std::string get_string(VariableId variable, std::uint64_t block = 0,
+                           std::uint64_t step = this_step) const;
+    // Stream mode: as long as it stays, the current step has the variables, shapes and blocks of the step
+    // before.
     std::uint64_t geometry() const;
 
-    // Fetches everything that was deferred, in as few requests as possible. When it throws, all deferred gets are
-    // dropped.
+    // Fetches everything that was deferred, in as few requests as possible. When it throws, all deferred gets
+    // are dropped.
     void perform_gets();
 
     std::vector<std::string> attribute_names(std::uint64_t step = this_step) const; // sorted
-    // How often attributes were set up to the step, as far as known: as long as it stays, so do the attributes.
+    // How often attributes were set up to the step, as far as known: as long as it stays, so do the
+    // attributes.
     std::uint64_t attribute_changes(std::uint64_t step = this_step) const;
     std::optional<Attribute> attribute(std::string_view name, std::uint64_t step = this_step) const;
 
@@ -117,8 +128,9 @@ public:
     std::string writer_profile_json() const; // what the writers stored at close; empty: nothing stored (yet)
     // What the last readers stored that closed with ReaderOptions::profile; empty: there were none.
     std::string readers_profile_json() const;
-    std::string profile_json() const;  // this reader's own
-    std::string describe_json() const; // the stream's record: generation, layout, sizes, classes, ranks, state
+    std::string profile_json() const; // this reader's own
+    std::string
+    describe_json() const; // the stream's record: generation, layout, sizes, classes, ranks, state
 
 private:
     class Impl;

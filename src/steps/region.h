@@ -1,5 +1,5 @@
-// Regions for Caliper: what the engine's times are called in a profile of the whole program. Without Caliper at
-// configure time they are nothing.
+// Regions for Caliper: what the engine's times are called in a profile of the whole program. Without Caliper
+// at configure time they are nothing.
 #pragma once
 
 #if defined(STEPSTORE_CALIPER)
@@ -8,30 +8,21 @@
 
 namespace stepstore::steps {
 
-// Open from its construction to its end, on the thread that made it; regions nest. name: a literal, "stepstore.store".
+// Open from its construction to its end, on the thread that made it; regions nest. name: a literal,
+// "stepstore.store".
 class Region {
 public:
 #if defined(STEPSTORE_CALIPER)
-    explicit Region(const char* name) : name_(name)
-    {
-        cali_begin_region(name_);
-    }
-    ~Region()
-    {
-        cali_end_region(name_);
-    }
+    explicit Region(const char* name) : name_(name) { cali_begin_region(name_); }
+    ~Region() { cali_end_region(name_); }
 
 private:
     const char* name_;
 
 public:
 #else
-    explicit Region(const char* /*name*/)
-    {
-    }
-    ~Region()
-    {
-    }
+    explicit Region(const char* /*name*/) {}
+    ~Region() {}
 #endif
     Region(const Region&) = delete;
     Region& operator=(const Region&) = delete;

@@ -65,7 +65,8 @@ std::vector<VariableId> variables_of(const InstalledStep& step)
 
 bool step_has(const InstalledStep& step, VariableId id)
 {
-    return std::ranges::any_of(step.ranks, [&](const RankStep& part) { return part.first_of(id) != Plan::none; });
+    return std::ranges::any_of(step.ranks,
+                               [&](const RankStep& part) { return part.first_of(id) != Plan::none; });
 }
 
 std::uint64_t count_blocks(const InstalledStep& step, VariableId id)
@@ -178,9 +179,10 @@ void GeometryWatch::look(const InstalledStep& step)
 {
     const bool by_plans =
         std::ranges::all_of(step.ranks, [](const RankStep& part) { return part.sections.overrides.empty(); });
-    const bool same = by_plans && std::ranges::equal(ranks_, step.ranks, [](const Seen& a, const RankStep& b) {
-                          return a.plan == b.plan && a.mapping == b.mapping;
-                      });
+    const bool same =
+        by_plans && std::ranges::equal(ranks_, step.ranks, [](const Seen& a, const RankStep& b) {
+            return a.plan == b.plan && a.mapping == b.mapping;
+        });
     if (same) return;
     ++changes_;
     ranks_.clear();

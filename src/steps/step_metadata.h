@@ -1,5 +1,5 @@
-// Questions to an installed step: which variables it has, their shapes, blocks, values and min/max, across all writer
-// ranks.
+// Questions to an installed step: which variables it has, their shapes, blocks, values and min/max, across
+// all writer ranks.
 #pragma once
 
 #include "steps/codec/decoder.h"
@@ -29,8 +29,8 @@ std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Var
 Dims largest_block(const InstalledStep& step, VariableId id);
 std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable);
 
-// Counts how often a step had other variables than the step before, or one of another geometry. A step that differs in
-// nothing but values and places of data is told by its plans, without a look at any block.
+// Counts how often a step had other variables than the step before, or one of another geometry. A step that
+// differs in nothing but values and places of data is told by its plans, without a look at any block.
 class GeometryWatch {
 public:
     void look(const InstalledStep& step);

@@ -15,9 +15,10 @@ constexpr std::uint64_t no_end = UINT64_MAX;
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why)
 {
-    throw Error(-DER_INVAL, "SelectSteps='" + std::string(text) + "' " + why +
-                                ": give ranges first:last:stride, separated by spaces, such as '0 6 3 2', '1:5', '2:n' "
-                                "or '0:n:3 10:n:5'");
+    throw Error(-DER_INVAL,
+                "SelectSteps='" + std::string(text) + "' " + why +
+                    ": give ranges first:last:stride, separated by spaces, such as '0 6 3 2', '1:5', '2:n' "
+                    "or '0:n:3 10:n:5'");
 }
 
 } // namespace
@@ -41,9 +42,12 @@ StepSelection::StepSelection(std::string_view text) : text_(text)
             parts.push_back(item.substr(begin, end - begin));
             begin = end + 1;
         }
-        if (parts.size() > 3) refuse(text, "has a range of more than three parts, '" + std::string(item) + "'");
+        if (parts.size() > 3)
+            refuse(text, "has a range of more than three parts, '" + std::string(item) + "'");
         Range range{number(parts[0]), 0, 1};
-        range.last = parts.size() < 2 ? range.first : parts[1] == "n" || parts[1] == "N" ? no_end : number(parts[1]);
+        range.last = parts.size() < 2                     ? range.first
+                     : parts[1] == "n" || parts[1] == "N" ? no_end
+                                                          : number(parts[1]);
         if (parts.size() == 3) range.stride = number(parts[2]);
         if (range.stride == 0) refuse(text, "has a stride of 0, in '" + std::string(item) + "'");
         if (range.last < range.first)

@@ -122,7 +122,8 @@ void StreamDataReader::read(std::span<DataRequest> requests)
     }
 }
 
-StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator, Profile& profile)
+StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
+                       Profile& profile)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
       told_generation_(stream.record().generation), told_closed_(stream.record().closed)
 {
@@ -134,8 +135,8 @@ StepSource::Part& StepSource::part_of(const StreamRecord& segment)
     if (known != parts_.end()) return known->second;
     if (options_.mode == ReadMode::stream) parts_.clear();
     return parts_
-        .emplace(segment.generation,
-                 Part{segment, nullptr, std::nullopt, Decoder(segment.generation, segment.ranks, dictionary_)})
+        .emplace(segment.generation, Part{segment, nullptr, std::nullopt,
+                                          Decoder(segment.generation, segment.ranks, dictionary_)})
         .first->second;
 }
 
@@ -159,7 +160,8 @@ bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
     return true;
 }
 
-std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank, BlobPart which)
+std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank,
+                                              BlobPart which)
 {
     if (!part.side) part.side = stream_.container().key_value(part.record.side, Access::read_only);
     return fetch_known(layout_of(part), *part.side, part.record, step, rank, which);
@@ -184,8 +186,8 @@ std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, St
     return step;
 }
 
-// Rank 0's word to all: a status, the record where it is another than before, and steps; or the error that it met,
-// which all throw.
+// Rank 0's word to all: a status, the record where it is another than before, and steps; or the error that it
+// met, which all throw.
 StepStatus StepSource::delegate(double timeout_seconds)
 {
     std::exception_ptr failed;
@@ -229,8 +231,8 @@ void StepSource::tell_record(std::vector<std::byte>& message)
     message.insert(message.begin() + 1, inserted.begin(), inserted.end());
 }
 
-// Finds the next step, and installs it and what is read ahead; into the message goes what the other ranks need for the
-// same.
+// Finds the next step, and installs it and what is read ahead; into the message goes what the other ranks
+// need for the same.
 StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* message)
 {
     StepBlobs blobs;
@@ -246,7 +248,8 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
     } catch (const Error& error) {
         forget();
         // Damage is final: the next call goes on behind it. A stream that was replaced stays replaced.
-        const bool damage = error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
+        const bool damage =
+            error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
         if (damage) stream_.require_current(); // not because its objects are gone
         if (damage) ++next_step_;
         throw;
@@ -269,10 +272,11 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         stream_.refresh();
         const StreamRecord& now = stream_.segment_of(step);
         if (closed && &now == &segment && step < segment.steps)
-            throw Error(-DER_CSUM, "step " + std::to_string(step) + " of " + stream_.location().text() +
-                                       " is missing, though its writer has ended behind it, after " +
-                                       std::to_string(segment.steps) +
-                                       " steps: its metadata was lost; `stepstore pool check` says what can be saved");
+            throw Error(-DER_CSUM,
+                        "step " + std::to_string(step) + " of " + stream_.location().text() +
+                            " is missing, though its writer has ended behind it, after " +
+                            std::to_string(segment.steps) +
+                            " steps: its metadata was lost; `stepstore pool check` says what can be saved");
         if (now.closed || &now != &segment) continue;                // a last look, or the end
         if (stream_.is_snapshot()) return StepStatus::end_of_stream; // it stays as it is
         const double left = timeout_seconds < 0 ? pause : timeout_seconds - waited();
@@ -374,14 +378,15 @@ StepStatus StepSource::install_message(Bytes message)
         take_blobs(from, part.record.ranks, blobs);
         next_step_ = blobs.step + 1;
         std::uint64_t count = from.varint();
-        ahead_.push_back(part.decoder.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
-            if (count == 0) from.fail("lacks an earlier blob");
-            --count;
-            if (from.fixed<std::uint64_t>() != step || from.fixed<std::uint32_t>() != rank)
-                from.fail("holds another blob");
-            const Bytes blob = from.bytes(from.varint());
-            return std::vector<std::byte>(blob.begin(), blob.end());
-        }));
+        ahead_.push_back(
+            part.decoder.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
+                if (count == 0) from.fail("lacks an earlier blob");
+                --count;
+                if (from.fixed<std::uint64_t>() != step || from.fixed<std::uint32_t>() != rank)
+                    from.fail("holds another blob");
+                const Bytes blob = from.bytes(from.varint());
+                return std::vector<std::byte>(blob.begin(), blob.end());
+            }));
         if (count != 0) from.fail("holds blobs that nobody asked for");
     }
     return status;
@@ -400,11 +405,12 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
         if (!fetch(part, step, blobs)) {
             stream_.refresh();
             throw Error(-DER_NONEXIST, "step " + std::to_string(step) + " of " + stream_.location().text() +
-                                           " is not there: the stream has " + std::to_string(count()) + " whole steps");
+                                           " is not there: the stream has " + std::to_string(count()) +
+                                           " whole steps");
         }
         const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
-        std::shared_ptr<const InstalledStep> installed =
-            part.decoder.install(std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart which) {
+        std::shared_ptr<const InstalledStep> installed = part.decoder.install(
+            std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart which) {
                 return fetch_blob(part, other, rank, which);
             });
         if (loaded_.size() == loaded_steps) loaded_.pop_front();
@@ -439,7 +445,8 @@ std::uint64_t StepSource::count()
     return counted_;
 }
 
-// The last step of a segment knows all definitions of the segment; where it is damaged, the one before knows most.
+// The last step of a segment knows all definitions of the segment; where it is damaged, the one before knows
+// most.
 void StepSource::learn_definitions(std::uint64_t steps)
 {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> segments; // first step, end

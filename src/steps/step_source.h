@@ -1,5 +1,5 @@
-// Where a reader's steps come from: finds them in the stream, waits for them, hands them to the other ranks, reads
-// ahead.
+// Where a reader's steps come from: finds them in the stream, waits for them, hands them to the other ranks,
+// reads ahead.
 #pragma once
 
 #include "steps/data_store.h"
@@ -24,14 +24,15 @@ public:
     const Container& container() const { return container_; }
     bool is_snapshot() const { return opened_.snapshot != 0; }
     // One segment's record, kept up to date, always in the same place.
-    const StreamRecord& segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
+    const StreamRecord&
+    segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
     const StreamRecord& segment(std::uint64_t generation) const;
     LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment, gets_}; }
-    // Looks what the writers have done: closed it, or appended to it. -DER_STALE: it is another stream by now, or steps
-    // that this reader has seen were cut off.
+    // Looks what the writers have done: closed it, or appended to it. -DER_STALE: it is another stream by
+    // now, or steps that this reader has seen were cut off.
     void refresh();
-    // Whether what this reader has seen is still there: what was read before this call is then whole. Throws -DER_STALE
-    // otherwise.
+    // Whether what this reader has seen is still there: what was read before this call is then whole. Throws
+    // -DER_STALE otherwise.
     void require_current();
     // Another rank's look, which it made before.
     void take_record(StreamRecord&& record);
@@ -64,7 +65,8 @@ private:
 
 class StepSource {
 public:
-    StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator, Profile& profile);
+    StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
+               Profile& profile);
 
     // Stream mode: the next step. nullptr and a status when there is none.
     std::shared_ptr<const InstalledStep> next(double timeout_seconds, StepStatus& status);

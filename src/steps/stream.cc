@@ -41,9 +41,11 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : default_chunk_size(options.layout);
     record.object_class = options.object_class.empty() ? "SX" : options.object_class;
     record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
-    record.data_object_class = options.data_object_class.empty() ? data_object_class : options.data_object_class;
+    record.data_object_class =
+        options.data_object_class.empty() ? data_object_class : options.data_object_class;
     record.created = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
     return record;
 }
 
@@ -83,8 +85,8 @@ const Pool& pool_of(Location& location)
     return *location.opened;
 }
 
-// The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not ours to
-// touch.
+// The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not
+// ours to touch.
 std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const std::string& stream)
 {
     try {
@@ -141,8 +143,10 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);
     const std::string& name = opened.location.stream;
-    result.lease = std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
-    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    result.lease =
+        std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
+    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
+                        Access::read_write);
     const auto old = options.append ? catalogue.find(name) : replaced_record(catalogue, name);
     if (old && options.append) {
         opened.record = *old;
@@ -163,7 +167,8 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
         reclaim(pool, container, opened.record);
     } else {
         destroy_stream_objects(container, pool.location(), *old);
-        remove_profile_files(opened.location); // what cannot be removed fails no writer: it is written anew at close
+        remove_profile_files(
+            opened.location); // what cannot be removed fails no writer: it is written anew at close
     }
     if (opened.record.dropped.empty()) return result;
     opened.record.dropped.clear();
@@ -178,8 +183,9 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     Location& location = opened.location;
     location = resolve_location(text);
     if (!location.pool_exists)
-        throw Error(-DER_NONEXIST, "there is no pool at '" + text +
-                                       "', nor at any directory above it: check the location, or run the writer first");
+        throw Error(-DER_NONEXIST,
+                    "there is no pool at '" + text +
+                        "', nor at any directory above it: check the location, or run the writer first");
     const Pool& pool = pool_of(location);
     std::optional<Container> container;
     try {
@@ -189,8 +195,8 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
         std::vector<std::string> labels;
         for (const ContainerEntry& entry : pool.containers())
             labels.push_back(entry.label);
-        throw Error(-DER_NONEXIST, "the pool " + location.pool + " has no container '" + location.container + "'" +
-                                       (labels.empty() ? "" : "; it has " + joined(labels)));
+        throw Error(-DER_NONEXIST, "the pool " + location.pool + " has no container '" + location.container +
+                                       "'" + (labels.empty() ? "" : "; it has " + joined(labels)));
     }
     if (snapshot != 0) container = container->at_snapshot(snapshot);
     const std::string where = location.pool + "/" + location.container;
@@ -198,8 +204,9 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     auto record = catalogue.find(location.stream);
     if (!record) {
         const std::vector<std::string> streams = catalogue.streams();
-        throw Error(-DER_NONEXIST, "there is no stream '" + location.stream + "' in " + where +
-                                       (streams.empty() ? "; no stream at all" : "; it has " + joined(streams)));
+        throw Error(-DER_NONEXIST,
+                    "there is no stream '" + location.stream + "' in " + where +
+                        (streams.empty() ? "; no stream at all" : "; it has " + joined(streams)));
     }
     opened.record = std::move(*record);
     if (snapshot != 0 && opened.record.layout == Layout::posix)
@@ -222,14 +229,17 @@ void remove_stream(const std::string& text)
     const OpenedStream opened = find_stream(text);
     const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
     const Container container = pool.open_container(opened.location.container, Access::read_write);
-    WriterLease lease(container, opened.location.stream, opened.location.text(), WriterOptions().writer_timeout);
-    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    WriterLease lease(container, opened.location.stream, opened.location.text(),
+                      WriterOptions().writer_timeout);
+    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
+                        Access::read_write);
     const auto record = catalogue.find(opened.location.stream); // no writer changes it any more
     catalogue.remove(opened.location.stream);
     if (record) destroy_stream_objects(container, pool.location(), *record);
     lease.give_back_for_good();
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
-        throw Error(-DER_IO, "the stream " + opened.location.text() + " is removed, but not its profile: " + left);
+        throw Error(-DER_IO,
+                    "the stream " + opened.location.text() + " is removed, but not its profile: " + left);
 }
 
 } // namespace stepstore::steps

@@ -27,9 +27,9 @@ struct StreamToWrite {
     std::vector<Variable> known;        // what the steps that are kept define
     std::unique_ptr<WriterLease> lease; // this writer's alone, until it is given back
 };
-// Makes pool, container and record where they are missing. A stream of the same name is appended to, or replaced: first
-// the new record is there, then the old objects are destroyed, so that whoever finds the old record still in place
-// after a read has read whole data. -DER_BUSY: another writer is at work.
+// Makes pool, container and record where they are missing. A stream of the same name is appended to, or
+// replaced: first the new record is there, then the old objects are destroyed, so that whoever finds the old
+// record still in place after a read has read whole data. -DER_BUSY: another writer is at work.
 StreamToWrite open_to_write(const std::string& location, const WriterOptions& options, int ranks);
 // -DER_NONEXIST, saying which part is missing.
 OpenedStream find_stream(const std::string& location, std::uint64_t snapshot = 0);

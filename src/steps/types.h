@@ -34,9 +34,10 @@ enum class Type : std::uint8_t {
     character = 15,
 };
 
-// global_value: one value for all ranks (every rank may put it; the lowest rank that did counts). global_array: blocks
-// of one global box. local_value: one value per rank. local_array: each block stands alone. joined_array: blocks one
-// after the other along one dimension, in rank order; that dimension of the shape given to put() is `joined_dimension`.
+// global_value: one value for all ranks (every rank may put it; the lowest rank that did counts).
+// global_array: blocks of one global box. local_value: one value per rank. local_array: each block stands
+// alone. joined_array: blocks one after the other along one dimension, in rank order; that dimension of the
+// shape given to put() is `joined_dimension`.
 enum class ShapeKind : std::uint8_t {
     global_value = 1,
     global_array = 2,
@@ -45,8 +46,8 @@ enum class ShapeKind : std::uint8_t {
     joined_array = 5,
 };
 
-// The order of the dimensions in the program that wrote: recorded in the stream. Dimensions and data are kept as the
-// writer gave them; a reader of the other order reverses the dimensions and has its data in place.
+// The order of the dimensions in the program that wrote: recorded in the stream. Dimensions and data are kept
+// as the writer gave them; a reader of the other order reverses the dimensions and has its data in place.
 enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
 
 using Dims = std::vector<std::uint64_t>;
@@ -131,9 +132,10 @@ struct MinMax {
 // One block of a variable in one step.
 struct Block {
     std::uint32_t writer_rank = 0;
-    std::uint64_t index = 0;      // among all the variable's blocks of the step, by rank, then in the order of the puts
-    Dims start;                   // empty for values and local arrays
-    Dims count;                   // empty for values
+    std::uint64_t index =
+        0;      // among all the variable's blocks of the step, by rank, then in the order of the puts
+    Dims start; // empty for values and local arrays
+    Dims count; // empty for values
     std::optional<MinMax> minmax; // of values: the value, twice. nullopt: not recorded, or no element
     Scalar value;                 // of values that are no strings
 };

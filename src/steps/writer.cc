@@ -1,9 +1,9 @@
 #include "steps/writer.h"
 
+#include "base/wire.h"
 #include "steps/agreement.h"
 #include "steps/block_check.h"
 #include "steps/codec/encoder.h"
-#include "base/wire.h"
 #include "steps/collective.h"
 #include "steps/data_puts.h"
 #include "steps/group_watch.h"
@@ -17,7 +17,8 @@ namespace stepstore::steps {
 
 class Writer::Impl {
 public:
-    Impl(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator);
+    Impl(const std::string& location, const WriterOptions& options,
+         std::shared_ptr<Communicator> communicator);
     ~Impl();
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
@@ -60,8 +61,8 @@ public:
 
 private:
     std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
-    DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t number,
-                              const void* memory);
+    DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                              std::uint64_t number, const void* memory);
     Bytes prepare_blob();
     void store_copies();
     void store_blob(Bytes blob);
@@ -93,7 +94,8 @@ std::vector<std::byte> encode_word(const StreamToWrite& stream)
 
 } // namespace
 
-Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std::shared_ptr<Communicator> group)
+Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
+                   std::shared_ptr<Communicator> group)
     : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
 {
     all_together(*communicator, [&] { check_options(options); });
@@ -103,7 +105,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
         StreamToWrite made = open_to_write(location, options, communicator->size());
         lease = std::move(made.lease);
         if (options.profile)
-            profile_record.emplace(made.opened.location, ProfileSide::writers, name_of(made.opened.record.layout));
+            profile_record.emplace(made.opened.location, ProfileSide::writers,
+                                   name_of(made.opened.record.layout));
         return encode_word(made);
     });
     WireReader from(word, "rank 0's word on the stream");
@@ -112,7 +115,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted, std
     all_together(*communicator, [&] {
         pool = Pool::connect(opened.location.pool, Access::read_write);
         container = pool->open_container(opened.location.container, Access::read_write);
-        const bool power = opened.record.layout == Layout::posix && survives_power_failure(opened.location.pool);
+        const bool power =
+            opened.record.layout == Layout::posix && survives_power_failure(opened.location.pool);
         const LayoutContext context{*pool, *container, opened.record, Gets::async, power};
         const auto rank = static_cast<std::uint32_t>(communicator->rank());
         layout = make_layout_writer(context, *communicator);
@@ -150,8 +154,8 @@ void Writer::Impl::require_open() const
 void Writer::Impl::refuse_outside(const char* what) const
 {
     require_open();
-    throw Error(-DER_INVAL,
-                std::string(what) + " outside of a step of " + opened.location.text() + ": call begin_step first");
+    throw Error(-DER_INVAL, std::string(what) + " outside of a step of " + opened.location.text() +
+                                ": call begin_step first");
 }
 
 std::uint64_t Writer::Impl::begin_step()
@@ -160,8 +164,8 @@ std::uint64_t Writer::Impl::begin_step()
     if (in_step)
         throw Error(-DER_INVAL, "step " + std::to_string(steps) + " of " + opened.location.text() +
                                     " is open already: end it first");
-    // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few boundaries as
-    // possible. Files have no chunks, and no gaps between what their checksums are of.
+    // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few
+    // boundaries as possible. Files have no chunks, and no gaps between what their checksums are of.
     const std::uint64_t chunk = opened.record.data_chunk_size;
     const bool chunks = opened.record.layout != Layout::posix;
     if (chunks && encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
@@ -178,7 +182,8 @@ std::string Writer::Impl::name_of_put(const Variable& variable) const
 }
 
 // The number of elements.
-std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const
+std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start,
+                                        DimsView count) const
 {
     return checked_elements(variable, shape, start, count, [&](const std::string& why) {
         throw Error(-DER_INVAL, name_of_put(variable) + why);
@@ -188,7 +193,8 @@ std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape
 DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                                         std::uint64_t number, const void* memory)
 {
-    const Compression how = id < compressions.size() && compressions[id] ? *compressions[id] : options.compression;
+    const Compression how =
+        id < compressions.size() && compressions[id] ? *compressions[id] : options.compression;
     const Type type = encoder->variable(id).type;
     const std::uint64_t bytes = number * size_of(type);
     const std::uint64_t at = data_end + encoder->data_length();
@@ -206,7 +212,8 @@ void Writer::Impl::put_element(std::uint32_t entry, const void* memory, Mode mod
         encoder->set_element(entry, static_cast<const std::byte*>(memory));
 }
 
-void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory, Mode mode)
+void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory,
+                       Mode mode)
 {
     require_step("put");
     if (memory != nullptr)
@@ -214,7 +221,8 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
             return put_element(entry, memory, mode);
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
-    if (number > 0 && memory == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    if (number > 0 && memory == nullptr)
+        throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
     if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
     const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
     if (number == 0) return;
@@ -251,7 +259,8 @@ void Writer::Impl::put_value(VariableId id, const void* value, std::string_view 
         throw Error(-DER_INVAL, name_of_put(variable) + "it is a " + std::string(name_of(variable.kind)) +
                                     ", not a value: its blocks need dimensions");
     if ((variable.type == Type::string) != is_text)
-        throw Error(-DER_INVAL, name_of_put(variable) + "it has the type " + std::string(name_of(variable.type)) +
+        throw Error(-DER_INVAL, name_of_put(variable) + "it has the type " +
+                                    std::string(name_of(variable.type)) +
                                     (is_text ? ", not string" : ": use put_string"));
     if (is_text) return encoder->add_string(id, text);
     if (value == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
@@ -357,9 +366,11 @@ void Writer::Impl::end_step()
 
 void Writer::Impl::mark_closed(std::uint64_t whole_steps)
 {
-    Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container,
+                        Access::read_write);
     const auto now = catalogue.find(opened.location.stream);
-    if (!now || now->generation != opened.record.generation) throw replaced_error(opened.location.text(), now);
+    if (!now || now->generation != opened.record.generation)
+        throw replaced_error(opened.location.text(), now);
     opened.record.closed = true;
     opened.record.steps = whole_steps;
     catalogue.put(opened.location.stream, opened.record);
@@ -395,7 +406,8 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     std::vector<std::string> profiles;
     if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
-        const std::unique_ptr<WriterLease> until_the_end = std::move(lease); // also when the record cannot be stored
+        const std::unique_ptr<WriterLease> until_the_end =
+            std::move(lease); // also when the record cannot be stored
         if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles)));
         mark_closed(*least);
         return std::vector<std::byte>();
@@ -410,7 +422,8 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
                                    (reason.empty() ? "" : ". There: " + reason));
 }
 
-Writer::Writer(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator)
+Writer::Writer(const std::string& location, const WriterOptions& options,
+               std::shared_ptr<Communicator> communicator)
     : impl_(std::make_unique<Impl>(location, options, std::move(communicator)))
 {
 }
@@ -444,7 +457,8 @@ void Writer::compress(VariableId variable, const Compression& compression)
     impl_->compressions[variable] = compression;
 }
 
-void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode)
+void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
+                 Mode mode)
 {
     impl_->put(variable, shape, start, count, data, mode);
 }
@@ -469,8 +483,8 @@ void Writer::attribute(std::string_view name, Type type, const void* data, std::
     impl_->require_open();
     if (name.empty()) throw Error(-DER_INVAL, "an attribute needs a name");
     if (size_of(type) == 0)
-        throw Error(-DER_INVAL,
-                    "attribute '" + std::string(name) + "': its type has no fixed size; strings are given as strings");
+        throw Error(-DER_INVAL, "attribute '" + std::string(name) +
+                                    "': its type has no fixed size; strings are given as strings");
     if (count > 0 && data == nullptr)
         throw Error(-DER_INVAL, "attribute '" + std::string(name) + "': the data pointer is null");
     const auto* bytes = static_cast<const std::byte*>(data);

@@ -1,17 +1,18 @@
 // Writes a stream of steps. One Writer per rank; all ranks of the communicator write one stream.
 //
-// Collective: construction, close; with the layouts `posix` and `array` also end_step. Everything else is a rank's own
-// business: ranks may define, put and set attributes differently, in any order. Not for concurrent use by several
-// threads.
+// Collective: construction, close; with the layouts `posix` and `array` also end_step. Everything else is a
+// rank's own business: ranks may define, put and set attributes differently, in any order. Not for concurrent
+// use by several threads.
 //
-// A step becomes visible whole when the last rank's end_step is done, without waiting for the next step. A writer that
-// dies leaves every step before readable. Opening for write replaces a stream of the same name: its readers go on until
-// they notice (-DER_STALE); or appends to it (WriterOptions::append), on any number of ranks. One writer at a time
-// writes a stream: from opening until close(), or until rank 0's Writer or its process is no more; another one gets
-// -DER_BUSY, which names this one. After an Error from end_step that step is lost and so is the writer: only close() is
-// allowed, which ends the stream after the last whole step. The other ranks are told in end_step or close(). A rank
-// whose Writer is destroyed without close(), or whose process dies, is not waited for: the others get -DER_CANCELED,
-// and the stream is left as by a writer that died. Other errors leave the writer usable.
+// A step becomes visible whole when the last rank's end_step is done, without waiting for the next step. A
+// writer that dies leaves every step before readable. Opening for write replaces a stream of the same name:
+// its readers go on until they notice (-DER_STALE); or appends to it (WriterOptions::append), on any number
+// of ranks. One writer at a time writes a stream: from opening until close(), or until rank 0's Writer or its
+// process is no more; another one gets -DER_BUSY, which names this one. After an Error from end_step that
+// step is lost and so is the writer: only close() is allowed, which ends the stream after the last whole
+// step. The other ranks are told in end_step or close(). A rank whose Writer is destroyed without close(), or
+// whose process dies, is not waited for: the others get -DER_CANCELED, and the stream is left as by a writer
+// that died. Other errors leave the writer usable.
 #pragma once
 
 #include "comm/communicator.h"
@@ -29,55 +30,62 @@ namespace stepstore::steps {
 
 class Writer {
 public:
-    // Makes pool, container and stream where they are missing (rank 0). Errors are thrown on every rank: -DER_BUSY:
-    // another writer is at work; -DER_INVAL: an option, or one that contradicts the stream that is appended to.
-    Writer(const std::string& location, const WriterOptions& options, std::shared_ptr<Communicator> communicator);
+    // Makes pool, container and stream where they are missing (rank 0). Errors are thrown on every rank:
+    // -DER_BUSY: another writer is at work; -DER_INVAL: an option, or one that contradicts the stream that is
+    // appended to.
+    Writer(const std::string& location, const WriterOptions& options,
+           std::shared_ptr<Communicator> communicator);
     ~Writer(); // without close(): the stream stays, not marked as ended; a step that was begun is dropped
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
 
-    // The number of the step that begins, from 0 (appending: from the number of steps that were kept). -DER_INVAL: a
-    // step is open already, or the writer is closed.
+    // The number of the step that begins, from 0 (appending: from the number of steps that were kept).
+    // -DER_INVAL: a step is open already, or the writer is closed.
     std::uint64_t begin_step();
     bool in_step() const;
 
-    // A variable's id, from 0, the same for the same name. May be called any time. -DER_INVAL: defined before with
-    // another type or kind, an empty name, or a string that is an array.
+    // A variable's id, from 0, the same for the same name. May be called any time. -DER_INVAL: defined before
+    // with another type or kind, an empty name, or a string that is an array.
     VariableId define(std::string_view name, Type type, ShapeKind kind);
 
-    // How the blocks of an array are stored that are put from now on, instead of WriterOptions::compression. A block
-    // that does not get shorter is stored as it is; readers are told nothing. -DER_NOSYS: not in this build;
-    // -DER_INVAL: no such level or variable.
+    // How the blocks of an array are stored that are put from now on, instead of WriterOptions::compression.
+    // A block that does not get shorter is stored as it is; readers are told nothing. -DER_NOSYS: not in this
+    // build; -DER_INVAL: no such level or variable.
     void compress(VariableId variable, const Compression& compression);
 
-    // One block of an array. `shape`: the global box (its size may change from step to step); empty for local arrays.
-    // `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the
-    // elements, packed; deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a
-    // block outside of the shape, another number of dimensions than start or count; the message names the variable and
-    // the step.
+    // One block of an array. `shape`: the global box (its size may change from step to step); empty for local
+    // arrays. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero
+    // elements. `data`: the elements, packed; deferred memory must stay as it is until perform_puts or
+    // end_step. -DER_INVAL: no open step, a block outside of the shape, another number of dimensions than
+    // start or count; the message names the variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
     // A global or local value (taken at once). A second put in one step replaces the first.
     void put_value(VariableId variable, const void* value);
     void put_string(VariableId variable, std::string_view value);
-    // Room for a block that the program fills until end_step, in the library's memory: a put without a copy of its own.
+    // Room for a block that the program fills until end_step, in the library's memory: a put without a copy
+    // of its own.
     std::span<std::byte> put_span(VariableId variable, DimsView shape, DimsView start, DimsView count);
 
-    // From this step on (before the first step: from step 0 on). Setting the same value again costs nothing; another
-    // value or type replaces it from this step on. One rank's is enough: where several ranks differ, the lowest rank
-    // that set it counts.
-    void attribute(std::string_view name, Type type, const void* data, std::uint64_t count, bool array = false);
+    // From this step on (before the first step: from step 0 on). Setting the same value again costs nothing;
+    // another value or type replaces it from this step on. One rank's is enough: where several ranks differ,
+    // the lowest rank that set it counts.
+    void attribute(std::string_view name, Type type, const void* data, std::uint64_t count,
+                   bool array = false);
     void attribute(std::string_view name, std::span<const std::string> values, bool array = false);
 
     // Writes what was deferred to the data objects; not collective.
     void perform_puts();
-    // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable of the
-    // same name as something else, or with another shape; -DER_CANCELED: another rank has failed, left or died.
+    // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable
+    // of the same name as something else, or with another shape; -DER_CANCELED: another rank has failed, left
+    // or died.
     void end_step();
-    // Ends an open step, records the number of steps, stores the profile. Collective. A second close does nothing.
+    // Ends an open step, records the number of steps, stores the profile. Collective. A second close does
+    // nothing.
     void close();
 
-    std::uint64_t steps() const; // the number of the next step, or of the open one: steps kept and ended by this rank
+    std::uint64_t
+    steps() const; // the number of the next step, or of the open one: steps kept and ended by this rank
     const Location& location() const;
     std::uint64_t metadata_bytes() const; // of the blobs this rank has stored
     std::string profile_json() const;     // this rank's, see profile.h

@@ -15,7 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t turns_hi = 0x53530003;   // beside the catalogue's 0x53530001 and the streams' 0x53530002
+constexpr std::uint32_t turns_hi =
+    0x53530003; // beside the catalogue's 0x53530001 and the streams' 0x53530002
 constexpr std::uint32_t turn_magic = 0x54575353; // "SSWT"
 constexpr std::uint32_t turn_version = 1;
 constexpr double signs_per_timeout = 3;
@@ -38,9 +39,9 @@ std::string first_key(const std::string& stream)
 
 std::uint64_t now_ms()
 {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count());
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          std::chrono::system_clock::now().time_since_epoch())
+                                          .count());
 }
 
 std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
@@ -62,17 +63,19 @@ std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
     return bytes;
 }
 
-// A turn that cannot be read is that of a writer of whom nothing is known but its signs: the bytes change or not.
+// A turn that cannot be read is that of a writer of whom nothing is known but its signs: the bytes change or
+// not.
 WriterTurn decode_turn(Bytes bytes)
 {
     WriterTurn unknown;
     unknown.writer.host = "an unknown host (the record of who writes is damaged)";
     try {
-        if (bytes.size() < 8 ||
-            load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) != checksum(bytes.first(bytes.size() - 8)))
+        if (bytes.size() < 8 || load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) !=
+                                    checksum(bytes.first(bytes.size() - 8)))
             return unknown;
         WireReader from(bytes.first(bytes.size() - 8), "the record of who writes a stream");
-        if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version) return unknown;
+        if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version)
+            return unknown;
         WriterTurn turn;
         from.fixed<std::uint64_t>(); // token
         turn.over = from.fixed<std::uint8_t>() != 0;
@@ -104,7 +107,8 @@ std::uint64_t random_token()
 
 } // namespace
 
-WriterLease::WriterLease(const Container& container, std::string stream, std::string where, double timeout_seconds)
+WriterLease::WriterLease(const Container& container, std::string stream, std::string where,
+                         double timeout_seconds)
     : turns_(open_turns(container, Access::read_write)), stream_(std::move(stream)), where_(std::move(where)),
       timeout_(timeout_seconds), token_(random_token())
 {
@@ -112,7 +116,8 @@ WriterLease::WriterLease(const Container& container, std::string stream, std::st
     turn_.interval_ms = static_cast<std::uint64_t>(std::ceil(timeout_ * 1000 / signs_per_timeout));
     acquire();
     held_ = true;
-    if (turn_.interval_ms > 0) signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
+    if (turn_.interval_ms > 0)
+        signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
 }
 
 WriterLease::~WriterLease()
@@ -170,14 +175,16 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     const WriterTurn turn = decode_turn(bytes);
     if (turn.over) return;
     const auto busy = [&](const std::string& advice) {
-        throw Error(-DER_BUSY, "the stream " + where_ + " is being written by " + turn.writer.text() + ": " + advice);
+        throw Error(-DER_BUSY,
+                    "the stream " + where_ + " is being written by " + turn.writer.text() + ": " + advice);
     };
     switch (life_of(turn.writer)) {
     case Life::dead: return;
     case Life::alive:
         if (turn.writer == turn_.writer)
-            busy("that is this process itself, whose other engine on it was neither closed nor destroyed; close that "
-                 "one first, or write another stream");
+            busy(
+                "that is this process itself, whose other engine on it was neither closed nor destroyed; close that "
+                "one first, or write another stream");
         busy("wait until it closes the stream, or end that process, or write another stream");
     case Life::elsewhere: break;
     }
@@ -189,7 +196,8 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     const std::uint64_t now = now_ms();
     const std::uint64_t age = std::max(now, turn.sign_ms) - std::min(now, turn.sign_ms);
     if (turn.interval_ms > 0 && age < 2 * turn.interval_ms) busy(advice);
-    const double patience = std::max(timeout_, signs_per_timeout * static_cast<double>(turn.interval_ms) / 1000);
+    const double patience =
+        std::max(timeout_, signs_per_timeout * static_cast<double>(turn.interval_ms) / 1000);
     const auto begin = Clock::now();
     while (std::chrono::duration<double>(Clock::now() - begin).count() < patience) {
         std::this_thread::sleep_for(look_interval);
@@ -289,7 +297,8 @@ WriterWatch::State WriterWatch::look()
     case Life::dead: return State::died;
     case Life::elsewhere: break;
     }
-    const bool silent = turn_.interval_ms > 0 && now - since_ > std::chrono::milliseconds(3 * turn_.interval_ms);
+    const bool silent =
+        turn_.interval_ms > 0 && now - since_ > std::chrono::milliseconds(3 * turn_.interval_ms);
     return silent ? State::died : State::working;
 }
 

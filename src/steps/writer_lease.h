@@ -1,22 +1,26 @@
 // One writer per stream: who writes it, whether that writer still lives, and how the next one takes over.
 //
-// The turns of a stream lie in one key-value object per container (docs/format-stream.md), key "<number>/<stream>" for
-// each turn, of which there is mostly one: the last. "first/<stream>" says with which number the row begins (absent:
-// 0). The one primitive is a put that fails when the key is there.
+// The turns of a stream lie in one key-value object per container (docs/format-stream.md), key
+// "<number>/<stream>" for each turn, of which there is mostly one: the last. "first/<stream>" says with which
+// number the row begins (absent: 0). The one primitive is a put that fails when the key is there.
 //
-// 1. A writer walks the row from its first number to the first one that is not there, n. The turn before, n - 1, must
+// 1. A writer walks the row from its first number to the first one that is not there, n. The turn before, n -
+//    1, must
 //    be over: given back, or its process dead. Otherwise: -DER_BUSY, which names it.
-// 2. It puts turn n on the condition that there is none. Of several that try, one succeeds; the others look again.
-// 3. It looks whether the row still begins where it did, and whether turn n - 1 still is what it was. If not, it was
+// 2. It puts turn n on the condition that there is none. Of several that try, one succeeds; the others look
+//    again.
+// 3. It looks whether the row still begins where it did, and whether turn n - 1 still is what it was. If not,
+//    it was
 //    slow: others came and went meanwhile, and what it saw was old, or the writer that seemed dead has given a sign.
 //    Then it takes its own turn back and looks again.
-// 4. The turn is its own now. It makes the row begin at n, and then removes what is before. In that order, so that
+// 4. The turn is its own now. It makes the row begin at n, and then removes what is before. In that order, so
+//    that
 //    whoever misses a turn that was removed finds, in 3., that the row begins elsewhere.
 // A writer that dies between any two of these leaves a row that the next one walks in the same way.
 //
-// Whether a process of the same machine is dead the machine says at once. One on another machine gives a sign of life:
-// it writes its turn anew every third of its time-out, from a thread of its own. Clocks need not agree: a turn that
-// does not look fresh is watched for the time-out before it counts as dead.
+// Whether a process of the same machine is dead the machine says at once. One on another machine gives a sign
+// of life: it writes its turn anew every third of its time-out, from a thread of its own. Clocks need not
+// agree: a turn that does not look fresh is watched for the time-out before it counts as dead.
 #pragma once
 
 #include "base/process.h"
@@ -43,8 +47,9 @@ struct WriterTurn {
 // Held by rank 0 of a writer.
 class WriterLease {
 public:
-    // timeout_seconds: after so long without a sign of life a writer on another machine is dead; 0: at once, and this
-    // one gives no signs. where: the stream, for messages. -DER_BUSY: a writer is at work; the message names it.
+    // timeout_seconds: after so long without a sign of life a writer on another machine is dead; 0: at once,
+    // and this one gives no signs. where: the stream, for messages. -DER_BUSY: a writer is at work; the
+    // message names it.
     WriterLease(const Container& container, std::string stream, std::string where, double timeout_seconds);
     ~WriterLease(); // gives it back
     WriterLease(const WriterLease&) = delete;
@@ -84,8 +89,8 @@ class WriterWatch {
 public:
     WriterWatch(const Container& container, std::string stream);
     enum class State : std::uint8_t { working, left, died, unknown };
-    // A writer on another machine counts as dead when it gave no sign over several of these calls, for three times its
-    // own interval.
+    // A writer on another machine counts as dead when it gave no sign over several of these calls, for three
+    // times its own interval.
     State look();
     std::string writer() const { return turn_.writer.text(); } // of the last look
 

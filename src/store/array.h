@@ -1,13 +1,14 @@
 // Array objects, inside: bytes of a chunk, the extents that hold them, and how an update makes room.
 //
-// An extent of the live view is one record, under (chunk, end of the extent in the chunk), both in bytes. Live extents
-// of a chunk never overlap, so in the order of their ends they are in the order of their starts too: the first extent
-// with an end beyond `a` is the first that can hold byte a, and one seek finds it among any number.
+// An extent of the live view is one record, under (chunk, end of the extent in the chunk), both in bytes.
+// Live extents of a chunk never overlap, so in the order of their ends they are in the order of their starts
+// too: the first extent with an end beyond `a` is the first that can hold byte a, and one seek finds it among
+// any number.
 //
-// An update of [a, b) first cuts the live extents that reach over a or b, then retires what lies in between. A cut goes
-// through an extent's bulk blocks in this way: whole blocks stay where they are and belong to one part each; the block
-// that is cut becomes two small inline records. So every byte of an extent file belongs to at most one record, and so
-// does every unit of it (backend.h), which is what can be given back.
+// An update of [a, b) first cuts the live extents that reach over a or b, then retires what lies in between.
+// A cut goes through an extent's bulk blocks in this way: whole blocks stay where they are and belong to one
+// part each; the block that is cut becomes two small inline records. So every byte of an extent file belongs
+// to at most one record, and so does every unit of it (backend.h), which is what can be given back.
 #pragma once
 
 #include "store/bulk.h"
@@ -32,7 +33,8 @@ struct ArrayPosition {
     std::uint64_t offset = 0;
 };
 
-// A part of a range that lies in one chunk, [begin, end) in bytes of the chunk, with the memory it goes from or to.
+// A part of a range that lies in one chunk, [begin, end) in bytes of the chunk, with the memory it goes from
+// or to.
 template <class Memory>
 struct Piece {
     std::uint64_t chunk = 0, begin = 0, end = 0;

@@ -1,6 +1,6 @@
-// Array reads. At `latest` one seek finds the first extent of a range, and the walk ends behind the range. At a
-// snapshot the live extents born by then are joined by the history that was alive then; history is in the order of ends
-// too, but its extents may overlap (of different times), so its walk ends only with the chunk.
+// Array reads. At `latest` one seek finds the first extent of a range, and the walk ends behind the range. At
+// a snapshot the live extents born by then are joined by the history that was alive then; history is in the
+// order of ends too, but its extents may overlap (of different times), so its walk ends only with the chunk.
 #include "store/array.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ public:
     GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch,
               Verify verify)
         : object_(object), pieces_(pieces), target_(target), epoch_(epoch),
-          verify_(epoch == latest ? verify : Verify::yes) // at a snapshot find() fills all memory with zeros first
+          verify_(epoch == latest ? verify
+                                  : Verify::yes) // at a snapshot find() fills all memory with zeros first
     {
     }
 
@@ -123,7 +124,8 @@ private:
     }
 
     // Copies what the record has of the piece, or asks for it to be read.
-    void take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record, std::vector<BulkRead>& reads)
+    void take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record,
+              std::vector<BulkRead>& reads)
     {
         const std::uint64_t start = parsed.end - record.length;
         const std::uint64_t from = std::max(start, piece.begin);
@@ -154,8 +156,8 @@ private:
 
     static std::string extent_text(const ParsedKey& parsed, std::uint64_t start)
     {
-        return "chunk " + std::to_string(parsed.chunk) + ", extent of bytes " + std::to_string(start) + " to " +
-               std::to_string(parsed.end);
+        return "chunk " + std::to_string(parsed.chunk) + ", extent of bytes " + std::to_string(start) +
+               " to " + std::to_string(parsed.end);
     }
 
     const ObjectAccess& object_;
@@ -184,8 +186,9 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 
 } // namespace
 
-ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                                 std::span<const MutableBytes> memory, Epoch epoch, Verify verify)
+ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+                                 std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                                 Epoch epoch, Verify verify)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);

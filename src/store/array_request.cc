@@ -15,7 +15,8 @@ std::string named(const ObjectAccess& object)
 
 } // namespace
 
-ArrayShape::ArrayShape(const ObjectAccess& object, const ArrayAttributes& attributes) : cell(attributes.cell_size)
+ArrayShape::ArrayShape(const ObjectAccess& object, const ArrayAttributes& attributes)
+    : cell(attributes.cell_size)
 {
     if (attributes.cell_size == 0 || attributes.chunk_size == 0) {
         fail(DER_INVAL, named(object) + ": a cell size of " + std::to_string(attributes.cell_size) +
@@ -23,16 +24,17 @@ ArrayShape::ArrayShape(const ObjectAccess& object, const ArrayAttributes& attrib
                             " cells: both must be at least 1");
     }
     if (__builtin_mul_overflow(attributes.cell_size, attributes.chunk_size, &chunk) || chunk > farthest) {
-        fail(DER_OVERFLOW, named(object) + ": a chunk of " + std::to_string(attributes.chunk_size) + " cells of " +
-                               std::to_string(attributes.cell_size) + " bytes is beyond 2^63 bytes");
+        fail(DER_OVERFLOW, named(object) + ": a chunk of " + std::to_string(attributes.chunk_size) +
+                               " cells of " + std::to_string(attributes.cell_size) +
+                               " bytes is beyond 2^63 bytes");
     }
 }
 
 ByteRange::ByteRange(const ObjectAccess& object, const ArrayShape& shape, const Range& range)
 {
     std::uint64_t last = 0;
-    if (__builtin_add_overflow(range.index, range.length, &last) || __builtin_mul_overflow(last, shape.cell, &end) ||
-        end > farthest) {
+    if (__builtin_add_overflow(range.index, range.length, &last) ||
+        __builtin_mul_overflow(last, shape.cell, &end) || end > farthest) {
         fail(DER_OVERFLOW, named(object) + ": cells " + std::to_string(range.index) + " + " +
                                std::to_string(range.length) + " of " + std::to_string(shape.cell) +
                                " bytes reach beyond 2^63 bytes");
@@ -70,8 +72,9 @@ Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, st
         pieces += (bounds.end - 1) / shape.chunk - bounds.begin / shape.chunk + 1;
     }
     if (bytes != given) {
-        fail(DER_IO_INVAL, named(object) + ": the ranges have " + std::to_string(bytes) + " bytes and the memory has " +
-                               std::to_string(given) + ": both must be the same");
+        fail(DER_IO_INVAL, named(object) + ": the ranges have " + std::to_string(bytes) +
+                               " bytes and the memory has " + std::to_string(given) +
+                               ": both must be the same");
     }
     if (pieces == 1 && memory.size() == 1) {
         const std::uint64_t chunk = first / shape.chunk;
@@ -81,15 +84,16 @@ Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, st
         return;
     }
     several_.reserve(pieces);
-    slices_.reserve(pieces + memory.size()); // at most: each end of a piece cuts one, and spans into it must stay
+    slices_.reserve(pieces +
+                    memory.size()); // at most: each end of a piece cuts one, and spans into it must stay
     take_apart(object, shape, ranges, memory);
     std::ranges::stable_sort(several_, {}, &Piece<Memory>::group);
     pieces_ = several_;
 }
 
 template <class Memory>
-void Request<Memory>::take_apart(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
-                                 std::span<const Memory> memory)
+void Request<Memory>::take_apart(const ObjectAccess& object, const ArrayShape& shape,
+                                 std::span<const Range> ranges, std::span<const Memory> memory)
 {
     std::size_t at = 0;     // in `memory`
     std::uint64_t used = 0; // of memory[at]
@@ -120,10 +124,12 @@ void Request<Memory>::take_apart(const ObjectAccess& object, const ArrayShape& s
 }
 
 template <class Memory>
-void Request<Memory>::for_each_group(FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const
+void Request<Memory>::for_each_group(
+    FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const
 {
     for (auto first = pieces_.begin(); first != pieces_.end();) {
-        const auto end = std::find_if(first, pieces_.end(), [&](const auto& one) { return one.group != first->group; });
+        const auto end =
+            std::find_if(first, pieces_.end(), [&](const auto& one) { return one.group != first->group; });
         each(first->group, {first, end});
         first = end;
     }

@@ -8,7 +8,8 @@ namespace {
 
 std::string extent_text(std::uint64_t chunk, std::uint64_t begin, std::uint64_t end)
 {
-    return "chunk " + std::to_string(chunk) + ", bytes " + std::to_string(begin) + " to " + std::to_string(end);
+    return "chunk " + std::to_string(chunk) + ", bytes " + std::to_string(begin) + " to " +
+           std::to_string(end);
 }
 
 } // namespace
@@ -22,11 +23,12 @@ struct ArrayUpdate::Cut {
     std::vector<std::byte> payload; // inline
     BulkSource bulk;                // else
     bool is_bulk;
-    std::vector<ExtentRef> kept; // the rooms of the parts that records still refer to, in the order of the file
+    std::vector<ExtentRef>
+        kept; // the rooms of the parts that records still refer to, in the order of the file
 };
 
-ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
-                         std::vector<ExtentRef>& released)
+ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction,
+                         Epoch epoch, std::vector<ExtentRef>& released)
     : object_(object), target_(target), transaction_(transaction), epoch_(epoch),
       state_(object.state(transaction, target)), released_(released)
 {
@@ -50,7 +52,8 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         } else if (there) {
             reason = damage_of(entry);
         }
-        // The first record may hide one before it whose key was damaged, unless it begins where the range does.
+        // The first record may hide one before it whose key was damaged, unless it begins where the range
+        // does.
         const bool begins_here = inside && reason == nullptr && parsed.chunk == from.chunk &&
                                  parsed.end - record.length == from.offset;
         const bool suspect = reason != nullptr || (first && !begins_here && damaged_before(there, at.view()));
@@ -76,7 +79,8 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         KeyBuffer key;
         key.add(entry.key);
         if (start >= a && parsed.end <= b) {
-            retire(transaction_, object_.container, state_, key.view(), entry.value, record, epoch_, released_);
+            retire(transaction_, object_.container, state_, key.view(), entry.value, record, epoch_,
+                   released_);
             transaction_.erase(key.view());
         } else {
             retire_cut(parsed.chunk, parsed.end, key.view(), record, a, b);
@@ -92,7 +96,8 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
 bool ArrayUpdate::damaged_before(bool there, Bytes at)
 {
     Entry before;
-    return (there ? transaction_.previous(before) : transaction_.seek_last(at, before)) && damage_of(before) != nullptr;
+    return (there ? transaction_.previous(before) : transaction_.seek_last(at, before)) &&
+           damage_of(before) != nullptr;
 }
 
 void ArrayUpdate::note_removals()
@@ -100,15 +105,17 @@ void ArrayUpdate::note_removals()
     if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
 }
 
-void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
-                             std::uint64_t b)
+void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record,
+                             std::uint64_t a, std::uint64_t b)
 {
-    Cut cut{chunk, end - record.length, record.birth, record.length, {}, {}, record.type == RecordType::bulk, {}};
+    Cut cut{chunk, end - record.length, record.birth, record.length, {}, {}, record.type == RecordType::bulk,
+            {}};
     if (cut.is_bulk) {
         cut.bulk = BulkSource(record);
     } else {
         if (!payload_intact(record)) {
-            object_.damaged(target_, extent_text(chunk, cut.start, end), "the checksum of the extent does not match");
+            object_.damaged(target_, extent_text(chunk, cut.start, end),
+                            "the checksum of the extent does not match");
         }
         cut.payload.assign(record.payload.begin(), record.payload.end());
     }
@@ -139,8 +146,8 @@ void ArrayUpdate::put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool 
     const unsigned shift = cut.bulk.block_shift;
     const std::uint64_t block = std::uint64_t{1} << shift;
     std::uint64_t first = (from + block - 1) & ~(block - 1);
-    // No two rooms share a unit of the file: where the part before ends in the one in which this would begin, a block
-    // is copied.
+    // No two rooms share a unit of the file: where the part before ends in the one in which this would begin,
+    // a block is copied.
     if (!cut.kept.empty() && cut.bulk.extent.offset + first < cut.kept.back().offset + cut.kept.back().length)
         first += block;
     const std::uint64_t last = to == cut.length ? to : to & ~(block - 1);
@@ -218,7 +225,8 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
             object.damaged_beside(target, "an extent behind the last one", reason);
         }
         more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
-        // From the end of the array back to the first record that is visible: at `latest`, that is the first one.
+        // From the end of the array back to the first record that is visible: at `latest`, that is the first
+        // one.
         bool found = false;
         for (; !found && more && starts_with(entry.key, prefix.view()); more = transaction.previous(entry)) {
             ParsedKey parsed;

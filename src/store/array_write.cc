@@ -1,8 +1,9 @@
 // Array writes, punches and sizes.
 //
-// array_write: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's part is
-// one append of its large pieces, straight from the caller's memory, and one transaction: a reader sees each target's
-// part whole or not at all. As on DAOS, parts on several targets are not published at one instant together.
+// array_write: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's
+// part is one append of its large pieces, straight from the caller's memory, and one transaction: a reader
+// sees each target's part whole or not at all. As on DAOS, parts on several targets are not published at one
+// instant together.
 #include "store/array.h"
 
 namespace stepstore::store {
@@ -119,8 +120,8 @@ ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
 
 } // namespace
 
-void Container::array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                            std::span<const Bytes> memory)
+void Container::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
+                            std::span<const Range> ranges, std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -135,7 +136,8 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
     object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
 }
 
-void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges)
+void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+                            std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -145,7 +147,8 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
         if (bounds.begin == bounds.end) continue;
         const ArrayPosition from = position_of(shape, bounds.begin);
         ArrayPosition to = position_of(shape, bounds.end);
-        if (to.offset == 0) to = {to.chunk - 1, shape.chunk}; // an end marker at a chunk's end belongs to that chunk
+        if (to.offset == 0)
+            to = {to.chunk - 1, shape.chunk}; // an end marker at a chunk's end belongs to that chunk
         if (from.chunk == to.chunk) {
             clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
             continue;
@@ -177,8 +180,8 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
             const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
             put_back(*transactions[copy], key.view());
             if (transactions[copy]->get(key.view(), value)) continue;
-            // An extent over the end was cut there by clear_group; a writer that came after it may have written
-            // farther.
+            // An extent over the end was cut there by clear_group; a writer that came after it may have
+            // written farther.
             NewRecord marker;
             marker.type = RecordType::marker;
             Entry entry;

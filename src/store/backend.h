@@ -1,27 +1,28 @@
-// The seam between the object store and where its bytes lie. A back end implements this header and nothing else of the
-// store knows it: it is a folder here and a line in registry.cc. memory/ is the shortest one, and tests/contract holds
-// every registered back end to what is said here. docs/extending.md shows how to add one.
+// The seam between the object store and where its bytes lie. A back end implements this header and nothing
+// else of the store knows it: it is a folder here and a line in registry.cc. memory/ is the shortest one, and
+// tests/contract holds every registered back end to what is said here. docs/extending.md shows how to add
+// one.
 //
-// A pool has T targets. A target is an ordered map of byte keys to byte values with transactions (its index), and
-// beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
+// A pool has T targets. A target is an ordered map of byte keys to byte values with transactions (its index),
+// and beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
 //
-// Threads and processes. Every method may be called from any thread of any process that has the pool open. A target has
-// one writer at a time over all processes, or looks like it. Readers never wait for it, and see the target as of one
-// moment.
+// Threads and processes. Every method may be called from any thread of any process that has the pool open. A
+// target has one writer at a time over all processes, or looks like it. Readers never wait for it, and see
+// the target as of one moment.
 //
-// Bodies. A transaction is a function that the back end runs. It may run it more than once, and throws away what a
-// run that does not count has put: LMDB begins again when its map is full, a reader when its pages were used again, and
-// a back end behind a network when somebody else was faster (docs/design/store.md). So a body depends only on what it
-// reads through its transaction and on next_epoch(), sets anew all that it gives to its caller, and does nothing that
-// cannot be done twice. It may read extents, and call entering(). What it throws ends the transaction, changes nothing,
-// and comes out unchanged.
+// Bodies. A transaction is a function that the back end runs. It may run it more than once, and throws away
+// what a run that does not count has put: LMDB begins again when its map is full, a reader when its pages
+// were used again, and a back end behind a network when somebody else was faster (docs/design/store.md). So a
+// body depends only on what it reads through its transaction and on next_epoch(), sets anew all that it gives
+// to its caller, and does nothing that cannot be done twice. It may read extents, and call entering(). What
+// it throws ends the transaction, changes nothing, and comes out unchanged.
 //
-// Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for itself. It
-// never uses a Target or transaction that was got before the fork. Nothing that the child does, its end included,
-// takes a lock or a descriptor away from its parent.
+// Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for
+// itself. It never uses a Target or transaction that was got before the fork. Nothing that the child does,
+// its end included, takes a lock or a descriptor away from its parent.
 //
-// Access rights. The store checks once who may update what. It calls claim() before the first update of a Storage, and
-// never updates one that it did not claim.
+// Access rights. The store checks once who may update what. It calls claim() before the first update of a
+// Storage, and never updates one that it did not claim.
 //
 // Errors. Every failure is a stepstore::Error whose message names the pool's path and the target:
 //   DER_NONEXIST    no pool there                      DER_EXIST        there is one already
@@ -55,13 +56,14 @@ struct ExtentRef {
     friend bool operator==(const ExtentRef&, const ExtentRef&) = default;
 };
 
-// Space in an extent file is given back in units of so many bytes. An extent may begin anywhere in a unit. Its room is
-// the units that it touches, and no two extents' rooms share one.
+// Space in an extent file is given back in units of so many bytes. An extent may begin anywhere in a unit.
+// Its room is the units that it touches, and no two extents' rooms share one.
 inline constexpr std::size_t extent_unit = 4096;
 inline ExtentRef room_of(const ExtentRef& extent)
 {
     const std::uint64_t before = extent.offset % extent_unit;
-    return {extent.file, extent.offset - before, (before + extent.length + extent_unit - 1) / extent_unit * extent_unit};
+    return {extent.file, extent.offset - before,
+            (before + extent.length + extent_unit - 1) / extent_unit * extent_unit};
 }
 
 // One value on its way into an extent of its own.
@@ -75,9 +77,9 @@ struct Entry {
     Bytes value;
 };
 
-// A consistent view of one target, for the thread that runs the body. What get, seek and next give stays valid until
-// the transaction ends or, in a write transaction, until its next put, reserve or erase. Keys have 1 to max_key bytes
-// and are ordered as unsigned bytes, a prefix first. Values have 0 to 256 MiB.
+// A consistent view of one target, for the thread that runs the body. What get, seek and next give stays
+// valid until the transaction ends or, in a write transaction, until its next put, reserve or erase. Keys
+// have 1 to max_key bytes and are ordered as unsigned bytes, a prefix first. Values have 0 to 256 MiB.
 class ReadTransaction {
 public:
     static constexpr std::size_t max_key = 500;
@@ -86,14 +88,15 @@ public:
     // False, also for a key that cannot be: there is none.
     virtual bool get(Bytes key, Bytes& value) = 0;
 
-    // Two read transactions on a target, of any process, that have the same version see the same content. 0: this one
-    // cannot tell, as a write transaction never can.
+    // Two read transactions on a target, of any process, that have the same version see the same content. 0:
+    // this one cannot tell, as a write transaction never can.
     virtual std::uint64_t version() const { return 0; }
 
-    // One position per transaction. seek: the smallest key not less than `key`; with an empty one the first of all.
-    // seek_last: the largest key less than `key`; with an empty one none. `key` may have any length. next and previous
-    // move from the entry given last, also when it was erased since or others were put beside it; without one they
-    // give none. All return false, and leave `entry` and the position alone, when there is no such entry.
+    // One position per transaction. seek: the smallest key not less than `key`; with an empty one the first
+    // of all. seek_last: the largest key less than `key`; with an empty one none. `key` may have any length.
+    // next and previous move from the entry given last, also when it was erased since or others were put
+    // beside it; without one they give none. All return false, and leave `entry` and the position alone, when
+    // there is no such entry.
     virtual bool seek(Bytes key, Entry& entry) = 0;
     virtual bool seek_last(Bytes key, Entry& entry) = 0;
     virtual bool next(Entry& entry) = 0;
@@ -104,7 +107,8 @@ public:
 class WriteTransaction : public ReadTransaction {
 public:
     virtual void put(Bytes key, Bytes value) = 0;
-    // As put, but the caller fills the returned value (length bytes) before any other call on the transaction.
+    // As put, but the caller fills the returned value (length bytes) before any other call on the
+    // transaction.
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
     virtual bool erase(Bytes key) = 0; // false: there was none
 };
@@ -116,29 +120,33 @@ public:
     // Runs `body` on one moment of the target. `body` does not start another transaction on this target.
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
-    // Runs `body` as if it were the only writer of this target over all processes, and commits when it returns. On
-    // return the update is durable to the pool's level, and every later read sees it. Epochs ascend: where a body took
-    // one from next_epoch(), no body that took a greater one was committed here before. Write transactions on different
-    // targets may nest, in ascending order of target with meta() first. The inner one commits first; where the outer
-    // one then has to begin again, its body runs again, and the inner one with it.
+    // Runs `body` as if it were the only writer of this target over all processes, and commits when it
+    // returns. On return the update is durable to the pool's level, and every later read sees it. Epochs
+    // ascend: where a body took one from next_epoch(), no body that took a greater one was committed here
+    // before. Write transactions on different targets may nest, in ascending order of target with meta()
+    // first. The inner one commits first; where the outer one then has to begin again, its body runs again,
+    // and the inner one with it.
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
-    // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their `extent`. One
-    // without bytes gets an extent of length 0, which takes no room, is read as nothing and need not be released.
-    // Returns one extent that spans them all, for entering() and release(). On return they are as durable as the
-    // pool's level, but nothing refers to them until a write() puts the references into the index. A process that ends
-    // before it has called entering() leaves nothing that lasts: a later writer gives the room back.
+    // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their
+    // `extent`. One without bytes gets an extent of length 0, which takes no room, is read as nothing and
+    // need not be released. Returns one extent that spans them all, for entering() and release(). On return
+    // they are as durable as the pool's level, but nothing refers to them until a write() puts the references
+    // into the index. A process that ends before it has called entering() leaves nothing that lasts: a later
+    // writer gives the room back.
     virtual ExtentRef append(std::span<Payload> payloads) = 0;
-    // The transaction that refers to what append() returned is about to commit. Called at the end of its body, so
-    // maybe more than once. A process that dies between this and the commit leaves bytes for a check to give back.
+    // The transaction that refers to what append() returned is about to commit. Called at the end of its
+    // body, so maybe more than once. A process that dies between this and the commit leaves bytes for a check
+    // to give back.
     virtual void entering(const ExtentRef& appended) = 0;
-    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when they do not lie there (any more). Also
-    // within a transaction.
+    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when they do not lie there (any
+    // more). Also within a transaction.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives room back: that of an extent, or a part of it that begins and ends at a multiple of extent_unit in the
-    // file or where the room does. Only after the transaction that dropped the last reference to it has committed, and
-    // once: the room may hold another extent by then. A reader that still has the reference may read zeros or that
-    // other extent, so it verifies what it reads and looks the reference up again.
+    // Gives room back: that of an extent, or a part of it that begins and ends at a multiple of extent_unit
+    // in the file or where the room does. Only after the transaction that dropped the last reference to it
+    // has committed, and once: the room may hold another extent by then. A reader that still has the
+    // reference may read zeros or that other extent, so it verifies what it reads and looks the reference up
+    // again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {
@@ -148,12 +156,13 @@ public:
         bool in_use = false;         // a living process appends to it now
     };
     virtual std::vector<ExtentFile> extent_files() = 0;
-    // How many bytes of this range of an extent file take space, as far as the back end can tell: holes do not.
+    // How many bytes of this range of an extent file take space, as far as the back end can tell: holes do
+    // not.
     virtual std::uint64_t allocated(const ExtentRef& range) = 0;
 
-    // Makes everything acknowledged so far survive a power failure, whatever the pool's level: by whomever, or (own) by
-    // this process; the index is synced as a whole, other processes' bulk extents are not. Costs nothing where nothing
-    // was written since this process last called it.
+    // Makes everything acknowledged so far survive a power failure, whatever the pool's level: by whomever,
+    // or (own) by this process; the index is synced as a whole, other processes' bulk extents are not. Costs
+    // nothing where nothing was written since this process last called it.
     virtual void sync(bool own) = 0;
     // sync() will follow: whatever can begin on its way to the medium does. False: there is nothing to sync.
     virtual bool begin_sync(bool own) = 0;
@@ -164,8 +173,9 @@ public:
         std::uint64_t bulk = 0;
     };
     virtual Usage usage() = 0;
-    // Gives space back that nothing needs, while others read and write: pages of the index that no version in use has,
-    // and what processes left that died. DER_CSUM where the index is damaged: nothing is touched then.
+    // Gives space back that nothing needs, while others read and write: pages of the index that no version in
+    // use has, and what processes left that died. DER_CSUM where the index is damaged: nothing is touched
+    // then.
     virtual void compact() {}
 
     // Verifies the structure below the transactions' level (pages, files); one text per damage found.
@@ -186,11 +196,12 @@ public:
     virtual Target& target(unsigned index) = 0; // index < targets()
     virtual Target& meta() = 0;
 
-    // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one may.
+    // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one
+    // may.
     virtual void claim() = 0;
 
-    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the real-time
-    // clock where that is greater than the last one given.
+    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the
+    // real-time clock where that is greater than the last one given.
     virtual Epoch next_epoch() = 0;
 
     struct Space {
@@ -212,20 +223,20 @@ struct NewPool {
 };
 
 enum class Found : std::uint8_t {
-    nothing,  // of this back end
+    nothing, // of this back end
     leavings, // of a maker or destroyer, dead or at work: there is no pool, and create() and destroy() remove them
     pool      // whole or damaged
 };
 
 struct Backend {
     std::string name;
-    // Of any number of callers exactly one succeeds; the others get DER_EXIST. One that fails or dies leaves nothing
-    // that keeps a later one from succeeding. The maker may write without claim().
+    // Of any number of callers exactly one succeeds; the others get DER_EXIST. One that fails or dies leaves
+    // nothing that keeps a later one from succeeding. The maker may write without claim().
     std::unique_ptr<Storage> (*create)(const std::string& path, const NewPool& options);
     // For all that this process may do; without a trace until it claims. The options come out of the pool.
     std::unique_ptr<Storage> (*open)(const std::string& path);
-    // Removes every file of the pool and nothing else. DER_BUSY while another process has it open. Who has it open in
-    // this process keeps the pool that is gone; a new one may be made in its place.
+    // Removes every file of the pool and nothing else. DER_BUSY while another process has it open. Who has it
+    // open in this process keeps the pool that is gone; a new one may be made in its place.
     void (*destroy)(const std::string& path);
     // What lies at `path`. Never throws.
     Found (*look)(const std::string& path);

@@ -124,7 +124,8 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         const bool in_place = !room.empty();
         if (!in_place) {
-            // With the blocks behind it, as long as they have no place of their own in the caller's memory either.
+            // With the blocks behind it, as long as they have no place of their own in the caller's memory
+            // either.
             while (end < to && end - begin < most &&
                    into.contiguous(offset + (end - from), std::min(block, to - end)).empty())
                 end = std::min(extent.length, end + block);
@@ -133,7 +134,8 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         if (!read_extent(target, extent, begin, room)) return false;
         for (std::uint64_t one = begin; one < end; one += block) {
-            if (!block_intact(one >> block_shift, room.subspan(one - begin, std::min(block, end - one)))) return false;
+            if (!block_intact(one >> block_shift, room.subspan(one - begin, std::min(block, end - one))))
+                return false;
         }
         if (!in_place) {
             const std::uint64_t until = std::min(end, to);

@@ -1,15 +1,15 @@
 // Reading bulk extents, and the way a read gets a consistent view of index and extents together.
 //
-// A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have replaced the
-// record and released the extent, whose bytes then read as zeros, or as what came to lie there: the block checksums
-// tell. The reader begins again with a new transaction; when it finds the same record (of the same epoch) its bytes
-// were its own all the time, and are damaged. A reader that is overtaken again and again in the end takes the writer's
-// place for one read, so it is never starved.
+// A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have
+// replaced the record and released the extent, whose bytes then read as zeros, or as what came to lie there:
+// the block checksums tell. The reader begins again with a new transaction; when it finds the same record (of
+// the same epoch) its bytes were its own all the time, and are damaged. A reader that is overtaken again and
+// again in the end takes the writer's place for one read, so it is never starved.
 //
-// A reader that need not verify looks the records up again instead, after it has read: an extent is released only after
-// the transaction that took its record away, so if the record is still there, the bytes were its own. If it is not, the
-// reader begins again and verifies. An extent whose memory lies in several pieces is verified in any case: it goes through
-// a buffer anyhow.
+// A reader that need not verify looks the records up again instead, after it has read: an extent is released
+// only after the transaction that took its record away, so if the record is still there, the bytes were its
+// own. If it is not, the reader begins again and verifies. An extent whose memory lies in several pieces is
+// verified in any case: it goes through a buffer anyhow.
 #pragma once
 
 #include "base/function_ref.h"
@@ -49,9 +49,10 @@ struct BulkSource {
     }
     // The same bytes in the same place, nothing else having lain there in between.
     bool is_same(const BulkSource& other) const { return extent == other.extent && birth == other.birth; }
-    // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False: damaged or
-    // gone.
-    bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into, std::uint64_t offset) const;
+    // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False:
+    // damaged or gone.
+    bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
+              std::uint64_t offset) const;
 
 private:
     bool block_intact(std::uint64_t block, Bytes bytes) const;
@@ -65,9 +66,9 @@ struct BulkRead {
     std::uint64_t offset = 0; // in `into`
 };
 
-// Runs `find` in a read transaction on the target; it adds the extents to be read. Then reads them. When one fails
-// its checksum twice, `damaged` is called with its index, and throws. Without verifying, `find` must leave memory alone
-// that a read is asked for: it may run again after that.
+// Runs `find` in a read transaction on the target; it adds the extents to be read. Then reads them. When one
+// fails its checksum twice, `damaged` is called with its index, and throws. Without verifying, `find` must
+// leave memory alone that a read is asked for: it may run again after that.
 void read_with_bulk(Target& target, bool may_write, Verify verify,
                     FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
                     FunctionRef<void(std::size_t)> damaged);

@@ -10,8 +10,8 @@ namespace stepstore::store {
 
 bool CheckReport::damaged() const
 {
-    return std::ranges::any_of(findings,
-                               [](const CheckFinding& one) { return one.severity == CheckFinding::Severity::damage; });
+    return std::ranges::any_of(
+        findings, [](const CheckFinding& one) { return one.severity == CheckFinding::Severity::damage; });
 }
 
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)
@@ -19,7 +19,8 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
     const std::string path = canonical_pool_path(given);
     CheckReport report;
     const Backend& backend = backend_of(path, " to check: stepstore pool list shows those there are");
-    if (options.repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
+    if (options
+            .repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
         } catch (const Error& refused) {
@@ -32,9 +33,10 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         Check(*storage, options, report).run();
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;
-        report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),
-                                   "what this keeps from being opened or read cannot be checked further: put the named "
-                                   "files back from a copy"});
+        report.findings.push_back(
+            {CheckFinding::Severity::damage, "pool " + path, refused.what(),
+             "what this keeps from being opened or read cannot be checked further: put the named "
+             "files back from a copy"});
     }
     return report;
 }
@@ -45,8 +47,9 @@ void Check::run()
         check_meta();
     } catch (const Error& error) {
         if (!says_damage(error)) throw;
-        find(Severity::damage, pool_ + ", metadata", error.what(),
-             "the rest of the metadata could not be checked: put it back from a copy; the targets are checked below");
+        find(
+            Severity::damage, pool_ + ", metadata", error.what(),
+            "the rest of the metadata could not be checked: put it back from a copy; the targets are checked below");
     }
     report_.containers = meta_.containers.size();
     for (unsigned index = 0; index < storage_.targets(); ++index) {
@@ -95,7 +98,8 @@ std::string Check::record_name(unsigned index, Bytes key) const
         break;
     }
     case Kind::array:
-        name += "chunk " + std::to_string(parsed.chunk) + ", extent that ends at byte " + std::to_string(parsed.end);
+        name += "chunk " + std::to_string(parsed.chunk) + ", extent that ends at byte " +
+                std::to_string(parsed.end);
         break;
     }
     if (parsed.space == Space::history) name += ", version replaced at epoch " + std::to_string(parsed.death);

@@ -1,8 +1,8 @@
 // The parts of Pool::check.
 //
-// A check takes no lock and may run beside writers. What it sees at different moments (meta, then one target after the
-// other, each in one read transaction) need not fit together while others write, so whatever looks wrong across such
-// a border is looked at again before it is reported (confirmed()).
+// A check takes no lock and may run beside writers. What it sees at different moments (meta, then one target
+// after the other, each in one read transaction) need not fit together while others write, so whatever looks
+// wrong across such a border is looked at again before it is reported (confirmed()).
 #pragma once
 
 #include "store/object.h"
@@ -40,7 +40,8 @@ private:
     // check_meta.cc
     void check_meta();
     void read_meta(MetaView& view, bool report);
-    void meta_entry(MetaView& view, const Entry& entry, std::map<std::string, std::uint32_t>& names, bool report);
+    void meta_entry(MetaView& view, const Entry& entry, std::map<std::string, std::uint32_t>& names,
+                    bool report);
     void check_labels(const MetaView& view, const std::map<std::string, std::uint32_t>& names);
 
     // check_target.cc

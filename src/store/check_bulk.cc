@@ -1,5 +1,5 @@
-// Extents: is every reference to bytes that are there, to bytes that no other record refers to, and are they intact;
-// and which bytes does nothing refer to.
+// Extents: is every reference to bytes that are there, to bytes that no other record refers to, and are they
+// intact; and which bytes does nothing refer to.
 #include "store/bulk.h"
 #include "store/check.h"
 
@@ -53,9 +53,11 @@ void Check::check_bulk_data(unsigned index)
             Entry entry;
             keys.clear();
             more = transaction.seek(from, entry);
-            for (std::size_t count = 0; more && count < records_at_once; ++count, more = transaction.next(entry)) {
+            for (std::size_t count = 0; more && count < records_at_once;
+                 ++count, more = transaction.next(entry)) {
                 Record record;
-                if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
+                if (parse_record(entry.key, entry.value, record) == nullptr &&
+                    record.type == RecordType::bulk) {
                     keys.emplace_back(entry.key.begin(), entry.key.end());
                 }
             }
@@ -67,18 +69,20 @@ void Check::check_bulk_data(unsigned index)
                 BulkSource source;
                 if (!record_at(target, key, source)) return false; // removed meanwhile
                 // A record that was replaced meanwhile took its extent with it.
-                if (last.birth != 0 && (source.birth != last.birth || source.extent != last.extent)) return false;
+                if (last.birth != 0 && (source.birth != last.birth || source.extent != last.extent))
+                    return false;
                 last = source;
                 return !intact(target, source);
             });
             if (!damaged) continue;
-            find(Severity::damage, record_name(index, key),
-                 "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
-                     std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
-                     " bytes) does not match, or it "
-                     "was cut off",
-                 "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or remove "
-                 "it");
+            find(
+                Severity::damage, record_name(index, key),
+                "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
+                    std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
+                    " bytes) does not match, or it "
+                    "was cut off",
+                "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or remove "
+                "it");
         }
     }
 }
@@ -99,7 +103,8 @@ void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>&
         if (file == now.end())
             name_references(index, one, "refers to an extent file that is missing");
         else if (one.offset > file->length || one.length > file->length - one.offset) {
-            name_references(index, one, "refers to bytes behind the end of its extent file, which was cut off");
+            name_references(index, one,
+                            "refers to bytes behind the end of its extent file, which was cut off");
         }
         if (i != 0 && references[i - 1].file == one.file &&
             references[i - 1].offset + references[i - 1].length > one.offset) {
@@ -115,7 +120,8 @@ void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>&
     }
 }
 
-// Bytes that nothing refers to. A file that somebody appends to may hold some that are about to be referred to.
+// Bytes that nothing refers to. A file that somebody appends to may hold some that are about to be referred
+// to.
 void Check::check_file(unsigned index, const Target::ExtentFile& before, const Target::ExtentFile& now,
                        std::span<const ExtentRef> references)
 {
@@ -143,7 +149,8 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     const std::string where = target_name(index) + ", extent file " + std::to_string(before.file);
     if (before.in_use || now.in_use) {
         find(Severity::info, where,
-             "a living process appends to it; " + std::to_string(surplus) + " bytes are not referred to (yet)",
+             "a living process appends to it; " + std::to_string(surplus) +
+                 " bytes are not referred to (yet)",
              "check again when nobody writes, to have them judged");
         return;
     }
@@ -161,7 +168,8 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     const std::uint64_t remaining = left == files.end() ? 0 : left->allocated;
     const std::uint64_t reclaimed = now.allocated > remaining ? now.allocated - remaining : 0;
     report_.reclaimed_bytes += reclaimed;
-    find(Severity::info, where, std::to_string(reclaimed) + " bytes that nothing referred to were given back", "");
+    find(Severity::info, where, std::to_string(reclaimed) + " bytes that nothing referred to were given back",
+         "");
 }
 
 // Reports the records that refer to these bytes, if any still does.

@@ -43,7 +43,8 @@ void Check::read_meta(MetaView& view, bool report)
     if (report) check_labels(view, names);
 }
 
-void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string, std::uint32_t>& names, bool report)
+void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string, std::uint32_t>& names,
+                       bool report)
 {
     Bytes body;
     const bool intact = unseal(entry.key, entry.value, body);
@@ -56,7 +57,8 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
         if (report) {
             find(
                 Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
-                known && entry.key.size() == size ? "its checksum does not match" : "no record of ours has such a key",
+                known && entry.key.size() == size ? "its checksum does not match"
+                                                  : "no record of ours has such a key",
                 space == MetaSpace::container
                     ? "the records of this container are still on the targets; put the pool's metadata back from a copy"
                     : "put the pool's metadata back from a copy");
@@ -76,7 +78,8 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     case MetaSpace::snapshot: {
         SnapshotRecord record;
         decode_snapshot(body, record);
-        (record.removing ? view.removing : view.snapshots).emplace(id, load_big<std::uint64_t>(entry.key.data() + 5));
+        (record.removing ? view.removing : view.snapshots)
+            .emplace(id, load_big<std::uint64_t>(entry.key.data() + 5));
         break;
     }
     case MetaSpace::uuid:
@@ -96,9 +99,9 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
         const Bytes value = as_bytes(name).subspan(1);
         const bool by_uuid = static_cast<MetaSpace>(name[0]) == MetaSpace::uuid;
         const std::string shown = (by_uuid ? "uuid " : "label ") + quoted(value);
-        const bool matches =
-            found != view.containers.end() && (by_uuid ? equal(value, std::as_bytes(std::span(found->second.uuid)))
-                                                       : as_text(value) == found->second.label);
+        const bool matches = found != view.containers.end() &&
+                             (by_uuid ? equal(value, std::as_bytes(std::span(found->second.uuid)))
+                                      : as_text(value) == found->second.label);
         if (matches) continue;
         find(Severity::damage, pool_ + ", metadata, " + shown, "it leads to a container that is not there",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
@@ -108,9 +111,10 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
         KeyBuffer by_label = meta_key(MetaSpace::label).add(as_bytes(record.label));
         if (!names.contains(std::string(as_text(by_uuid.view()))) ||
             (!record.label.empty() && !names.contains(std::string(as_text(by_label.view()))))) {
-            find(Severity::damage, pool_ + ", container " + text(record.uuid),
-                 "it cannot be found by its uuid or label: the index lacks it",
-                 "open it by the name that still works and copy it, or put the pool's metadata back from a copy");
+            find(
+                Severity::damage, pool_ + ", container " + text(record.uuid),
+                "it cannot be found by its uuid or label: the index lacks it",
+                "open it by the name that still works and copy it, or put the pool's metadata back from a copy");
         }
     }
     for (const std::uint32_t id : view.destroying) {
@@ -121,13 +125,14 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
     for (const auto& [id, epoch] : view.snapshots) {
         if (view.containers.contains(id) || view.destroying.contains(id)) continue;
         find(Severity::damage, pool_ + ", metadata",
-             "a snapshot at epoch " + std::to_string(epoch) + " belongs to container number " + std::to_string(id) +
-                 ", which is not there",
+             "a snapshot at epoch " + std::to_string(epoch) + " belongs to container number " +
+                 std::to_string(id) + ", which is not there",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, epoch] : view.removing) {
         find(Severity::reclaimable, pool_ + ", " + container_name(id),
-             "the removal of the snapshot at epoch " + std::to_string(epoch) + " was interrupted or is going on",
+             "the removal of the snapshot at epoch " + std::to_string(epoch) +
+                 " was interrupted or is going on",
              "the next open for writing, or a check with repair, finishes it");
     }
 }

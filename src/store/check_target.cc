@@ -44,8 +44,9 @@ struct Check::TargetWalk {
     std::set<std::uint32_t> containers_of_records;
     std::vector<ExtentRef> references;
     std::uint64_t unneeded = 0; // history that no snapshot needs
-    // Records of which another target has a copy. They are compared behind the walk: a thread that reads two targets
-    // at once, each check in an order of its own, could wait for others in a circle while their maps grow.
+    // Records of which another target has a copy. They are compared behind the walk: a thread that reads two
+    // targets at once, each check in an order of its own, could wait for others in a circle while their maps
+    // grow.
     struct Copied {
         std::vector<std::byte> key;
         CopySeen mine;
@@ -65,8 +66,9 @@ void Check::check_target(unsigned index)
 {
     Target& target = storage_.target(index);
     for (const std::string& damage : target.check()) {
-        find(Severity::damage, target_name(index), damage,
-             "records that can still be read are given below or not concerned; put the target back from a copy");
+        find(
+            Severity::damage, target_name(index), damage,
+            "records that can still be read are given below or not concerned; put the target back from a copy");
     }
     if (header_good_) {
         try {
@@ -75,7 +77,8 @@ void Check::check_target(unsigned index)
             });
         } catch (const Error& error) {
             if (!says_damage(error)) throw;
-            find(Severity::damage, target_name(index), error.what(), "the pool cannot be opened until this is mended");
+            find(Severity::damage, target_name(index), error.what(),
+                 "the pool cannot be opened until this is mended");
         }
     }
     // The files first: what a file that nobody appends to holds now was referred to before now, if ever.
@@ -102,8 +105,9 @@ void Check::check_target(unsigned index)
     check_strangers(index, walked);
     if (walked.unneeded != 0) {
         find(Severity::reclaimable, target_name(index),
-             std::to_string(walked.unneeded) + " replaced versions are kept that no snapshot needs: the removal of a "
-                                               "snapshot, or its making, was interrupted",
+             std::to_string(walked.unneeded) +
+                 " replaced versions are kept that no snapshot needs: the removal of a "
+                 "snapshot, or its making, was interrupted",
              "the removal of any snapshot of their container drops them");
     }
     check_extents(index, files, walked.references);
@@ -135,13 +139,16 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     switch (space) {
     case Space::header:
         if (entry.key.size() != 1) {
-            walk.damaged.push_back({{entry.key.begin(), entry.key.end()}, "no record of ours has such a key"});
+            walk.damaged.push_back(
+                {{entry.key.begin(), entry.key.end()}, "no record of ours has such a key"});
         }
         return; // else verified before
     case Space::container:
     case Space::snapshot:
-        if (!unseal(entry.key, entry.value, body) || entry.key.size() != (space == Space::container ? 5U : 13U)) {
-            find(Severity::damage, target_name(index) + ", record " + quoted(entry.key), "its checksum does not match",
+        if (!unseal(entry.key, entry.value, body) ||
+            entry.key.size() != (space == Space::container ? 5U : 13U)) {
+            find(Severity::damage, target_name(index) + ", record " + quoted(entry.key),
+                 "its checksum does not match",
                  "the container cannot be used on this target: put the target back from a copy");
             return;
         }
@@ -155,14 +162,14 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     case Space::live:
     case Space::history: break;
     default:
-        find(Severity::damage, target_name(index) + ", record " + quoted(entry.key), "no record of ours has such a key",
-             "the key was damaged, or another program wrote here");
+        find(Severity::damage, target_name(index) + ", record " + quoted(entry.key),
+             "no record of ours has such a key", "the key was damaged, or another program wrote here");
         return;
     }
     ParsedKey parsed;
     Record record;
-    const char* reason =
-        parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
+    const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                      : "the record's key is malformed";
     if (reason == nullptr && record.type == RecordType::inlined && options_.data && !payload_intact(record)) {
         reason = "the checksum of the value does not match";
     }
@@ -197,16 +204,17 @@ void Check::check_damaged(unsigned index, const TargetWalk& walk)
     for (const auto& [key, reason] : walk.damaged) {
         bool repaired = false;
         if (options_.repair) {
-            storage_.target(index).write([&, &key = key](WriteTransaction& transaction) {
-                repaired = put_back(transaction, key);
-            });
+            storage_.target(index).write(
+                [&, &key = key](WriteTransaction& transaction) { repaired = put_back(transaction, key); });
         }
         if (repaired) {
-            find(Severity::info, record_name(index, key), "one byte of its key was damaged: it was put back", "");
+            find(Severity::info, record_name(index, key), "one byte of its key was damaged: it was put back",
+                 "");
         } else {
-            find(Severity::damage, record_name(index, key), reason,
-                 "a check with repair puts it back where one byte of its key was changed; else this record is lost, and all "
-                 "others stay readable: write it anew, or remove it");
+            find(
+                Severity::damage, record_name(index, key), reason,
+                "a check with repair puts it back where one byte of its key was changed; else this record is lost, and all "
+                "others stay readable: write it anew, or remove it");
         }
     }
 }
@@ -240,14 +248,16 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
         for (unsigned copy = 0; copy < set.count; ++copy)
             if (set.targets[copy] != index) other = set.targets[copy];
         if (!here) {
-            find(Severity::damage, record_name(index, entry.key), "the record is on a target where it does not belong",
+            find(Severity::damage, record_name(index, entry.key),
+                 "the record is on a target where it does not belong",
                  "it cannot be found there: the target's files were mixed up");
             return;
         }
         // Each target notes its own removals.
         if (set.count == 1 || parsed.kind == Kind::removal) return;
     } catch (const Error& error) {
-        find(Severity::damage, record_name(index, entry.key), error.what(), "no class of ours holds such an object");
+        find(Severity::damage, record_name(index, entry.key), error.what(),
+             "no class of ours holds such an object");
         return;
     }
     walk.copied[other].push_back({{entry.key.begin(), entry.key.end()}, CopySeen(record)});
@@ -258,23 +268,27 @@ void Check::check_copy(unsigned index, unsigned other, Bytes key)
     CopySeen its;
     const bool differ = confirmed([&] {
         CopySeen mine;
-        storage_.target(other).read([&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
-        storage_.target(index).read([&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
+        storage_.target(other).read(
+            [&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
+        storage_.target(index).read(
+            [&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
         return mine.there && mine.intact && (its.intact || !its.there) && !(mine == its);
     });
     // A damaged copy is reported where it lies, and two that differ once.
     if (!differ || (its.there && index > other)) return;
-    find(Severity::info, record_name(index, key),
-         "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
-             ": an update was interrupted between the two",
-         "the update was never acknowledged; the copy on the lower target counts. Write the key again to align both");
+    find(
+        Severity::info, record_name(index, key),
+        "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
+            ": an update was interrupted between the two",
+        "the update was never acknowledged; the copy on the lower target counts. Write the key again to align both");
 }
 
 // Live extents of a chunk are in the order of their ends; none may begin before the end of the one before.
 void Check::check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record)
 {
     if (parsed.kind != Kind::array) return;
-    const KeyBuffer prefix = kind_prefix(Space::live, parsed.container, parsed.oid, Kind::array).add(parsed.chunk);
+    const KeyBuffer prefix =
+        kind_prefix(Space::live, parsed.container, parsed.oid, Kind::array).add(parsed.chunk);
     const bool same_chunk = equal(prefix.view(), walk.chunk_prefix);
     if (same_chunk && parsed.end - record.length < walk.end) {
         const KeyBuffer key = KeyBuffer(prefix).add(parsed.end);
@@ -290,14 +304,16 @@ void Check::check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& par
 void Check::check_snapshots(unsigned index, const TargetWalk& walk)
 {
     std::set<std::pair<std::uint32_t, Epoch>> differing;
-    std::ranges::set_symmetric_difference(walk.snapshots, meta_.snapshots, std::inserter(differing, differing.end()));
+    std::ranges::set_symmetric_difference(walk.snapshots, meta_.snapshots,
+                                          std::inserter(differing, differing.end()));
     for (const auto& [id, epoch] : differing) {
         bool in_meta = false;
         bool here = false;
         const bool differ = confirmed([&, id = id, epoch = epoch] {
             MetaView now;
             read_meta(now, false);
-            if (now.removing.contains({id, epoch}) || now.destroying.contains(id)) return false; // reported there
+            if (now.removing.contains({id, epoch}) || now.destroying.contains(id))
+                return false; // reported there
             in_meta = now.snapshots.contains({id, epoch});
             storage_.target(index).read([&](ReadTransaction& transaction) {
                 Bytes value;
@@ -309,10 +325,12 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
         const std::string where =
             target_name(index) + ", " + container_name(id) + ", snapshot at epoch " + std::to_string(epoch);
         if (in_meta) {
-            find(Severity::damage, where, "the target does not know this snapshot: versions it needs may be gone",
+            find(Severity::damage, where,
+                 "the target does not know this snapshot: versions it needs may be gone",
                  "what was not overwritten since the snapshot reads right; make a new snapshot");
         } else {
-            find(Severity::reclaimable, where, "the target keeps versions for a snapshot that was never finished",
+            find(Severity::reclaimable, where,
+                 "the target keeps versions for a snapshot that was never finished",
                  "the next snapshot of this container puts it right");
         }
     }
@@ -327,7 +345,8 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
             for (const Space space : {Space::live, Space::history}) {
                 const KeyBuffer prefix = container_prefix(space, id);
                 Entry entry;
-                here = here || (transaction.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view()));
+                here =
+                    here || (transaction.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view()));
             }
         });
         return here;
@@ -340,12 +359,14 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
              "its own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, newest] : walk.states) {
-        if (meta_.containers.contains(id) || meta_.destroying.contains(id) || walk.containers_of_records.contains(id)) {
+        if (meta_.containers.contains(id) || meta_.destroying.contains(id) ||
+            walk.containers_of_records.contains(id)) {
             continue;
         }
         if (container_known(id)) continue;
         find(Severity::info, target_name(index) + ", container number " + std::to_string(id),
-             "the making of a container was interrupted", "nothing is lost; the next container takes its place");
+             "the making of a container was interrupted",
+             "nothing is lost; the next container takes its place");
     }
     for (const auto& [id, record] : meta_.containers) {
         if (walk.states.contains(id)) continue;

@@ -1,11 +1,12 @@
 // Containers: made, found and destroyed.
 //
-// Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is the truth:
-// a crash in between leaves marks on targets under an id that was never given out and is given to the next container.
+// Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is
+// the truth: a crash in between leaves marks on targets under an id that was never given out and is given to
+// the next container.
 //
-// Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes, so no
-// process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1 leaves 2 and 3 to
-// the next open for writing, destruction or repair.
+// Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes,
+// so no process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1
+// leaves 2 and 3 to the next open for writing, destruction or repair.
 #include "base/text.h"
 #include "store/failure.h"
 #include "store/object.h"
@@ -70,7 +71,8 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
         if (damage_of(entry) != nullptr) { // it may be another container's: begin again
             if (put_back(transaction, entry.key)) return false;
         } else if (static_cast<Space>(prefix[0]) != Space::snapshot &&
-                   parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk) {
+                   parse_record(entry.key, entry.value, record) == nullptr &&
+                   record.type == RecordType::bulk) {
             released.push_back(record.extent);
         }
         std::byte key[ReadTransaction::max_key];
@@ -90,8 +92,8 @@ void require_label(const std::string& what, std::string_view label)
         fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
     }
     for (const char c : label) {
-        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-                          c == '_' || c == ':' || c == '-';
+        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                          c == '.' || c == '_' || c == ':' || c == '-';
         if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
     }
     if (label == "." || label == "..") fail(DER_INVAL, where + " names a directory: take another one");
@@ -118,7 +120,8 @@ ContainerRecord read_container(ReadTransaction& meta, const std::string& path, s
         fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     }
     ContainerRecord record;
-    if (!decode_container(body, record)) fail(DER_CSUM, "pool " + path + ": a container's record is incomplete");
+    if (!decode_container(body, record))
+        fail(DER_CSUM, "pool " + path + ": a container's record is incomplete");
     return record;
 }
 
@@ -143,7 +146,8 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
         if (number_at(meta, by_uuid(uuid), core.path()) != 0) {
             fail(DER_EXIST, where + text(uuid) + " already: open it, or take another uuid");
         }
-        const std::uint64_t id = std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
+        const std::uint64_t id =
+            std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
         if (id > UINT32_MAX)
             fail(DER_NOSPACE, "pool " + core.path() + " has had 4,294,967,295 containers: make a new pool");
         info.created = core.storage().next_epoch();
@@ -153,13 +157,17 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
         put_number(meta, by_uuid(uuid), id);
         if (!label.empty()) put_number(meta, by_label(label), id);
         BodyWriter body;
-        body.bytes(std::as_bytes(std::span(uuid))).bytes(as_bytes(label)).number(info.created).bytes(properties);
+        body.bytes(std::as_bytes(std::span(uuid)))
+            .bytes(as_bytes(label))
+            .number(info.created)
+            .bytes(properties);
         put_sealed(meta, by_id(MetaSpace::container, id).view(), body.view());
     });
     return info;
 }
 
-// Read at the open, not when there is something to tell: a thread that reads a target does not read meta as well.
+// Read at the open, not when there is something to tell: a thread that reads a target does not read meta as
+// well.
 static std::string name_for_messages(ReadTransaction& meta, const std::string& path, std::uint64_t id)
 {
     try {
@@ -212,7 +220,8 @@ void Pool::destroy_container(std::string_view name, bool force)
     core.storage().meta().write([&](WriteTransaction& meta) {
         id = find_container(meta, core.path(), name);
         if (id == 0) {
-            fail(DER_NONEXIST, "pool " + core.path() + " has no container " + quoted(as_bytes(name)) + " to destroy");
+            fail(DER_NONEXIST,
+                 "pool " + core.path() + " has no container " + quoted(as_bytes(name)) + " to destroy");
         }
         if (!force && core.container_open(id)) {
             fail(DER_BUSY, "pool " + core.path() + ": container " + quoted(as_bytes(name)) +
@@ -265,8 +274,8 @@ void finish_destructions(PoolCore& core)
         const KeyBuffer containers = meta_key(MetaSpace::destroying);
         Entry entry;
         Bytes body;
-        for (bool more = meta.seek(containers.view(), entry); more && starts_with(entry.key, containers.view());
-             more = meta.next(entry)) {
+        for (bool more = meta.seek(containers.view(), entry);
+             more && starts_with(entry.key, containers.view()); more = meta.next(entry)) {
             // Of a damaged mark nobody knows which container it means: check reports it.
             if (entry.key.size() == 5 && unseal(entry.key, entry.value, body)) {
                 marked.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
@@ -276,14 +285,15 @@ void finish_destructions(PoolCore& core)
         for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());
              more = meta.next(entry)) {
             SnapshotRecord record;
-            if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) && decode_snapshot(body, record) &&
-                record.removing) {
+            if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) &&
+                decode_snapshot(body, record) && record.removing) {
                 snapshots.emplace_back(load_big<std::uint32_t>(entry.key.data() + 1),
                                        load_big<std::uint64_t>(entry.key.data() + 5));
             }
         }
     });
-    // Damage that keeps one from being finished keeps nobody from opening the pool: check reports what is left.
+    // Damage that keeps one from being finished keeps nobody from opening the pool: check reports what is
+    // left.
     const auto attempt = [](const auto& finish) {
         try {
             finish();
@@ -319,15 +329,17 @@ std::shared_ptr<Pool> Container::pool()
 ContainerInfo Container::query()
 {
     ContainerInfo info;
-    pool_->core().storage().meta().read([&](ReadTransaction& meta) { info = describe(meta, pool_->core().path(), id_); });
+    pool_->core().storage().meta().read(
+        [&](ReadTransaction& meta) { info = describe(meta, pool_->core().path(), id_); });
     return info;
 }
 
 std::vector<std::byte> Container::properties()
 {
     std::vector<std::byte> properties;
-    pool_->core().storage().meta().read(
-        [&](ReadTransaction& meta) { properties = read_container(meta, pool_->core().path(), id_).properties; });
+    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
+        properties = read_container(meta, pool_->core().path(), id_).properties;
+    });
     return properties;
 }
 
@@ -338,8 +350,9 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
     constexpr std::uint64_t most = std::uint64_t{1} << 48; // so that no call takes what all others need
     if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
     if (count > most) {
-        fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +
-                               " object ids were asked for at once: ask for 2^48 at most, so that some are left");
+        fail(DER_OVERFLOW,
+             "pool " + path + ": " + std::to_string(count) +
+                 " object ids were asked for at once: ask for 2^48 at most, so that some are left");
     }
     std::uint64_t first = 0;
     pool_->core().storage().meta().write([&](WriteTransaction& meta) {
@@ -347,7 +360,8 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
         const KeyBuffer key = by_id(MetaSpace::oids, id_);
         first = number_at(meta, key, path);
         if (count > UINT64_MAX - first) {
-            fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) + " object ids are more than are left");
+            fail(DER_OVERFLOW,
+                 "pool " + path + ": " + std::to_string(count) + " object ids are more than are left");
         }
         put_number(meta, key, first + count);
     });

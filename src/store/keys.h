@@ -7,7 +7,8 @@
 //   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death` and that a
 //                                                  snapshot still needs
 //
-// place: nothing (attributes, removal), the stored form of the dkey (key-value), chunk and end of the extent (array).
+// place: nothing (attributes, removal), the stored form of the dkey (key-value), chunk and end of the extent
+// (array).
 #pragma once
 
 #include "store/types.h"
@@ -16,9 +17,15 @@
 
 namespace stepstore::store {
 
-enum class Space : std::uint8_t { header = 0x01, container = 0x02, snapshot = 0x03, live = 0x10, history = 0x11 };
-// removal: the object's latest removal on this target, so that the epoch of its last update never falls. It is the last
-// kind, so an object whose first live record is one holds nothing.
+enum class Space : std::uint8_t {
+    header = 0x01,
+    container = 0x02,
+    snapshot = 0x03,
+    live = 0x10,
+    history = 0x11
+};
+// removal: the object's latest removal on this target, so that the epoch of its last update never falls. It
+// is the last kind, so an object whose first live record is one holds nothing.
 enum class Kind : std::uint8_t { attributes = 1, keyvalue = 2, array = 3, removal = 4 };
 
 // A key under construction, on the stack.
@@ -77,8 +84,8 @@ inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
 bool starts_with(Bytes key, Bytes prefix);
 bool equal(Bytes a, Bytes b);
 
-// The stored form of a dkey, at most 96 bytes: keys of up to 80 bytes as they are; of longer ones the first 80 bytes
-// and a digest of 128 bits, and the whole key is kept in the record.
+// The stored form of a dkey, at most 96 bytes: keys of up to 80 bytes as they are; of longer ones the first
+// 80 bytes and a digest of 128 bits, and the whole key is kept in the record.
 inline constexpr std::size_t max_short_key = 80;
 inline constexpr std::size_t max_stored_key = 96;
 inline constexpr std::size_t max_key_length = 1 << 20;

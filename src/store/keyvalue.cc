@@ -1,9 +1,9 @@
 // Key-value objects: put, get, remove.
 //
-// put: 1. checksums, and for a large value the append, before any lock. 2. One write transaction: the container is
-// there, the condition holds, the replaced record is retired, the new one written. 3. After the commit the replaced
-// extent is released. A death after the append leaves bytes that nothing refers to; one after the commit, bytes that
-// nothing refers to any more: check gives both back.
+// put: 1. checksums, and for a large value the append, before any lock. 2. One write transaction: the
+// container is there, the condition holds, the replaced record is retired, the new one written. 3. After the
+// commit the replaced extent is released. A death after the append leaves bytes that nothing refers to; one
+// after the commit, bytes that nothing refers to any more: check gives both back.
 #include "store/bulk.h"
 #include "store/object.h"
 #include "store/store.h"
@@ -16,7 +16,8 @@ constexpr std::uint64_t max_value = std::uint64_t{1} << 40;
 
 void require_key(const ObjectAccess& object, Bytes key)
 {
-    if (key.empty()) fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) + ": the key is empty");
+    if (key.empty())
+        fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) + ": the key is empty");
     if (key.size() > max_key_length) {
         fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ": a key of " +
                               std::to_string(key.size()) + " bytes: at most 1,048,576 are possible");
@@ -43,34 +44,38 @@ struct KeyPlace {
 enum class Presence { absent, present, damaged };
 
 // The live record of a key, on one target.
-Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransaction& transaction, Bytes& value,
-                   Record& record)
+Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransaction& transaction,
+                   Bytes& value, Record& record)
 {
     if (!transaction.get(place.live.view(), value)) return Presence::absent;
     if (parse_record(place.live.view(), value, record) != nullptr) return Presence::damaged;
     if (!place.is_of_key(record)) {
-        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ", key " +
+                              quoted(place.key) +
                               ": another key has the same first 80 bytes and the same digest of 128 bits: "
                               "change the key, or shorten it to 80 bytes");
     }
     return Presence::present;
 }
 
-void require_condition(const ObjectAccess& object, const KeyPlace& place, Condition condition, Presence presence)
+void require_condition(const ObjectAccess& object, const KeyPlace& place, Condition condition,
+                       Presence presence)
 {
     if (condition == Condition::must_not_exist && presence != Presence::absent) {
-        fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+        fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
+                            quoted(place.key) +
                             ": it exists, and the update was conditional on that it does not");
     }
     if (condition == Condition::must_exist && presence == Presence::absent) {
-        fail(DER_NONEXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " + quoted(place.key) +
+        fail(DER_NONEXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
+                               quoted(place.key) +
                                ": it does not exist, and the update was conditional on that it does");
     }
 }
 
 // The same for an update, which puts a record under a damaged key back first.
-Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, WriteTransaction& transaction, Bytes& value,
-                        Record& record)
+Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, WriteTransaction& transaction,
+                        Bytes& value, Record& record)
 {
     const Presence presence = find_live(object, place, transaction, value, record);
     if (presence == Presence::present || !put_back(transaction, place.live.view())) return presence;
@@ -78,7 +83,8 @@ Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, Write
 }
 
 // A key that is not there may be one whose stored form was damaged.
-void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction)
+void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target,
+                     ReadTransaction& transaction)
 {
     if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
         object.damaged_beside(target, "key " + quoted(place.key), reason);
@@ -86,8 +92,8 @@ void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned
 }
 
 // Finds the record of a key as it is at `epoch`. False: there is none.
-bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction, Epoch epoch,
-             Record& record)
+bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction,
+             Epoch epoch, Record& record)
 {
     object.require_epoch(transaction, target, epoch);
     Bytes value;
@@ -107,7 +113,8 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
     const auto what = [&] { return "key " + quoted(place.key) + " at epoch " + std::to_string(epoch); };
     Entry entry;
     if (transaction.seek(first.view(), entry) && starts_with(entry.key, versions.view())) {
-        if (const char* reason = parse_record(entry.key, entry.value, record)) object.damaged(target, what(), reason);
+        if (const char* reason = parse_record(entry.key, entry.value, record))
+            object.damaged(target, what(), reason);
         if (record.birth <= epoch) return place.is_of_key(record);
     }
     if (const char* reason = damaged_neighbour(transaction, first.view())) {
@@ -141,10 +148,12 @@ std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_wri
             if (!payload_intact(record)) {
                 object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
             }
-            if (!record.payload.empty()) std::memcpy(into.data(), record.payload.data(), record.payload.size());
+            if (!record.payload.empty())
+                std::memcpy(into.data(), record.payload.data(), record.payload.size());
         };
         read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t) {
-            object.damaged(index, "key " + quoted(key), "the checksum of the value's bulk extent does not match");
+            object.damaged(index, "key " + quoted(key),
+                           "the checksum of the value's bulk extent does not match");
         });
         object.target(index).count({0, 1, 0, into.size()});
         return size;
@@ -198,7 +207,8 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
                 retire(transaction, object.container, state, place.live.view(), old_value, old, record.birth,
                        released[copy]);
             } else if (presence == Presence::damaged) {
-                retire_damaged(transaction, object.container, state, place.live.view(), old_value, record.birth);
+                retire_damaged(transaction, object.container, state, place.live.view(), old_value,
+                               record.birth);
             }
             if (record.type == RecordType::bulk) record.extent = appended[copy].extent();
             record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
@@ -255,7 +265,8 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);
             }
             if (presence == Presence::present) {
-                retire(transaction, object.container, state, place.live.view(), value, old, epoch, released[copy]);
+                retire(transaction, object.container, state, place.live.view(), value, old, epoch,
+                       released[copy]);
             } else if (presence == Presence::damaged) {
                 retire_damaged(transaction, object.container, state, place.live.view(), value, epoch);
             }

@@ -1,8 +1,8 @@
 // Listing a key-value object: target by target, in the order of the stored keys, in batches.
 //
-// The position is the stored key of the last entry given, so a listing goes on in O(log n) from there, whatever was put
-// or removed in between, and a key that is there all the time is given exactly once. Entries are collected in a
-// read transaction and given to the caller after it: the caller may use the store.
+// The position is the stored key of the last entry given, so a listing goes on in O(log n) from there,
+// whatever was put or removed in between, and a key that is there all the time is given exactly once. Entries
+// are collected in a read transaction and given to the caller after it: the caller may use the store.
 #include "store/object.h"
 #include "store/store.h"
 
@@ -49,8 +49,10 @@ public:
         Entries entries(transaction, from.view(), prefix_.view());
         for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
-            const bool key_good = parse_key(entry.key, parsed) && (!history_ || unescape(parsed.place, stored_));
-            reason = key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
+            const bool key_good =
+                parse_key(entry.key, parsed) && (!history_ || unescape(parsed.place, stored_));
+            reason =
+                key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
             if (!key_good) {
                 stored_.truncate(0);
                 stored_.add(entry.key.subspan(prefix_.size())
@@ -59,7 +61,8 @@ public:
                 stored_.truncate(0);
                 stored_.add(parsed.place);
             }
-            if (reason != nullptr || (record.birth <= epoch && (!history_ || epoch < parsed.death))) return true;
+            if (reason != nullptr || (record.birth <= epoch && (!history_ || epoch < parsed.death)))
+                return true;
         }
         damage_behind = entries.damage_behind();
         return false;
@@ -84,8 +87,9 @@ void take(Batch& found, const ObjectAccess& object, unsigned target, const Walk&
 {
     const Bytes place = walk.place();
     if (walk.reason != nullptr) {
-        found.damage = object.where(target) + ", key " + quoted(place) + ": " + walk.reason +
-                       ". The stored bytes are damaged: the listing can go on behind this key; run a check of the pool";
+        found.damage =
+            object.where(target) + ", key " + quoted(place) + ": " + walk.reason +
+            ". The stored bytes are damaged: the listing can go on behind this key; run a check of the pool";
         found.damaged_place.assign(place.begin(), place.end());
         return;
     }
@@ -93,14 +97,17 @@ void take(Batch& found, const ObjectAccess& object, unsigned target, const Walk&
     found.entries.push_back({{key.begin(), key.end()}, {place.begin(), place.end()}, walk.record.length});
 }
 
-// At the end: a damaged record before the object's first or behind its last one may have been one of its keys.
-void require_border(Batch& found, const ObjectAccess& object, unsigned target, const char* behind, const char* before)
+// At the end: a damaged record before the object's first or behind its last one may have been one of its
+// keys.
+void require_border(Batch& found, const ObjectAccess& object, unsigned target, const char* behind,
+                    const char* before)
 {
     const char* reason = behind != nullptr ? behind : before;
     if (reason == nullptr || found.at_border) return;
     found.at_border = true;
-    found.damage = object.where(target) + ", a record beside the object's first or last key, which may be one of them: " +
-                   reason + ". The stored bytes are damaged: the listing can go on; run a check of the pool";
+    found.damage = object.where(target) +
+                   ", a record beside the object's first or last key, which may be one of them: " + reason +
+                   ". The stored bytes are damaged: the listing can go on; run a check of the pool";
 }
 
 bool less(Bytes a, Bytes b)
@@ -137,8 +144,8 @@ void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, R
 }
 
 // Live records and history, merged; of a place they never both have a record for the same epoch.
-void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Bytes after,
-                Epoch epoch)
+void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
+                Bytes after, Epoch epoch)
 {
     Walk live(object, Space::live);
     Walk history(object, Space::history);
@@ -162,13 +169,13 @@ void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadT
 
 } // namespace
 
-void Container::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes, std::uint64_t)> each,
-                        Epoch epoch)
+void Container::kv_list(const ObjectId& oid, ListPosition& position,
+                        FunctionRef<bool(Bytes, std::uint64_t)> each, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
-        fail(DER_INVAL,
-             "pool " + object.path + ", object " + text(oid) + ": the position of the listing is not one of ours");
+        fail(DER_INVAL, "pool " + object.path + ", object " + text(oid) +
+                            ": the position of the listing is not one of ours");
     }
     const auto stand_at = [&position](Bytes place) {
         position.length = static_cast<std::uint8_t>(place.size());

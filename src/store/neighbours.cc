@@ -32,8 +32,8 @@ struct Misplaced {
     std::vector<std::byte> found, key, value;
 };
 
-// The first entry not less than `key`, where the position is at the one before it, if there is one: a search less than
-// seek(), and nearly nothing behind the last key, where most new ones go.
+// The first entry not less than `key`, where the position is at the one before it, if there is one: a search
+// less than seek(), and nearly nothing behind the last key, where most new ones go.
 bool seek_behind(ReadTransaction& transaction, bool before, Bytes key, Entry& entry)
 {
     return before ? transaction.next(entry) : transaction.seek(key, entry);
@@ -49,7 +49,8 @@ const char* damage_of(const Entry& entry)
         const char* reason = parse_record(entry.key, entry.value, record);
         return reason == was_damaged ? nullptr : reason;
     }
-    if (static_cast<MetaSpace>(space) < MetaSpace::header || static_cast<MetaSpace>(space) > MetaSpace::next) {
+    if (static_cast<MetaSpace>(space) < MetaSpace::header ||
+        static_cast<MetaSpace>(space) > MetaSpace::next) {
         return "no record of ours has such a key";
     }
     Bytes body;
@@ -77,7 +78,8 @@ bool put_back(WriteTransaction& transaction, Bytes key)
     Entry entry;
     const bool before = transaction.seek_last(key, entry);
     if (before && damage_of(entry) != nullptr) found.emplace_back(entry);
-    if (seek_behind(transaction, before, key, entry) && damage_of(entry) != nullptr) found.emplace_back(entry);
+    if (seek_behind(transaction, before, key, entry) && damage_of(entry) != nullptr)
+        found.emplace_back(entry);
     bool any = false;
     for (Misplaced& one : found) {
         Bytes other;

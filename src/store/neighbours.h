@@ -1,12 +1,13 @@
 // What a miss proves (docs/design/store.md).
 //
-// A damaged key is not found under its own name. But the back end keeps every target in order and says so when it is
-// not, so such a record lies directly beside the place where it belongs, and fails its checksum there: the checksum
-// covers the key. Who concludes from a miss, or from where a walk ended, that something is not there looks at the
-// records beside the place first. A hit costs nothing.
+// A damaged key is not found under its own name. But the back end keeps every target in order and says so
+// when it is not, so such a record lies directly beside the place where it belongs, and fails its checksum
+// there: the checksum covers the key. Who concludes from a miss, or from where a walk ended, that something
+// is not there looks at the records beside the place first. A hit costs nothing.
 //
-// An update must not put a record between a damaged one and its place, or over it: then nobody would find it. So it
-// puts the damaged one back first. One changed byte of a key is found by trying: under its own key a record is intact.
+// An update must not put a record between a damaged one and its place, or over it: then nobody would find it.
+// So it puts the damaged one back first. One changed byte of a key is found by trying: under its own key a
+// record is intact.
 #pragma once
 
 #include "store/backend.h"
@@ -17,8 +18,8 @@ namespace stepstore::store {
 // What is wrong with an entry of a target or of meta, as far as its key and header tell; nullptr: nothing.
 const char* damage_of(const Entry& entry);
 
-// On a miss: what is wrong with the record before the place of `key`, or with the one there or behind it. nullptr:
-// both are intact, so there is no such record. Moves the position.
+// On a miss: what is wrong with the record before the place of `key`, or with the one there or behind it.
+// nullptr: both are intact, so there is no such record. Moves the position.
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
 // The same of the record before the place alone.
 const char* damage_before(ReadTransaction& transaction, Bytes key);
@@ -39,7 +40,8 @@ public:
         if (there) behind_ = entry;
         return false;
     }
-    // What is wrong with the record that ended next(): one of these entries may have been it. nullptr: nothing.
+    // What is wrong with the record that ended next(): one of these entries may have been it. nullptr:
+    // nothing.
     const char* damage_behind() const { return behind_.key.empty() ? nullptr : damage_of(behind_); }
     // The same, and of the record before the first of them. Moves the position.
     const char* damage_beside() const
@@ -55,8 +57,8 @@ private:
     bool begun_ = false;
 };
 
-// Puts a record back under its own key that lies at the place of `key`, or beside it, because one byte of its key was
-// changed. False: there is none. An update calls it before it puts a record where there was none.
+// Puts a record back under its own key that lies at the place of `key`, or beside it, because one byte of its
+// key was changed. False: there is none. An update calls it before it puts a record where there was none.
 bool put_back(WriteTransaction& transaction, Bytes key);
 
 } // namespace stepstore::store

@@ -9,7 +9,8 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
     put_sealed(target, container_key(container).view(), body);
 }
 
-ObjectAccess::ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid, OpenContainer& opened)
+ObjectAccess::ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid,
+                           OpenContainer& opened)
     : core(core), path(core.path()), container(static_cast<std::uint32_t>(container)), oid(oid),
       placement(container, oid, core.storage().targets()), opened_(opened)
 {
@@ -23,8 +24,8 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
     const bool there = transaction.get(key.view(), value);
     if (there ? !unseal(key.view(), value, body) || body.size() != 8
               : damaged_neighbour(transaction, key.view()) != nullptr) {
-        fail(DER_CSUM, where(target) + ": the container's record on this target" + (there ? "" : ", or one beside it,") +
-                           " is damaged: run a check of the pool");
+        fail(DER_CSUM, where(target) + ": the container's record on this target" +
+                           (there ? "" : ", or one beside it,") + " is damaged: run a check of the pool");
     }
     if (!there) fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     return {load_little<std::uint64_t>(body.data())};
@@ -59,7 +60,8 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
     const auto committed = [&](std::size_t copy) {
         const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].all();
         for (const ExtentRef& one : released[copy]) {
-            // A copy that commits a second time has replaced its own first record, which refers to the same extent.
+            // A copy that commits a second time has replaced its own first record, which refers to the same
+            // extent.
             const bool own = again[copy] && one.file == mine.file && one.offset >= mine.offset &&
                              one.offset < mine.offset + mine.length;
             if (!own) dropped[copy].push_back(one);
@@ -84,15 +86,17 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
 
 std::string ObjectAccess::where(unsigned target) const
 {
-    return "pool " + path + ", target " + std::to_string(target) + ", " + opened_.name + ", object " + text(oid);
+    return "pool " + path + ", target " + std::to_string(target) + ", " + opened_.name + ", object " +
+           text(oid);
 }
 
 void ObjectAccess::damaged(unsigned target, const std::string& what, const char* reason) const
 {
-    fail(DER_CSUM,
-         where(target) + ", " + what + ": " + reason +
-             ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write this "
-             "anew or remove it");
+    fail(
+        DER_CSUM,
+        where(target) + ", " + what + ": " + reason +
+            ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write this "
+            "anew or remove it");
 }
 
 bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,
@@ -121,8 +125,8 @@ KeyBuffer history_key(Bytes live_key, Epoch death)
     return key.add(death);
 }
 
-void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
-            Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released)
+void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
+            Bytes live_key, Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released)
 {
     if (!needed(transaction, container, state, record.birth, death)) {
         if (record.type == RecordType::bulk) released.push_back(record.extent);
@@ -136,13 +140,13 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     transaction.put(key.view(), copy);
 }
 
-void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state, Epoch epoch,
-                  std::vector<ExtentRef>& released)
+void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
+                  Epoch epoch, std::vector<ExtentRef>& released)
 {
     const KeyBuffer key = object.prefix(Space::live, Kind::removal);
     Bytes value;
-    const bool there =
-        transaction.get(key.view(), value) || (put_back(transaction, key.view()) && transaction.get(key.view(), value));
+    const bool there = transaction.get(key.view(), value) ||
+                       (put_back(transaction, key.view()) && transaction.get(key.view(), value));
     if (Record old; there) {
         if (parse_record(key.view(), value, old) != nullptr)
             retire_damaged(transaction, object.container, state, key.view(), value, epoch);
@@ -157,8 +161,8 @@ void note_removal(const ObjectAccess& object, WriteTransaction& transaction, con
     record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
 }
 
-void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
-                    Bytes value, Epoch death)
+void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
+                    Bytes live_key, Bytes value, Epoch death)
 {
     if (!needed(transaction, container, state, unknown_birth, death)) return;
     const KeyBuffer key = history_key(live_key, death);

@@ -1,11 +1,12 @@
-// What the operations on key-value and array objects share: one object of one container, its targets, the container's
-// state on a target, and the passage of a replaced record into history or out of the store.
+// What the operations on key-value and array objects share: one object of one container, its targets, the
+// container's state on a target, and the passage of a replaced record into history or out of the store.
 //
-// Versions. A live record is what `latest` sees: born at the epoch in its header, not dead yet. An update that
-// replaces it at epoch e asks whether a snapshot s with birth <= s < e exists. If so the record moves to history, with
-// e in its key as the epoch of its death; if not it is gone, and its extent is released after the commit. So the store
-// at a snapshot s is: live records with birth <= s, and history with birth <= s < death. Nothing else is ever needed,
-// no key has two records for the same s, and what overwrites leave behind does not slow down `latest`.
+// Versions. A live record is what `latest` sees: born at the epoch in its header, not dead yet. An update
+// that replaces it at epoch e asks whether a snapshot s with birth <= s < e exists. If so the record moves to
+// history, with e in its key as the epoch of its death; if not it is gone, and its extent is released after
+// the commit. So the store at a snapshot s is: live records with birth <= s, and history with birth <= s <
+// death. Nothing else is ever needed, no key has two records for the same s, and what overwrites leave behind
+// does not slow down `latest`.
 #pragma once
 
 #include "store/failure.h"
@@ -28,9 +29,9 @@ struct ContainerState {
 };
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
 
-// What an open container knows of itself: its name for messages, and by target the version at which it was last found
-// to exist. A read of the same version need not look again: that is a second search in the index, and most reads meet a
-// target that nobody wrote to since the last one.
+// What an open container knows of itself: its name for messages, and by target the version at which it was
+// last found to exist. A read of the same version need not look again: that is a second search in the index,
+// and most reads meet a target that nobody wrote to since the last one.
 class OpenContainer {
 public:
     OpenContainer(unsigned targets, std::string name) : name(std::move(name)), by_target_(targets) {}
@@ -39,7 +40,10 @@ public:
     {
         return version != 0 && by_target_[target].load(std::memory_order_relaxed) == version;
     }
-    void note(unsigned target, std::uint64_t version) { by_target_[target].store(version, std::memory_order_relaxed); }
+    void note(unsigned target, std::uint64_t version)
+    {
+        by_target_[target].store(version, std::memory_order_relaxed);
+    }
 
 private:
     std::vector<std::atomic<std::uint64_t>> by_target_;
@@ -84,11 +88,13 @@ public:
 
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
-    // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a snapshot.
+    // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a
+    // snapshot.
     void require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const;
-    // Runs `body` with a write transaction on each target of the set; the first one commits last. What `body` adds to
-    // released[copy] is given back after that copy's commit, and appended[copy] is kept from then on.
-    using UpdateBody = FunctionRef<void(std::span<WriteTransaction* const>, std::span<std::vector<ExtentRef>>)>;
+    // Runs `body` with a write transaction on each target of the set; the first one commits last. What `body`
+    // adds to released[copy] is given back after that copy's commit, and appended[copy] is kept from then on.
+    using UpdateBody =
+        FunctionRef<void(std::span<WriteTransaction* const>, std::span<std::vector<ExtentRef>>)>;
     void update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const;
 
     std::string where(unsigned target) const; // pool, target, container, object
@@ -114,19 +120,19 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
             Epoch death);
 // The key in history of the record that has this live key.
 KeyBuffer history_key(Bytes live_key, Epoch death);
-// Takes a record out of the view `latest`: into history when it is needed, else its extent into `released`. The
-// caller then erases or overwrites the live key. `record` and `value` are views and not valid afterwards.
-void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
-            Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
+// Takes a record out of the view `latest`: into history when it is needed, else its extent into `released`.
+// The caller then erases or overwrites the live key. `record` and `value` are views and not valid afterwards.
+void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
+            Bytes live_key, Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
 
 // Notes that something of the object was taken out of the view `latest` at this epoch.
-void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state, Epoch epoch,
-                  std::vector<ExtentRef>& released);
+void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
+                  Epoch epoch, std::vector<ExtentRef>& released);
 
-// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as a lost one, so that a
-// read at that snapshot says that it is damaged and not that it is absent.
-void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state, Bytes live_key,
-                    Bytes value, Epoch death);
+// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as a lost one,
+// so that a read at that snapshot says that it is damaged and not that it is absent.
+void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
+                    Bytes live_key, Bytes value, Epoch death);
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
 
 inline bool is_damage(const Error& error)

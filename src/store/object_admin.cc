@@ -17,7 +17,8 @@ bool visible(const ParsedKey& parsed, const Record& record, Epoch epoch)
     return record.birth <= epoch && (parsed.space == Space::live || epoch < parsed.death);
 }
 
-// Calls `each` with the records of one object on one target that are visible at the epoch, until it returns false.
+// Calls `each` with the records of one object on one target that are visible at the epoch, until it returns
+// false.
 void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
                       FunctionRef<bool(const ParsedKey&, const Record&)> each)
 {
@@ -30,7 +31,8 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
             Record record;
             const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
                                                               : "the record's key is malformed";
-            if (reason != nullptr) object.damaged(target, "record " + quoted(entry.key.subspan(prefix.size())), reason);
+            if (reason != nullptr)
+                object.damaged(target, "record " + quoted(entry.key.subspan(prefix.size())), reason);
             if (visible(parsed, record, epoch) && !each(parsed, record)) return;
         }
         if (const char* reason = entries.damage_beside()) object.damaged_beside(target, "a record", reason);
@@ -91,17 +93,19 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
     return !more;
 }
 
-// The next object of the container on this target at or behind `from` that holds something. False: none. An object's
-// only record may lie under a damaged key, as the last one of the object before or the first one of the object behind.
-bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from, ObjectId& oid,
-                 const std::string& where)
+// The next object of the container on this target at or behind `from` that holds something. False: none. An
+// object's only record may lie under a damaged key, as the last one of the object before or the first one of
+// the object behind.
+bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from,
+                 ObjectId& oid, const std::string& where)
 {
     const KeyBuffer prefix = container_prefix(space, container);
     for (;;) {
         Entry entry;
         if (const char* reason = damaged_neighbour(transaction, from.view())) {
-            fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
-                               ". The stored bytes are damaged: run a check of the pool to see what can be saved");
+            fail(DER_CSUM,
+                 where + ", a record by which an object is listed: " + reason +
+                     ". The stored bytes are damaged: run a check of the pool to see what can be saved");
         }
         if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
             entry.key.size() < kind_prefix_size) {
@@ -271,8 +275,8 @@ std::vector<ObjectId> Container::objects(Epoch epoch)
             }
             if (epoch == latest) return;
             std::erase_if(here, [&](const ObjectId& oid) {
-                return found.contains(oid) ||
-                       !holds_here(ObjectAccess(pool_->core(), id_, oid, *opened_), index, transaction, epoch);
+                return found.contains(oid) || !holds_here(ObjectAccess(pool_->core(), id_, oid, *opened_),
+                                                          index, transaction, epoch);
             });
         });
         found.insert(here.begin(), here.end());

@@ -20,15 +20,16 @@ Placement::Placement(std::uint64_t container, const ObjectId& oid, unsigned targ
     const auto redundancy = static_cast<unsigned>(oid.hi >> 48 & 0xff);
     const auto wanted = static_cast<unsigned>(oid.hi >> 32 & 0xffff);
     if (wanted == 0 || (redundancy != redundancy_none && redundancy != redundancy_two)) {
-        fail(DER_INVAL, "object " + text(oid) + ": its object class (redundancy " + std::to_string(redundancy) + ", " +
-                            std::to_string(wanted) +
+        fail(DER_INVAL, "object " + text(oid) + ": its object class (redundancy " +
+                            std::to_string(redundancy) + ", " + std::to_string(wanted) +
                             " groups) is not one of S1, S2, S4, ... SX, RP_2G1, RP_2G2, ... RP_2GX: "
                             "generate the object id with one of these");
     }
     if (redundancy == redundancy_two) {
         replicas_ = 2;
         if (targets < replicas_) {
-            fail(DER_INVAL, "object " + text(oid) + ": class RP_2 keeps two copies on two targets, but the pool has " +
+            fail(DER_INVAL, "object " + text(oid) +
+                                ": class RP_2 keeps two copies on two targets, but the pool has " +
                                 std::to_string(targets) + ": use S1, or a pool with more targets");
         }
     }

@@ -1,9 +1,10 @@
 // Which targets of a pool hold an object, and which of them a dkey.
 //
-// The object class is in the object id, as libdaos encodes it: bits 56..63 of `hi` are the object type, 48..55 the
-// redundancy, 32..47 the number of groups. Sn spreads dkeys over n targets, SX over all of them; RP_2Gn keeps two
-// copies of each dkey, on two distinct targets, over n pairs. In an id more groups than fit the pool mean as many
-// as fit. Every other class is refused: a class that is accepted holds what it promises.
+// The object class is in the object id, as libdaos encodes it: bits 56..63 of `hi` are the object type,
+// 48..55 the redundancy, 32..47 the number of groups. Sn spreads dkeys over n targets, SX over all of them;
+// RP_2Gn keeps two copies of each dkey, on two distinct targets, over n pairs. In an id more groups than fit
+// the pool mean as many as fit. Every other class is refused: a class that is accepted holds what it
+// promises.
 #pragma once
 
 #include "store/types.h"

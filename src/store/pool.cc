@@ -53,8 +53,8 @@ std::vector<std::string> Pool::list(const std::string& root)
     }
     const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
                                                                             int depth) {
-        const bool pool =
-            std::ranges::any_of(backends(), [&](const Backend& one) { return one.look(at.string()) == Found::pool; });
+        const bool pool = std::ranges::any_of(
+            backends(), [&](const Backend& one) { return one.look(at.string()) == Found::pool; });
         if (pool) {
             found.push_back(at.string());
             return;
@@ -63,7 +63,8 @@ std::vector<std::string> Pool::list(const std::string& root)
         std::error_code unreadable; // a directory that we may not read holds no pool that we could open
         for (std::filesystem::directory_iterator entry(at, unreadable), end; !unreadable && entry != end;
              entry.increment(unreadable)) {
-            if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable)) look(entry->path(), depth + 1);
+            if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable))
+                look(entry->path(), depth + 1);
         }
     };
     look(root, 0);
@@ -170,7 +171,8 @@ std::vector<Compaction> Pool::compact()
         targets.push_back(&core_->target(index));
     targets.push_back(&storage.meta());
     std::vector<Compaction> all(targets.size());
-    for (std::size_t at = 0; at < targets.size(); ++at) { // all of them before: dead processes left things anywhere
+    for (std::size_t at = 0; at < targets.size();
+         ++at) { // all of them before: dead processes left things anywhere
         const auto usage = targets[at]->usage();
         all[at].index_before = usage.index;
         all[at].bulk_before = usage.bulk;

@@ -1,7 +1,7 @@
 // Opening and sharing: one Storage per path and process.
 //
-// The registry maps a canonical path to the pool that this process has open. A fork copies it, and the back end sees to
-// it that the child works on a storage of its own.
+// The registry maps a canonical path to the pool that this process has open. A fork copies it, and the back
+// end sees to it that the child works on a storage of its own.
 #include "store/pool_core.h"
 
 #include "base/fork.h"
@@ -33,7 +33,8 @@ std::unique_lock<std::mutex> lock_pools()
 
 const Backend* find_backend(const std::string& path, Found wanted)
 {
-    const auto found = std::ranges::find_if(backends(), [&](const Backend& one) { return one.look(path) == wanted; });
+    const auto found =
+        std::ranges::find_if(backends(), [&](const Backend& one) { return one.look(path) == wanted; });
     return found == backends().end() ? nullptr : &*found;
 }
 
@@ -62,7 +63,8 @@ const Backend& backend_of(const std::string& path, const char* advice)
     std::error_code error;
     const bool searchable = std::filesystem::exists(path + "/.", error);
     if (!searchable && error == std::errc::permission_denied) {
-        fail(DER_NO_PERM, "pool " + path + ": this process may not look into the directory: ask its owner for it");
+        fail(DER_NO_PERM,
+             "pool " + path + ": this process may not look into the directory: ask its owner for it");
     }
     fail(DER_NONEXIST, "there is no pool at " + path + advice);
 }
@@ -83,7 +85,8 @@ std::string canonical_pool_path(const std::string& path)
     return text;
 }
 
-PoolCore::PoolCore(std::string path, const Backend& backend, std::unique_ptr<Storage> storage, PoolHeader header)
+PoolCore::PoolCore(std::string path, const Backend& backend, std::unique_ptr<Storage> storage,
+                   PoolHeader header)
     : path_(std::move(path)), backend_(backend), header_(std::move(header)), storage_(std::move(storage)),
       verified_(std::make_unique<std::atomic<bool>[]>(storage_->targets()))
 {
@@ -138,7 +141,8 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
     const Backend& backend = backend_named(options.backend);
     const auto lock = lock_pools();
     if (const Backend* other = find_backend(path, Found::pool)) {
-        fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
+        fail(DER_EXIST,
+             "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
     }
     PoolHeader header;
     const auto fill = [&](Storage& made) { header = format_pool(made, options.label); };
@@ -155,14 +159,16 @@ void PoolCore::destroy(const std::string& given, bool force)
     const Backend* left = find_backend(path, Found::leavings);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
-        fail(DER_BUSY, "pool " + path + " is open in this process" +
-                           (force ? ": close its handles first, also to destroy it by force" : ": close it first"));
+        fail(DER_BUSY,
+             "pool " + path + " is open in this process" +
+                 (force ? ": close its handles first, also to destroy it by force" : ": close it first"));
     }
     registry().erase(path);
     backend.destroy(path);
 }
 
-void PoolCore::write_all(FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body)
+void PoolCore::write_all(
+    FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body)
 {
     std::vector<unsigned> all{meta_target};
     for (unsigned index = 0; index < storage_->targets(); ++index) {
@@ -170,7 +176,8 @@ void PoolCore::write_all(FunctionRef<void(WriteTransaction& meta, std::span<Writ
         all.push_back(index);
     }
     write_nested(
-        *storage_, all, [&](std::span<WriteTransaction* const> open) { body(*open.front(), open.subspan(1)); },
+        *storage_, all,
+        [&](std::span<WriteTransaction* const> open) { body(*open.front(), open.subspan(1)); },
         [](std::size_t) {});
 }
 
@@ -183,7 +190,8 @@ void PoolCore::container_opened(std::uint64_t id)
 void PoolCore::container_closed(std::uint64_t id) noexcept
 {
     const auto lock = lock_pools();
-    if (const auto found = open_containers_.find(id); found != open_containers_.end() && --found->second == 0) {
+    if (const auto found = open_containers_.find(id);
+        found != open_containers_.end() && --found->second == 0) {
         open_containers_.erase(found);
     }
 }

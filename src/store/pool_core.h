@@ -48,15 +48,17 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
 // Makes the records that a new pool begins with.
 PoolHeader format_pool(Storage& storage, const std::string& label);
 
-// Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The last one
-// commits first; `committed` is called with the index of each after its commit. When one has to begin again, so do all:
-// those inside of it that have committed by then, and those outside of it, which its first run has put something into.
+// Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The
+// last one commits first; `committed` is called with the index of each after its commit. When one has to
+// begin again, so do all: those inside of it that have committed by then, and those outside of it, which its
+// first run has put something into.
 inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Storage& storage, std::span<const unsigned> targets,
-                  FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed);
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body,
+                  FunctionRef<void(std::size_t)> committed);
 
-// The back end of the pool at `path`. DER_NONEXIST: there is none, which `advice` goes on from; DER_NO_PERM: it may not
-// be looked at.
+// The back end of the pool at `path`. DER_NONEXIST: there is none, which `advice` goes on from; DER_NO_PERM:
+// it may not be looked at.
 const Backend& backend_of(const std::string& path, const char* advice);
 
 // Of a pool or a container: at most 127 characters of [A-Za-z0-9._:-], no uuid, not "." or "..". DER_INVAL:
@@ -85,7 +87,8 @@ public:
     const PoolHeader& header() const { return header_; }
 
     // All targets at once, meta first. For what concerns a container on every target.
-    void write_all(FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body);
+    void
+    write_all(FunctionRef<void(WriteTransaction& meta, std::span<WriteTransaction* const> targets)> body);
 
     void container_opened(std::uint64_t id);
     void container_closed(std::uint64_t id) noexcept;
@@ -98,7 +101,7 @@ private:
     const std::unique_ptr<Storage> storage_;
     std::unique_ptr<std::atomic<bool>[]> verified_;     // by target
     std::map<std::uint64_t, unsigned> open_containers_; // guarded by ForkLock::pools
-    std::atomic<bool> tidied_ = false; // by the first opener that may write
+    std::atomic<bool> tidied_ = false;                  // by the first opener that may write
 };
 
 // ---- containers (containers.cc)
@@ -126,7 +129,8 @@ struct SnapshotRecord {
 };
 bool decode_snapshot(Bytes body, SnapshotRecord& record);
 // Those of a container that are not being removed.
-std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path, std::uint64_t container);
+std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path,
+                                         std::uint64_t container);
 // After a walk over records of meta: DER_CSUM where a damaged one beside them may be one of `what`.
 void require_all_listed(const Entries& walked, const std::string& path, const char* what);
 

@@ -58,8 +58,9 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
                                  ": use the newer Stepstore that made it");
     }
     if (version < format_version) {
-        fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) + ", and this program knows " +
-                                 std::to_string(format_version) + ": copy its content with the Stepstore that made it");
+        fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) +
+                                 ", and this program knows " + std::to_string(format_version) +
+                                 ": copy its content with the Stepstore that made it");
     }
 }
 
@@ -118,7 +119,8 @@ void verify_target_header(ReadTransaction& target, const std::string& path, cons
     const std::string where = "pool " + path + ", target " + std::to_string(index);
     Bytes body;
     if (!get_sealed(target, KeyBuffer(Space::header).view(), body, where)) {
-        fail(DER_DF_INVAL, where + " has no header: its files are missing or were emptied; put them back from a copy");
+        fail(DER_DF_INVAL,
+             where + " has no header: its files are missing or were emptied; put them back from a copy");
     }
     BodyReader reader(body);
     std::uint32_t version = 0;
@@ -138,23 +140,27 @@ PoolHeader format_pool(Storage& storage, const std::string& label)
     header.label = label;
     if (header.label.empty()) {
         auto path = std::filesystem::path(storage.path());
-        header.label = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+        header.label =
+            path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
     }
     header.uuid = random_uuid();
     header.created = storage.next_epoch();
     storage.meta().write([&](WriteTransaction& meta) { put_pool_header(meta, header); });
     for (unsigned index = 0; index < storage.targets(); ++index)
-        storage.target(index).write([&](WriteTransaction& target) { put_target_header(target, header, index); });
+        storage.target(index).write(
+            [&](WriteTransaction& target) { put_target_header(target, header, index); });
     return header;
 }
 
 void write_nested(Storage& storage, std::span<const unsigned> targets,
-                  FunctionRef<void(std::span<WriteTransaction* const>)> body, FunctionRef<void(std::size_t)> committed)
+                  FunctionRef<void(std::span<WriteTransaction* const>)> body,
+                  FunctionRef<void(std::size_t)> committed)
 {
     constexpr std::size_t few = 4;
     std::array<WriteTransaction*, few> first{};
     std::vector<WriteTransaction*> more(targets.size() > few ? targets.size() : 0);
-    const std::span<WriteTransaction*> open = more.empty() ? std::span(first).first(targets.size()) : std::span(more);
+    const std::span<WriteTransaction*> open =
+        more.empty() ? std::span(first).first(targets.size()) : std::span(more);
     for (;;) {
         try {
             return Nest{storage, targets, open, body, committed}.run(0);

@@ -48,13 +48,14 @@ const char* parse_body(Bytes body, Record& record)
     case RecordType::bulk: {
         if (body.size() < extent_size) return "the record is shorter than its type says";
         record.length = load_little<std::uint64_t>(body.data());
-        record.extent = {load_little<std::uint64_t>(body.data() + 8), load_little<std::uint64_t>(body.data() + 16),
-                         record.length};
+        record.extent = {load_little<std::uint64_t>(body.data() + 8),
+                         load_little<std::uint64_t>(body.data() + 16), record.length};
         const auto shift = load_little<std::uint64_t>(body.data() + 24);
         if (shift < least_block_shift || shift > 48) return "the record's block size is out of bounds";
         record.block_shift = static_cast<unsigned>(shift);
         record.sums = body.subspan(extent_size);
-        if (record.sums.size() % 8 != 0 || block_count(record.length, record.block_shift) != record.sums.size() / 8)
+        if (record.sums.size() % 8 != 0 ||
+            block_count(record.length, record.block_shift) != record.sums.size() / 8)
             return "the record's number of block checksums differs from what its header says";
         return nullptr;
     }
@@ -95,14 +96,16 @@ bool payload_intact(const Record& record)
 
 std::size_t NewRecord::stored_size() const
 {
-    return header_size + body_size(type, long_key.size(), sums.size()) + (type == RecordType::inlined ? length : 0);
+    return header_size + body_size(type, long_key.size(), sums.size()) +
+           (type == RecordType::inlined ? length : 0);
 }
 
 void NewRecord::encode(Bytes key, MutableBytes to) const
 {
     std::byte* at = to.data();
     store_little(at + 8, birth);
-    store_little(at + 16, static_cast<std::uint32_t>(long_key.size() << 8) | static_cast<std::uint32_t>(type));
+    store_little(at + 16,
+                 static_cast<std::uint32_t>(long_key.size() << 8) | static_cast<std::uint32_t>(type));
     at += header_size;
     const auto copy = [&at](Bytes bytes) {
         if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
@@ -141,9 +144,11 @@ std::vector<std::byte> lost_record(Bytes key, Bytes damaged)
 void rekey(Bytes new_key, MutableBytes value)
 {
     const auto type = static_cast<RecordType>(value[16]);
-    const std::size_t covered =
-        type == RecordType::inlined ? header_size + body_size(type, long_key_size(value.data()), 0) : value.size();
-    store_little(value.data(), header_sum(new_key, Bytes(value).subspan(8, covered - 8), value.size() - covered));
+    const std::size_t covered = type == RecordType::inlined
+                                    ? header_size + body_size(type, long_key_size(value.data()), 0)
+                                    : value.size();
+    store_little(value.data(),
+                 header_sum(new_key, Bytes(value).subspan(8, covered - 8), value.size() - covered));
 }
 
 unsigned block_shift_for(std::uint64_t length)

@@ -1,5 +1,5 @@
-// The value of a record (docs/format.md): a header, the whole key where it is a long one, and the payload or where it
-// lies.
+// The value of a record (docs/format.md): a header, the whole key where it is a long one, and the payload or
+// where it lies.
 //
 //   0   8  checksum of bytes 8 and on, up to an inline payload; its seed is the checksum of the record's key plus the
 //          length of an inline payload
@@ -12,8 +12,8 @@
 //          each block of the payload
 //          lost: what was there, a damaged record that was replaced when a snapshot may have needed it
 //
-// Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a checksum.
-// A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
+// Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a
+// checksum. A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
 #pragma once
 
 #include "store/backend.h"
@@ -25,7 +25,8 @@
 
 namespace stepstore::store {
 
-// Payloads of at least this size go to extent files, straight from the caller's memory (docs/design/store.md).
+// Payloads of at least this size go to extent files, straight from the caller's memory
+// (docs/design/store.md).
 inline constexpr std::uint64_t bulk_threshold = 64 << 10;
 
 enum class RecordType : std::uint8_t { inlined = 1, bulk = 2, marker = 3, lost = 4 };
@@ -73,9 +74,9 @@ std::vector<std::byte> lost_record(Bytes key, Bytes damaged);
 // Gives the value of a record the checksum it needs under another key (when it moves to history).
 void rekey(Bytes new_key, MutableBytes value);
 
-// ---- blocks of a bulk payload: what is read at least, since a block is verified whole. So small payloads have small
-// blocks, 64 of them at most; from 64 KiB on blocks stay as they are, so that their checksums cost nothing, up to 16,384 in
-// a record.
+// ---- blocks of a bulk payload: what is read at least, since a block is verified whole. So small payloads
+// have small blocks, 64 of them at most; from 64 KiB on blocks stay as they are, so that their checksums cost
+// nothing, up to 16,384 in a record.
 inline constexpr unsigned least_block_shift = 12; // not less than the alignment of extents
 unsigned block_shift_for(std::uint64_t length);
 inline std::uint64_t block_count(std::uint64_t length, unsigned shift)

@@ -1,4 +1,5 @@
-// Small records of the pool itself (header, containers, snapshots): a checksum of key and body, then the body.
+// Small records of the pool itself (header, containers, snapshots): a checksum of key and body, then the
+// body.
 #pragma once
 
 #include "store/backend.h"
@@ -10,11 +11,13 @@
 namespace stepstore::store {
 
 void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body);
-// False: no such record. DER_CSUM, naming `where`, when it is damaged, or one beside its place is (neighbours.h).
+// False: no such record. DER_CSUM, naming `where`, when it is damaged, or one beside its place is
+// (neighbours.h).
 bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std::string& where);
 bool unseal(Bytes key, Bytes value, Bytes& body); // false: damaged
 
-// Writes and reads the fields of a body in order. Reading past the end gives zeros and makes complete() false.
+// Writes and reads the fields of a body in order. Reading past the end gives zeros and makes complete()
+// false.
 class BodyWriter {
 public:
     BodyWriter& number(std::uint64_t value);

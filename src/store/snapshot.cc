@@ -1,12 +1,13 @@
 // Snapshots and the aggregation of what they no longer need.
 //
-// Creating: a write transaction on meta and on every target, so no writer is in flight anywhere; then the epoch is
-// taken, noted on every target, and committed, meta last (the truth). A crash in between leaves the epoch on some
-// targets: they keep more history than needed until the next creation, which removes what is newer than meta's newest.
+// Creating: a write transaction on meta and on every target, so no writer is in flight anywhere; then the
+// epoch is taken, noted on every target, and committed, meta last (the truth). A crash in between leaves the
+// epoch on some targets: they keep more history than needed until the next creation, which removes what is
+// newer than meta's newest.
 //
-// Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the history
-// that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2 and 3 to the next
-// open for writing or repair.
+// Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the
+// history that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2
+// and 3 to the next open for writing or repair.
 #include "store/failure.h"
 #include "store/object.h"
 #include "store/pool_core.h"
@@ -112,7 +113,8 @@ Epoch Container::create_snapshot(std::string_view name)
     Epoch epoch = 0;
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         read_container(meta, core.path(), id_);
-        const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_)));
+        const Epoch newest =
+            newest_epoch(meta, meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_)));
         epoch = core.storage().next_epoch();
         for (WriteTransaction* target : targets)
             note_snapshot(*target, id, newest, epoch);
@@ -121,7 +123,8 @@ Epoch Container::create_snapshot(std::string_view name)
     return epoch;
 }
 
-std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path, std::uint64_t container)
+std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path,
+                                         std::uint64_t container)
 {
     std::vector<SnapshotInfo> all;
     const KeyBuffer prefix = meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(container));
@@ -129,10 +132,13 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
     for (Entry entry; entries.next(entry);) {
         Bytes body;
         SnapshotRecord record;
-        if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record)) {
-            fail(DER_CSUM, "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
+        if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) ||
+            !decode_snapshot(body, record)) {
+            fail(DER_CSUM,
+                 "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
         }
-        if (!record.removing) all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
+        if (!record.removing)
+            all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
     }
     require_all_listed(entries, path, "snapshots");
     return all;
@@ -203,7 +209,8 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
             put_back(transaction, key.view());
             transaction.erase(key.view());
             Bytes value;
-            if (!transaction.get(container_key(container).view(), value)) return; // the container was destroyed
+            if (!transaction.get(container_key(container).view(), value))
+                return; // the container was destroyed
             put_state(transaction, container,
                       {newest_epoch(transaction, container_prefix(Space::snapshot, container))});
         });

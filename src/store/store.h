@@ -26,10 +26,11 @@ class OpenContainer;
 
 struct PoolOptions {
     std::string backend = "lmdb";
-    std::string label; // default: the last part of the path; else as a container's
+    std::string label;    // default: the last part of the path; else as a container's
     unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
-    std::vector<std::string> target_directories; // existing ones, into which the targets go in turn; none: the pool's
+    std::vector<std::string>
+        target_directories; // existing ones, into which the targets go in turn; none: the pool's
 };
 
 struct TargetInfo {
@@ -93,8 +94,8 @@ struct CheckOptions {
 
 class Pool : public std::enable_shared_from_this<Pool> {
 public:
-    // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is one,
-    // also when another process makes it at the same time: exactly one caller succeeds.
+    // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is
+    // one, also when another process makes it at the same time: exactly one caller succeeds.
     static std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options);
     // One open pool per path and process is shared by all who open it (and remade after fork).
     static std::shared_ptr<Pool> open(const std::string& path, Access access);
@@ -108,22 +109,23 @@ public:
     const Uuid& uuid() const;
     unsigned targets() const;
     std::vector<ContainerInfo> containers();
-    // label: empty or unique in the pool, at most 127 characters of [A-Za-z0-9._:-], and no uuid. DER_EXIST, DER_INVAL.
-    // properties: an opaque record kept with the container.
+    // label: empty or unique in the pool, at most 127 characters of [A-Za-z0-9._:-], and no uuid. DER_EXIST,
+    // DER_INVAL. properties: an opaque record kept with the container.
     ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties);
     // By label, or by uuid in its text form. DER_NONEXIST.
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
     void destroy_container(std::string_view label_or_uuid,
                            bool force); // DER_BUSY when open in this process and not force
-    // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come last. DER_CSUM
-    // where an index is damaged.
+    // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come
+    // last. DER_CSUM where an index is damaged.
     std::vector<Compaction> compact();
     // Everything acknowledged survives a power failure after this: by whomever, or (own) by this process.
     void sync(bool own = false);
     Access access() const;
     const std::string& path() const;
 
-    // Inside of the store: what all pools of this path share, and the one check of who may update (DER_NO_PERM).
+    // Inside of the store: what all pools of this path share, and the one check of who may update
+    // (DER_NO_PERM).
     Pool(std::shared_ptr<PoolCore> core, Access access);
     ~Pool();
     PoolCore& core() const { return *core_; }
@@ -172,37 +174,41 @@ public:
     std::vector<SnapshotInfo> snapshots();
     void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
     bool has_snapshot(Epoch epoch);
-    // The first of `count` consecutive numbers that no other call ever gets in this container. DER_OVERFLOW: more than
-    // 2^48 at once, or than are left of 2^64.
+    // The first of `count` consecutive numbers that no other call ever gets in this container. DER_OVERFLOW:
+    // more than 2^48 at once, or than are left of 2^64.
     std::uint64_t allocate_oids(std::uint64_t count);
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
     void kv_put(const ObjectId& oid, Bytes key, Bytes value,
                 Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
-    // The size of the value, copied into `into` when it fits there; nothing is copied when it does not. nullopt: no
-    // such key.
-    std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch = latest);
+    // The size of the value, copied into `into` when it fits there; nothing is copied when it does not.
+    // nullopt: no such key.
+    std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
+                                        Epoch epoch = latest);
     std::optional<std::vector<std::byte>> kv_read(const ObjectId& oid, Bytes key, Epoch epoch = latest);
     bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
-    // Calls `each` with the key and the size of its value, resuming at `position`, until it returns false (the entry it
-    // refused is given again next time) or all were given (position.done). A key that exists during the whole listing
-    // is given exactly once.
-    void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key, std::uint64_t size)> each,
-                 Epoch epoch = latest);
+    // Calls `each` with the key and the size of its value, resuming at `position`, until it returns false
+    // (the entry it refused is given again next time) or all were given (position.done). A key that exists
+    // during the whole listing is given exactly once.
+    void kv_list(const ObjectId& oid, ListPosition& position,
+                 FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest);
 
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
-    // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size, DER_OVERFLOW on a
-    // chunk beyond 2^63 bytes.
+    // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size,
+    // DER_OVERFLOW on a chunk beyond 2^63 bytes.
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
     std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
                                                     Epoch epoch = latest); // nullopt: no array there
-    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. So in array_read().
+    // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. So in
+    // array_read().
     void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                      std::span<const Bytes> memory);
-    ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                          std::span<const MutableBytes> memory, Epoch epoch = latest,
-                         Verify verify = Verify::yes); // holes are zero-filled
-    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest); // cells
+    ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+                          std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                          Epoch epoch = latest,
+                          Verify verify = Verify::yes); // holes are zero-filled
+    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                             Epoch epoch = latest); // cells
     void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);
     void array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges);
     Epoch last_update(const ObjectId& oid, Epoch epoch = latest); // 0: never written

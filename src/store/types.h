@@ -10,7 +10,8 @@
 
 namespace stepstore::store {
 
-// A point in a pool's history. Every update carries one; a read sees the newest version not later than its epoch.
+// A point in a pool's history. Every update carries one; a read sees the newest version not later than its
+// epoch.
 using Epoch = std::uint64_t;
 inline constexpr Epoch latest = UINT64_MAX;
 
@@ -32,7 +33,8 @@ enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
 // What an opener of a pool may do.
 enum class Access : std::uint8_t { read_only, read_write };
 
-// Whether a read compares large payloads with their checksums. Small ones, which lie in the index, always are.
+// Whether a read compares large payloads with their checksums. Small ones, which lie in the index, always
+// are.
 enum class Verify : std::uint8_t { no, yes };
 
 struct Counters {

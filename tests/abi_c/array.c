@@ -51,7 +51,8 @@ static void attributes(daos_handle_t container)
     CHECK_EQUAL(size_of(array), 0);
     CHECK_OK(daos_array_close(array, NULL));
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, 32, &array, NULL), -DER_EXIST);
-    CHECK_OK(daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell_size, &chunk_size, &array, NULL));
+    CHECK_OK(
+        daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell_size, &chunk_size, &array, NULL));
     CHECK_EQUAL(cell_size, 4);
     CHECK_EQUAL(chunk_size, chunk);
     cell_size = chunk_size = 0;
@@ -224,8 +225,8 @@ int main(void)
     daos_size_t cell_size;
     daos_size_t chunk_size;
     attributes(store.container);
-    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 1, "S4"), DAOS_TX_NONE, DAOS_OO_RW, &cell_size,
-                             &chunk_size, &array, NULL));
+    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 1, "S4"), DAOS_TX_NONE, DAOS_OO_RW,
+                             &cell_size, &chunk_size, &array, NULL));
     reads_and_writes(array);
     many_ranges(array);
     overlapping_ranges(array);

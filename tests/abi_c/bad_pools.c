@@ -108,9 +108,10 @@ static void fill(void)
     char key[32];
     int stored = 0;
     int rc = 0;
-    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 5, "S1"), DAOS_TX_NONE, 1, 1 << 20, &array,
-                               NULL));
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 6), memory_of(&memory, "before", 6), NULL));
+    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 5, "S1"), DAOS_TX_NONE, 1, 1 << 20,
+                               &array, NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 6),
+                              memory_of(&memory, "before", 6), NULL));
 
     limit_files(8 << 20);
     for (; rc == 0 && stored < 100000; stored += rc == 0) {
@@ -135,7 +136,8 @@ static void fill(void)
     }
     CHECK_OK(daos_array_get_size(array, DAOS_TX_NONE, &size, NULL));
     CHECK_EQUAL(size, 6);
-    CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, 0, 6), memory_of(&memory, read, 6), NULL));
+    CHECK_OK(
+        daos_array_read(array, DAOS_TX_NONE, request_of(&request, 0, 6), memory_of(&memory, read, 6), NULL));
     CHECK(memcmp(read, "before", 6) == 0);
 
     limit_files(RLIM_INFINITY); /* there is space again: the same handles go on */
@@ -160,7 +162,8 @@ static int flip(char const* path, struct stat const* status, int type, struct FT
     char* bytes = malloc(size);
     FILE* file = fopen(path, "r+b");
     CHECK(bytes != NULL && file != NULL && fread(bytes, 1, size, file) == size);
-    for (char* at = bytes; (at = memmem(at, size - (size_t)(at - bytes), marker, length)) != NULL; at += length) {
+    for (char* at = bytes; (at = memmem(at, size - (size_t)(at - bytes), marker, length)) != NULL;
+         at += length) {
         at[length / 2] ^= 0x10;
         ++found;
     }
@@ -223,9 +226,9 @@ static void look_for_the_key(void)
     uint32_t nr = 1;
     /* Not "no such key": that would be a lie. */
     expect_named(daos_kv_get(kv, DAOS_TX_NONE, 0, marked_key, &size, buffer, NULL), -DER_CSUM);
-    expect_named(
-        daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&memory, buffer, sizeof buffer), &anchor, NULL),
-        -DER_CSUM);
+    expect_named(daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&memory, buffer, sizeof buffer),
+                              &anchor, NULL),
+                 -DER_CSUM);
     daos_handle_t const whole = open_kv(store.container, 3);
     expect(whole, "fine", "untouched");
     close_store(&store);

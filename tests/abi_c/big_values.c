@@ -38,19 +38,20 @@ static void extent(daos_handle_t array, uint64_t index, size_t size)
     struct request request;
     struct memory memory;
     fill(size, (unsigned)(index + size));
-    CHECK_OK(
-        daos_array_write(array, DAOS_TX_NONE, request_of(&request, index, size), memory_of(&memory, out, size), NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, index, size),
+                              memory_of(&memory, out, size), NULL));
     memset(in, 0, size);
-    CHECK_OK(
-        daos_array_read(array, DAOS_TX_NONE, request_of(&request, index, size), memory_of(&memory, in, size), NULL));
+    CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, index, size),
+                             memory_of(&memory, in, size), NULL));
     CHECK_EQUAL(request.iod.arr_nr_read, size);
     CHECK(memcmp(in, out, size) == 0);
 }
 
 int main(void)
 {
-    static size_t const sizes[] = {0,     1,     511,   512,     4095,    4096,          4097,    32767,    32768,
-                                   65535, 65536, 65537, 1 << 17, 1 << 20, (1 << 20) + 1, 5000000, 16 << 20, largest};
+    static size_t const sizes[] = {0,       1,       511,           512,     4095,     4096,
+                                   4097,    32767,   32768,         65535,   65536,    65537,
+                                   1 << 17, 1 << 20, (1 << 20) + 1, 5000000, 16 << 20, largest};
     struct store store = open_store();
     daos_handle_t kv;
     daos_handle_t array;
@@ -58,8 +59,8 @@ int main(void)
     in = malloc(largest + 1);
     CHECK(out != NULL && in != NULL);
     CHECK_OK(daos_kv_open(store.container, kv_oid(store.container, 1, "S1"), DAOS_OO_RW, &kv, NULL));
-    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, 1, 1 << 20, &array,
-                               NULL));
+    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, 1, 1 << 20,
+                               &array, NULL));
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         value(kv, sizes[i]);
         if (sizes[i] > 0) extent(array, 12345, sizes[i]);

@@ -14,33 +14,34 @@ const char* explanation(void);
  * $STEPSTORE_TEST_BACKEND. */
 const char* new_pool(void);
 
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                                    \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                          \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
-#define CHECK_EQUAL(actual, expected)                                                                                  \
-    do {                                                                                                               \
-        long long const actual_ = (long long)(actual);                                                                 \
-        long long const expected_ = (long long)(expected);                                                             \
-        if (actual_ != expected_) {                                                                                    \
-            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #actual, actual_, expected_);         \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
+#define CHECK_EQUAL(actual, expected)                                                                        \
+    do {                                                                                                     \
+        long long const actual_ = (long long)(actual);                                                       \
+        long long const expected_ = (long long)(expected);                                                   \
+        if (actual_ != expected_) {                                                                          \
+            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #actual, actual_,           \
+                    expected_);                                                                              \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 /* The result of a call of the library. */
-#define CHECK_RC(call, expected)                                                                                       \
-    do {                                                                                                               \
-        int const rc_ = (call);                                                                                        \
-        if (rc_ != (expected)) {                                                                                       \
-            fprintf(stderr, "%s:%d: %s gave %s(%d), not %s: %s\n", __FILE__, __LINE__, #call, d_errstr(rc_), rc_,      \
-                    d_errstr(expected), explanation());                                                                \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
+#define CHECK_RC(call, expected)                                                                             \
+    do {                                                                                                     \
+        int const rc_ = (call);                                                                              \
+        if (rc_ != (expected)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s gave %s(%d), not %s: %s\n", __FILE__, __LINE__, #call, d_errstr(rc_), \
+                    rc_, d_errstr(expected), explanation());                                                 \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 #define CHECK_OK(call) CHECK_RC(call, 0)

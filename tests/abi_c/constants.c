@@ -1,6 +1,6 @@
 /*
- * The value of every constant, as libdaos 2.6.5 has it: checked by the compiler. The error codes are checked with their
- * names at run time.
+ * The value of every constant, as libdaos 2.6.5 has it: checked by the compiler. The error codes are checked
+ * with their names at run time.
  */
 #include "check.h"
 

@@ -43,7 +43,8 @@ static void pools(char const* path)
     CHECK_RC(daos_cont_destroy(poh, "container", 1, NULL), -DER_NO_PERM);
     CHECK_RC(daos_pool_connect(path, "othersys", DAOS_PC_RO, &coh, NULL, NULL), -DER_INVAL);
     CHECK(strstr(explanation(), "othersys") != NULL);
-    CHECK_RC(daos_pool_connect(path, "a name of some thirty letters", DAOS_PC_RO, &coh, NULL, NULL), -DER_OVERFLOW);
+    CHECK_RC(daos_pool_connect(path, "a name of some thirty letters", DAOS_PC_RO, &coh, NULL, NULL),
+             -DER_OVERFLOW);
     CHECK_RC(daos_pool_query_target(poh, 100000, 0, &target, NULL), -DER_NONEXIST);
     CHECK_RC(daos_pool_query_target(poh, 0, 7, &target, NULL), -DER_NONEXIST);
     CHECK_RC(daos_pool_query_target(poh, 0, 0, NULL, NULL), -DER_INVAL);
@@ -69,7 +70,8 @@ static void containers(struct store const* store)
     CHECK_RC(daos_cont_open(store->pool, "container", DAOS_COO_RW, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_open(store->pool, "no/label", DAOS_COO_RW, &coh, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_cont_open(store->pool, "container", 0, &coh, NULL, NULL), -DER_INVAL);
-    CHECK_RC(daos_cont_open(store->pool, "container", DAOS_COO_RW | DAOS_COO_RO, &coh, NULL, NULL), -DER_INVAL);
+    CHECK_RC(daos_cont_open(store->pool, "container", DAOS_COO_RW | DAOS_COO_RO, &coh, NULL, NULL),
+             -DER_INVAL);
     CHECK_RC(daos_cont_open(store->pool, "container", DAOS_COO_EX, &coh, NULL, NULL), -DER_NOTSUPPORTED);
     CHECK_RC(daos_cont_open(store->container, "container", DAOS_COO_RW, &coh, NULL, NULL), -DER_NO_HDL);
     CHECK_RC(daos_cont_create_with_label(store->pool, "container", NULL, NULL, NULL), -DER_EXIST);
@@ -93,7 +95,8 @@ static void containers(struct store const* store)
     CHECK_RC(daos_tx_open_snap(store->container, 12345, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_tx_hdl2epoch(DAOS_TX_NONE, &epoch), -DER_INVAL);
     CHECK_RC(daos_tx_hdl2epoch(store->container, &epoch), -DER_NO_HDL);
-    CHECK_RC(daos_cont_create_with_label(store->pool, DAOS_PROP_CO_LABEL_DEFAULT, NULL, NULL, NULL), -DER_INVAL);
+    CHECK_RC(daos_cont_create_with_label(store->pool, DAOS_PROP_CO_LABEL_DEFAULT, NULL, NULL, NULL),
+             -DER_INVAL);
 
     CHECK_OK(daos_cont_open(store->pool, "container", DAOS_COO_RO, &coh, NULL, NULL));
     daos_handle_t kv;
@@ -135,12 +138,14 @@ static void written_on_a_read_only_pool(struct store const* store)
     CHECK(strstr(explanation(), "DAOS_PC_RW") != NULL && strstr(explanation(), store->path) != NULL);
     CHECK_RC(daos_kv_remove(kv, DAOS_TX_NONE, 0, "key", NULL), -DER_NO_PERM);
     CHECK_RC(daos_kv_destroy(kv, DAOS_TX_NONE, NULL), -DER_NO_PERM);
-    CHECK_RC(daos_array_create(coh, array_oid(coh, 71, "S1"), DAOS_TX_NONE, 1, 8, &array, NULL), -DER_NO_PERM);
+    CHECK_RC(daos_array_create(coh, array_oid(coh, 71, "S1"), DAOS_TX_NONE, 1, 8, &array, NULL),
+             -DER_NO_PERM);
     daos_obj_id_t attr = {72, 0};
     CHECK_OK(daos_array_generate_oid(coh, &attr, false, OC_S1, 0, 0));
     CHECK_OK(daos_array_open_with_attr(coh, attr, DAOS_TX_NONE, DAOS_OO_RW, 1, 8, &array, NULL));
-    CHECK_RC(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 8), memory_of(&memory, value, 8), NULL),
-             -DER_NO_PERM);
+    CHECK_RC(
+        daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 8), memory_of(&memory, value, 8), NULL),
+        -DER_NO_PERM);
     CHECK_RC(daos_cont_create_snap(coh, &epoch, NULL, NULL), -DER_NO_PERM);
     CHECK_RC(daos_cont_alloc_oids(coh, 1, &oid, NULL), -DER_NO_PERM);
     CHECK_OK(daos_kv_get(kv, DAOS_TX_NONE, 0, "key", &size, value, NULL));
@@ -236,17 +241,25 @@ static void arrays(daos_handle_t container)
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 0, 8, &array, NULL), -DER_INVAL);
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, 0, &array, NULL), -DER_INVAL);
     CHECK(strstr(explanation(), "chunk size is 0") != NULL);
-    CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, (1ULL << 63) - 1, &array, NULL), -DER_OVERFLOW);
+    CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, (1ULL << 63) - 1, &array, NULL),
+             -DER_OVERFLOW);
     CHECK(strstr(explanation(), "beyond 2^63 bytes") != NULL);
     CHECK_RC(daos_array_create(container, oid, DAOS_TX_NONE, 8, 8, NULL, NULL), -DER_INVAL);
     CHECK_RC(daos_array_create(container, kv, DAOS_TX_NONE, 8, 8, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open(container, kv, DAOS_TX_NONE, DAOS_OO_RW, &cell, &chunk, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open(container, attr, DAOS_TX_NONE, DAOS_OO_RW, &cell, &chunk, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, NULL, &chunk, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell, NULL, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open_with_attr(container, oid, DAOS_TX_NONE, DAOS_OO_RW, 8, 8, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open_with_attr(container, attr, DAOS_TX_NONE, DAOS_OO_RW, 8, 0, &array, NULL), -DER_INVAL);
-    CHECK_RC(daos_array_open_with_attr(container, attr, DAOS_TX_NONE, DAOS_OO_RW, 0, 8, &array, NULL), -DER_INVAL);
+    CHECK_RC(daos_array_open(container, kv, DAOS_TX_NONE, DAOS_OO_RW, &cell, &chunk, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open(container, attr, DAOS_TX_NONE, DAOS_OO_RW, &cell, &chunk, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, NULL, &chunk, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open(container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell, NULL, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open_with_attr(container, oid, DAOS_TX_NONE, DAOS_OO_RW, 8, 8, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open_with_attr(container, attr, DAOS_TX_NONE, DAOS_OO_RW, 8, 0, &array, NULL),
+             -DER_INVAL);
+    CHECK_RC(daos_array_open_with_attr(container, attr, DAOS_TX_NONE, DAOS_OO_RW, 0, 8, &array, NULL),
+             -DER_INVAL);
 
     CHECK_OK(daos_array_create(container, oid, DAOS_TX_NONE, 8, 8, &array, NULL));
     d_sg_list_t* list = memory_of(&memory, cells, sizeof cells);
@@ -314,7 +327,8 @@ static void foreign_handles(struct store const* store)
     for (int bit = 0; bit < 64; ++bit) {
         daos_handle_t const alone = {1ULL << bit};
         daos_handle_t const near = {store->container.cookie ^ (1ULL << bit)};
-        if (alone.cookie != store->container.cookie) CHECK_RC(daos_cont_query(alone, NULL, NULL, NULL), -DER_NO_HDL);
+        if (alone.cookie != store->container.cookie)
+            CHECK_RC(daos_cont_query(alone, NULL, NULL, NULL), -DER_NO_HDL);
         CHECK_RC(daos_cont_query(near, NULL, NULL, NULL), -DER_NO_HDL);
     }
     daos_handle_t const all = {UINT64_MAX};

@@ -80,12 +80,15 @@ static void reuse(daos_handle_t eq, daos_handle_t container, uint64_t lo)
     wait_for(&event, 0);
     CHECK_EQUAL(size, 16);
     CHECK(strcmp(value, values[3]) == 0);
-    CHECK_OK(daos_array_create(container, array_oid(container, lo, "S4"), DAOS_TX_NONE, 4, 2, &array, &event));
+    CHECK_OK(
+        daos_array_create(container, array_oid(container, lo, "S4"), DAOS_TX_NONE, 4, 2, &array, &event));
     wait_for(&event, 0);
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 5, 8), memory_of(&memory, cells, 32), &event));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 5, 8), memory_of(&memory, cells, 32),
+                              &event));
     wait_for(&event, 0);
     memset(cells, 0, sizeof cells);
-    CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, 9, 8), memory_of(&memory, cells, 32), &event));
+    CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, 9, 8), memory_of(&memory, cells, 32),
+                             &event));
     wait_for(&event, 0);
     CHECK_EQUAL(request.iod.arr_nr_short_read, 0); /* with an event told for byte arrays only, as in DAOS */
     CHECK_EQUAL(cells[0], 5);
@@ -118,7 +121,8 @@ static void errors(daos_handle_t eq)
     wait_for(&event, -DER_REC2BIG);
     CHECK_EQUAL(size, 16);
     CHECK(strstr(explanation(), "room for 4") != NULL);
-    CHECK_OK(daos_kv_put(none, DAOS_TX_NONE, 0, "key", 1, "x", &event)); /* no such handle: told by the event */
+    CHECK_OK(
+        daos_kv_put(none, DAOS_TX_NONE, 0, "key", 1, "x", &event)); /* no such handle: told by the event */
     CHECK_EQUAL(daos_eq_poll(eq, 0, DAOS_EQ_WAIT, 1, &done), 1);
     CHECK(done == &event);
     CHECK_EQUAL(event.ev_error, -DER_NO_HDL);

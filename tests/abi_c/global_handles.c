@@ -56,8 +56,8 @@ static int child(void)
     daos_size_t chunk = 0;
     CHECK_OK(daos_array_get_attr(handles[2], &chunk, &size));
     CHECK(chunk == 16 && size == 4);
-    CHECK_OK(
-        daos_array_read(handles[2], DAOS_TX_NONE, request_of(&request, 20, 4), memory_of(&memory, cells, 16), NULL));
+    CHECK_OK(daos_array_read(handles[2], DAOS_TX_NONE, request_of(&request, 20, 4),
+                             memory_of(&memory, cells, 16), NULL));
     CHECK_EQUAL(cells[3], 4);
     char value[8] = "";
     size = sizeof value;
@@ -153,10 +153,10 @@ int main(int argc, char** argv)
     uint32_t cells[4] = {1, 2, 3, 4};
     struct request request;
     struct memory memory;
-    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 1, "S2"), DAOS_TX_NONE, 4, 16, &handles[2],
-                               NULL));
-    CHECK_OK(
-        daos_array_write(handles[2], DAOS_TX_NONE, request_of(&request, 20, 4), memory_of(&memory, cells, 16), NULL));
+    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 1, "S2"), DAOS_TX_NONE, 4, 16,
+                               &handles[2], NULL));
+    CHECK_OK(daos_array_write(handles[2], DAOS_TX_NONE, request_of(&request, 20, 4),
+                              memory_of(&memory, cells, 16), NULL));
     CHECK_OK(daos_kv_open(store.container, kv_oid(store.container, 2, "SX"), DAOS_OO_RW, &handles[3], NULL));
     CHECK_OK(daos_kv_put(handles[3], DAOS_TX_NONE, 0, "key", 6, "hello", NULL));
     make_globals(handles);

@@ -66,7 +66,8 @@ static void conditions(daos_handle_t kv)
     size = sizeof buffer;
     CHECK_RC(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_KEY_GET, "never", &size, buffer, NULL), -DER_NONEXIST);
     CHECK_EQUAL(size, sizeof buffer); /* untouched, as in libdaos */
-    CHECK_RC(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_AKEY_FETCH, "never", &size, buffer, NULL), -DER_NONEXIST);
+    CHECK_RC(daos_kv_get(kv, DAOS_TX_NONE, DAOS_COND_AKEY_FETCH, "never", &size, buffer, NULL),
+             -DER_NONEXIST);
     CHECK_RC(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_AKEY_UPDATE, "never", 1, "5", NULL), -DER_NONEXIST);
     CHECK_RC(daos_kv_put(kv, DAOS_TX_NONE, DAOS_COND_AKEY_INSERT, "once", 1, "5", NULL), -DER_EXIST);
     CHECK_OK(daos_kv_remove(kv, DAOS_TX_NONE, DAOS_COND_KEY_REMOVE, "once", NULL));
@@ -101,7 +102,8 @@ static void list_with(daos_handle_t kv, uint32_t room, size_t memory, int keys)
     while (!daos_anchor_is_eof(&anchor)) {
         struct memory list;
         uint32_t nr = room;
-        CHECK_OK(daos_kv_list(kv, DAOS_TX_NONE, &nr, descriptors, memory_of(&list, text, memory), &anchor, NULL));
+        CHECK_OK(
+            daos_kv_list(kv, DAOS_TX_NONE, &nr, descriptors, memory_of(&list, text, memory), &anchor, NULL));
         CHECK(nr <= room && ++calls <= keys + 2);
         char const* at = text;
         for (uint32_t i = 0; i < nr; at += descriptors[i++].kd_key_len) {
@@ -143,8 +145,9 @@ static void listing(daos_handle_t container)
     struct memory list;
     uint32_t nr = 1;
     char text[3];
-    CHECK_RC(daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&list, text, sizeof text), &anchor, NULL),
-             -DER_KEY2BIG);
+    CHECK_RC(
+        daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&list, text, sizeof text), &anchor, NULL),
+        -DER_KEY2BIG);
     CHECK(descriptor.kd_key_len >= 5 && descriptor.kd_key_len <= 7);
 
     /* Several pieces of memory. */
@@ -205,7 +208,8 @@ static void long_keys(daos_handle_t container)
         daos_key_desc_t descriptor;
         struct memory list;
         uint32_t nr = 1;
-        CHECK_OK(daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&list, text, longest), &anchor, NULL));
+        CHECK_OK(
+            daos_kv_list(kv, DAOS_TX_NONE, &nr, &descriptor, memory_of(&list, text, longest), &anchor, NULL));
         if (nr == 0) continue;
         CHECK(descriptor.kd_key_len <= longest && text[0] == 'k');
         CHECK(text[descriptor.kd_key_len - 1] == 'k' || text[descriptor.kd_key_len - 1] == 'K');

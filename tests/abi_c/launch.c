@@ -116,7 +116,8 @@ static void arrays(daos_handle_t container, daos_handle_t eq)
     int read[cells] = {0};
     struct request untouched;
     struct memory memory;
-    CHECK_OK(daos_array_create(container, array_oid(container, 2, "SX"), DAOS_TX_NONE, sizeof(int), 16, &array, NULL));
+    CHECK_OK(daos_array_create(container, array_oid(container, 2, "SX"), DAOS_TX_NONE, sizeof(int), 16,
+                               &array, NULL));
     for (int i = 0; i < cells; ++i)
         launch_write(array, i);
     wait_for_all(eq, cells, 0);

@@ -1,11 +1,12 @@
 /*
- * The layout of every structure, as libdaos 2.6.5 has it on a 64-bit machine: checked by the compiler, so that a
- * program built with one of the two runs with the other.
+ * The layout of every structure, as libdaos 2.6.5 has it on a 64-bit machine: checked by the compiler, so
+ * that a program built with one of the two runs with the other.
  */
 #include "check.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type);
-#define AT(type, member, bytes) _Static_assert(offsetof(type, member) == (bytes), "offset of " #member " in " #type);
+#define AT(type, member, bytes)                                                                              \
+    _Static_assert(offsetof(type, member) == (bytes), "offset of " #member " in " #type);
 
 /* clang-format off */
 SIZE(daos_handle_t, 8)
@@ -95,7 +96,8 @@ SIZE(enum daos_snapshot_opts, 4)
     CHECK(iov.iov_buf == bytes && iov.iov_len == 3 && iov.iov_buf_len == 3);
     CHECK(daos_handle_is_inval(invalid) && !daos_handle_is_valid(invalid));
     CHECK(daos_handle_is_valid(valid) && !daos_handle_is_inval(valid));
-    CHECK(daos_label_is_valid("a-label_1.2:3") && !daos_label_is_valid("a label") && !daos_label_is_valid(""));
+    CHECK(daos_label_is_valid("a-label_1.2:3") && !daos_label_is_valid("a label") &&
+          !daos_label_is_valid(""));
     CHECK(!daos_label_is_valid("01234567-89ab-cdef-0123-456789abcdef") && !daos_label_is_valid(NULL));
     CHECK(daos_label_is_valid("01234567-89ab-cdef-0123-456789abcde"));
     CHECK(daos_is_valid_uuid_string("01234567-89ab-cdef-0123-456789ABCDEF"));

@@ -96,7 +96,8 @@ static void epochs_of_arrays(struct store* store)
     daos_size_t chunk_size;
     daos_obj_id_t const oid = array_oid(store->container, 20, "SX");
     CHECK_OK(daos_array_create(store->container, oid, DAOS_TX_NONE, 1, 16, &array, NULL));
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 200), memory_of(&memory, cells, 200), NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 200),
+                              memory_of(&memory, cells, 200), NULL));
     CHECK_OK(daos_array_stat(array, DAOS_TX_NONE, &before, NULL));
     CHECK_OK(daos_array_punch(array, DAOS_TX_NONE, request_of(&request, 100, 100), NULL));
     CHECK_OK(daos_array_stat(array, DAOS_TX_NONE, &after, NULL));
@@ -106,7 +107,8 @@ static void epochs_of_arrays(struct store* store)
     CHECK(before.st_max_epoch > after.st_max_epoch);
     CHECK_OK(daos_array_close(array, NULL));
     reopen(store);
-    CHECK_OK(daos_array_open(store->container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell_size, &chunk_size, &array, NULL));
+    CHECK_OK(daos_array_open(store->container, oid, DAOS_TX_NONE, DAOS_OO_RW, &cell_size, &chunk_size, &array,
+                             NULL));
     CHECK_OK(daos_array_stat(array, DAOS_TX_NONE, &after, NULL));
     CHECK_EQUAL(after.st_max_epoch, before.st_max_epoch);
     CHECK_OK(daos_array_destroy(array, DAOS_TX_NONE, NULL));
@@ -194,7 +196,8 @@ static void lengths(daos_handle_t container)
     struct memory memory;
     CHECK_OK(daos_array_create(container, array_oid(container, 40, "S1"), DAOS_TX_NONE, 1, 64, &array, NULL));
     memset(cells, 'w', sizeof cells);
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 64), memory_of(&memory, cells, 64), NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 64), memory_of(&memory, cells, 64),
+                              NULL));
     memset(cells, 'r', sizeof cells);
     memory.piece.iov_buf_len = 16;
     CHECK_RC(daos_array_read(array, DAOS_TX_NONE, &request.iod, &memory.list, NULL), -DER_INVAL);

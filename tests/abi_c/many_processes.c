@@ -1,7 +1,7 @@
 /*
- * Eight processes write, read and list the same objects at once, each with a connection of its own. All of them put to
- * the same shared keys (any of their values is right, a mixture is not) and to keys of their own (only the last one is
- * right).
+ * Eight processes write, read and list the same objects at once, each with a connection of its own. All of
+ * them put to the same shared keys (any of their values is right, a mixture is not) and to keys of their own
+ * (only the last one is right).
  */
 #define _XOPEN_SOURCE 700
 #include "check.h"
@@ -79,8 +79,8 @@ static void list(daos_handle_t kv, uint32_t process, uint32_t done)
         char text[1024];
         struct memory memory;
         uint32_t nr = 50;
-        CHECK_OK(
-            daos_kv_list(kv, DAOS_TX_NONE, &nr, descriptors, memory_of(&memory, text, sizeof text), &anchor, NULL));
+        CHECK_OK(daos_kv_list(kv, DAOS_TX_NONE, &nr, descriptors, memory_of(&memory, text, sizeof text),
+                              &anchor, NULL));
         char const* at = text;
         for (uint32_t i = 0; i < nr; at += descriptors[i++].kd_key_len) {
             char key[32] = "";
@@ -124,8 +124,8 @@ static void work(uint32_t process)
     uint64_t oids = 0;
     connect_again();
     CHECK_OK(daos_kv_open(store.container, kv_oid(store.container, 1, "SX"), DAOS_OO_RW, &kv, NULL));
-    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, DAOS_OO_RW, &cell,
-                             &chunk, &array, NULL));
+    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, DAOS_OO_RW,
+                             &cell, &chunk, &array, NULL));
     for (uint32_t round = 0; round < rounds; ++round) {
         shared_key(kv, process, round);
         own_key(kv, process, round);
@@ -152,8 +152,8 @@ static void verify(void)
     daos_size_t chunk;
     connect_again();
     CHECK_OK(daos_kv_open(store.container, kv_oid(store.container, 1, "SX"), DAOS_OO_RO, &kv, NULL));
-    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, DAOS_OO_RO, &cell,
-                             &chunk, &array, NULL));
+    CHECK_OK(daos_array_open(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, DAOS_OO_RO,
+                             &cell, &chunk, &array, NULL));
     for (uint32_t process = 0; process < processes; ++process) {
         list(kv, process, rounds);
         for (uint32_t round = 0; round < rounds; ++round) {
@@ -176,8 +176,8 @@ int main(void)
 {
     daos_handle_t array;
     store = open_store();
-    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, 4, chunk_cells,
-                               &array, NULL));
+    CHECK_OK(daos_array_create(store.container, array_oid(store.container, 2, "SX"), DAOS_TX_NONE, 4,
+                               chunk_cells, &array, NULL));
     CHECK_OK(daos_array_close(array, NULL));
     close_store(&store);
     pid_t pids[processes];

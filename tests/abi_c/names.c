@@ -28,7 +28,8 @@ static void class_names(void)
     CHECK_RC(daos_oclass_id2name(OC_S1, NULL), -DER_INVAL);
     ssize_t const length = daos_oclass_names_list(sizeof list, list);
     CHECK(length > 0 && (size_t)length == strlen(list));
-    CHECK(strstr(list, "S1, ") == list && strstr(list, "RP_2GX, ") != NULL && strstr(list, "EC_2P1G1, ") != NULL);
+    CHECK(strstr(list, "S1, ") == list && strstr(list, "RP_2GX, ") != NULL &&
+          strstr(list, "EC_2P1G1, ") != NULL);
     CHECK_EQUAL(daos_oclass_names_list(10, list), -DER_OVERFLOW);
     CHECK_EQUAL(daos_oclass_names_list(0, list), -DER_INVAL);
     CHECK_EQUAL(daos_oclass_names_list(10, NULL), -DER_INVAL);
@@ -75,21 +76,21 @@ static void ids(daos_handle_t container)
     CHECK_EQUAL(daos_obj_id2class(oid), OC_S8);
     CHECK_OK(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN, DAOS_OCH_SHD_TINY, 0));
     CHECK_EQUAL(daos_obj_id2class(oid), OC_S1);
-    CHECK_OK(
-        daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN, DAOS_OCH_RDD_RP | DAOS_OCH_SHD_TINY, 0));
+    CHECK_OK(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN,
+                                   DAOS_OCH_RDD_RP | DAOS_OCH_SHD_TINY, 0));
     CHECK_EQUAL(daos_obj_id2class(oid), OC_RP_2G1);
-    CHECK_RC(
-        daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN, DAOS_OCH_SHD_TINY | DAOS_OCH_SHD_MAX, 0),
-        -DER_INVAL);
+    CHECK_RC(daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_UNKNOWN,
+                                   DAOS_OCH_SHD_TINY | DAOS_OCH_SHD_MAX, 0),
+             -DER_INVAL);
 }
 
 /* A binary that was built for DAOS finds each call under one of these names. */
 static void exported(void)
 {
-    static char const* const names[] = {"daos_pool_connect",     "daos_pool_connect2",     "daos_cont_open",
-                                        "daos_cont_open2",       "daos_cont_create",       "daos_cont_create2",
-                                        "daos_cont_destroy",     "daos_cont_destroy2",     "daos_kv_put",
-                                        "daos_obj_generate_oid", "daos_obj_generate_oid2", "daos_array_global2local"};
+    static char const* const names[] = {
+        "daos_pool_connect", "daos_pool_connect2",    "daos_cont_open",         "daos_cont_open2",
+        "daos_cont_create",  "daos_cont_create2",     "daos_cont_destroy",      "daos_cont_destroy2",
+        "daos_kv_put",       "daos_obj_generate_oid", "daos_obj_generate_oid2", "daos_array_global2local"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; ++i) {
         if (dlsym(RTLD_DEFAULT, names[i]) == NULL) fprintf(stderr, "%s is not exported\n", names[i]);
         CHECK(dlsym(RTLD_DEFAULT, names[i]) != NULL);

@@ -43,7 +43,8 @@ static int list(daos_handle_t container, daos_epoch_t epoch, uint32_t room, daos
         CHECK(done && nr <= room);
         for (uint32_t i = 0; i < nr; ++i) {
             CHECK(oids[i].lo < objects && !seen[oids[i].lo]);
-            CHECK(daos_is_kv(oids[i]) == (oids[i].lo % 2 == 0) && daos_is_array(oids[i]) == (oids[i].lo % 2 == 1));
+            CHECK(daos_is_kv(oids[i]) == (oids[i].lo % 2 == 0) &&
+                  daos_is_array(oids[i]) == (oids[i].lo % 2 == 1));
             seen[oids[i].lo] = true;
         }
         count += (int)nr;

@@ -197,7 +197,8 @@ static void property_values(struct store const* store)
         daos_prop_t list = {1, 0, &entry};
         int const rc = daos_cont_create(store->pool, NULL, &list, NULL);
         if (rc != cases[i].rc)
-            fprintf(stderr, "property %x with value %llu\n", cases[i].type, (unsigned long long)cases[i].value);
+            fprintf(stderr, "property %x with value %llu\n", cases[i].type,
+                    (unsigned long long)cases[i].value);
         CHECK_EQUAL(rc, cases[i].rc);
     }
 }

@@ -24,7 +24,8 @@ static uint32_t keys_at(daos_handle_t kv, daos_handle_t th)
         char text[64];
         struct memory memory;
         uint32_t nr = 8;
-        CHECK_OK(daos_kv_list(kv, th, &nr, descriptors, memory_of(&memory, text, sizeof text), &anchor, NULL));
+        CHECK_OK(
+            daos_kv_list(kv, th, &nr, descriptors, memory_of(&memory, text, sizeof text), &anchor, NULL));
         total += nr;
     }
     return total;
@@ -99,7 +100,8 @@ static void arrays(daos_handle_t container)
     daos_size_t size;
     daos_size_t attribute;
     CHECK_OK(daos_array_create(container, array_oid(container, 2, "S2"), DAOS_TX_NONE, 1, 8, &array, NULL));
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 16), memory_of(&memory, cells, 16), NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 16), memory_of(&memory, cells, 16),
+                              NULL));
     CHECK_OK(daos_cont_create_snap(container, &epoch, NULL, NULL));
     CHECK_OK(daos_array_set_size(array, DAOS_TX_NONE, 4, NULL));
     CHECK_OK(daos_tx_open_snap(container, epoch, &th, NULL));
@@ -116,8 +118,8 @@ static void arrays(daos_handle_t container)
     CHECK_RC(daos_array_punch(array, th, request_of(&request, 0, 1), NULL), -DER_NO_PERM);
     CHECK_OK(daos_array_destroy(array, DAOS_TX_NONE, NULL));
     CHECK_OK(daos_array_close(array, NULL));
-    CHECK_OK(
-        daos_array_open(container, array_oid(container, 2, "S2"), th, DAOS_OO_RO, &size, &attribute, &array, NULL));
+    CHECK_OK(daos_array_open(container, array_oid(container, 2, "S2"), th, DAOS_OO_RO, &size, &attribute,
+                             &array, NULL));
     CHECK_OK(daos_array_close(array, NULL));
     CHECK_OK(daos_tx_close(th, NULL));
 }

@@ -86,7 +86,8 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
                                          {.cell_size = 2, .chunk_size = 50});
     array.write(10, bytes("1234"));
 
-    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, collect, &found), 0) << stepstore_last_message();
+    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, collect, &found), 0)
+        << stepstore_last_message();
     ASSERT_EQ(found.size(), 2U);
     const Json& first = found[found[0]["lo"] == 7 ? 0 : 1];
     const Json& second = found[found[0]["lo"] == 7 ? 1 : 0];
@@ -102,7 +103,8 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
     for (const Json& object : {first, second}) {
         std::vector<Json> one;
         const daos_obj_id_t oid{.lo = object["lo"], .hi = object["hi"]};
-        ASSERT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, oid, collect, &one), 0) << stepstore_last_message();
+        ASSERT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, oid, collect, &one), 0)
+            << stepstore_last_message();
         EXPECT_EQ(one, std::vector<Json>{object});
     }
     const daos_obj_id_t second_id{.lo = second["lo"], .hi = second["hi"]};
@@ -125,7 +127,8 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
     ASSERT_EQ(daos_tx_open_snap(coh, epoch, &th, nullptr), 0);
     ASSERT_EQ(stepstore_cont_objects(coh, th, true, collect, &found), 0);
     EXPECT_EQ(found.size(), 1U);
-    EXPECT_EQ(stepstore_cont_object(coh, th, second_id, collect, &found), -DER_NONEXIST) << "made after the snapshot";
+    EXPECT_EQ(stepstore_cont_object(coh, th, second_id, collect, &found), -DER_NONEXIST)
+        << "made after the snapshot";
     daos_tx_close(th, nullptr);
     array.destroy();
     EXPECT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, second_id, collect, &found), -DER_NONEXIST);
@@ -135,7 +138,8 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
 TEST_F(AdminTest, ChecksAPool)
 {
     key_value().put("key", bytes("value"));
-    ASSERT_EQ(stepstore_pool_check(location.c_str(), true, false, collect, &found), 0) << stepstore_last_message();
+    ASSERT_EQ(stepstore_pool_check(location.c_str(), true, false, collect, &found), 0)
+        << stepstore_last_message();
     ASSERT_FALSE(found.empty());
     const Json& summary = found.back()["summary"];
     EXPECT_EQ(summary["damaged"], false);
@@ -162,7 +166,8 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
 
     const std::string missing = directory / "missing";
     EXPECT_EQ(stepstore_pool_describe(missing.c_str(), collect, &found), -DER_NONEXIST);
-    EXPECT_NE(std::string(stepstore_last_message()).find(missing), std::string::npos) << stepstore_last_message();
+    EXPECT_NE(std::string(stepstore_last_message()).find(missing), std::string::npos)
+        << stepstore_last_message();
     EXPECT_EQ(stepstore_pool_destroy(missing.c_str(), 0), -DER_NONEXIST);
     EXPECT_EQ(stepstore_pool_describe(location.c_str(), nullptr, nullptr), -DER_INVAL);
     EXPECT_EQ(stepstore_pool_create(location.c_str(), nullptr), -DER_EXIST);

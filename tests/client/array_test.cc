@@ -60,7 +60,8 @@ TEST_F(ArrayTest, IsVerifiedUnlessOpenedWithout)
     const ArrayAttributes attributes{.cell_size = 8, .chunk_size = 1 << 20};
     std::vector<std::uint64_t> cells(100'000);
     std::iota(cells.begin(), cells.end(), 1);
-    container->open_array(id(5, ObjectType::array_bytes), attributes).write(0, as_memory(std::as_const(cells)));
+    container->open_array(id(5, ObjectType::array_bytes), attributes)
+        .write(0, as_memory(std::as_const(cells)));
     const auto read = [&](Verify verify) {
         std::vector<std::uint64_t> seen(cells.size());
         container->open_array(id(5, ObjectType::array_bytes), attributes, Access::read_only, verify)

@@ -56,13 +56,14 @@ TEST_F(AsynchronousTest, TellsSizesAndErrorsThroughTheWait)
     size = room.size();
     kv.get_into(queue, "absent", room.data(), &size).wait();
     EXPECT_EQ(size, 0U);
-    auto never_seen = kv.put(queue, "key", {}, Condition::must_not_exist); // waits when it goes, without a word
+    auto never_seen =
+        kv.put(queue, "key", {}, Condition::must_not_exist); // waits when it goes, without a word
 }
 
 TEST_F(AsynchronousTest, MovesArrays)
 {
-    auto array =
-        container->create_array(container->object_id(3, 0, ObjectType::array), {.cell_size = 1, .chunk_size = 4});
+    auto array = container->create_array(container->object_id(3, 0, ObjectType::array),
+                                         {.cell_size = 1, .chunk_size = 4});
     auto queue = pool->event_queue();
     const auto data = bytes("several chunks of cells");
     const std::array<Bytes, 1> out = {data};
@@ -124,8 +125,8 @@ int disconnects = 0;
 int failing_puts = 0;
 int code_of_event = 0;
 
-int counted_connect(const char* pool, const char* sys, unsigned flags, daos_handle_t* poh, daos_pool_info_t* info,
-                    daos_event_t* ev)
+int counted_connect(const char* pool, const char* sys, unsigned flags, daos_handle_t* poh,
+                    daos_pool_info_t* info, daos_event_t* ev)
 {
     ++connects;
     return Library::ours().pool_connect(pool, sys, flags, poh, info, ev);
@@ -137,8 +138,8 @@ int counted_disconnect(daos_handle_t poh, daos_event_t* ev)
     return Library::ours().pool_disconnect(poh, ev);
 }
 
-int failing_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size, const void* buf,
-                daos_event_t* ev)
+int failing_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size,
+                const void* buf, daos_event_t* ev)
 {
     if (failing_puts-- > 0) return -DER_NOSPACE; // the launch itself fails
     return Library::ours().kv_put(oh, th, flags, key, size, buf, ev);

@@ -134,7 +134,8 @@ TEST_F(KeyValueTest, ANonemptyGetFindsWhatIsThereAndNoEmptyValues)
     kv.put("empty", {});
     EXPECT_EQ(kv.get("empty"), std::vector<std::byte>());
     EXPECT_EQ(kv.get_nonempty("empty"), std::nullopt);
-    for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, std::size_t{4097}, std::size_t{200000}}) {
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{4096}, std::size_t{4097}, std::size_t{200000}}) {
         const auto value = bytes(std::string(size, 'v'));
         kv.put("value", value);
         EXPECT_EQ(kv.get_nonempty("value"), value);

@@ -12,7 +12,8 @@ TEST_F(LibraryTest, NamesEveryFunctionThatAFileLacks)
     const auto error = error_of([] { Library::load("libm.so.6"); });
     EXPECT_EQ(error.code(), -DER_NOSYS);
     const std::string message = error.what();
-    for (const char* part : {"libm.so.6", "daos_init", "daos_pool_connect2", "daos_kv_put", "daos_event_test"})
+    for (const char* part :
+         {"libm.so.6", "daos_init", "daos_pool_connect2", "daos_kv_put", "daos_event_test"})
         EXPECT_NE(message.find(part), std::string::npos) << part << " is not in: " << message;
 }
 

@@ -18,7 +18,8 @@ TEST_F(PoolTest, IsCreatedOnceAndDestroyed)
     Pool::connect("local:" + other);
     Pool::destroy(other);
     EXPECT_ERROR(-DER_NONEXIST, Pool::connect(other));
-    EXPECT_ERROR(-DER_INVAL, Pool::create(other, {.label = {}, .targets = 257, .durability = Durability::process}));
+    EXPECT_ERROR(-DER_INVAL,
+                 Pool::create(other, {.label = {}, .targets = 257, .durability = Durability::process}));
 }
 
 TEST_F(PoolTest, IsFoundByLabelUnderTheRoot)

@@ -1,6 +1,6 @@
-// The client on a libdaos that does no more than DAOS 2.6 does. Ours is kinder in some places, so here it is made as
-// strict: reads leave memory alone where nothing is stored, only arrays of bytes tell how much was read, an empty range
-// never returns, snapshots have no names, and any epoch opens.
+// The client on a libdaos that does no more than DAOS 2.6 does. Ours is kinder in some places, so here it is
+// made as strict: reads leave memory alone where nothing is stored, only arrays of bytes tell how much was
+// read, an empty range never returns, snapshots have no names, and any epoch opens.
 #include "client/client_fixture.h"
 
 #include <atomic>
@@ -19,7 +19,8 @@ void note_request(const daos_array_iod_t* iod, const d_sg_list_t* sgl)
         if (iod->arr_rgs[i].rg_len == 0) ++empty_ranges;
 }
 
-int strict_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* event)
+int strict_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                 daos_event_t* event)
 {
     note_request(iod, sgl);
     return Library::ours().array_write(oh, th, iod, sgl, event);
@@ -32,7 +33,8 @@ int strict_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, daos
 }
 
 // Of one range and one piece, cells of one byte.
-int strict_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl, daos_event_t* event)
+int strict_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
+                daos_event_t* event)
 {
     note_request(iod, sgl);
     const daos_array_iod_t before = *iod;
@@ -40,7 +42,8 @@ int strict_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_
     const std::vector<std::byte> kept(memory, memory + sgl->sg_iovs[0].iov_len);
     if (const int rc = Library::ours().array_read(oh, th, iod, sgl, nullptr)) return rc;
     for (std::size_t i = 0; i < kept.size(); ++i)
-        if (memory[i] == std::byte{0}) memory[i] = kept[i]; // nothing is stored there: the tests store no zeroes
+        if (memory[i] == std::byte{0})
+            memory[i] = kept[i]; // nothing is stored there: the tests store no zeroes
     iod->arr_nr_read = before.arr_nr_read;
     iod->arr_nr_short_read = before.arr_nr_short_read;
     // Completes the event, with an operation that changes nothing.
@@ -69,7 +72,8 @@ Library strict_library()
 class StrictLibraryTest : public ClientTest {
 protected:
     StrictLibraryTest()
-        : strict_pool(Pool::connect(strict_library(), location)), strict(strict_pool.open_container("container"))
+        : strict_pool(Pool::connect(strict_library(), location)),
+          strict(strict_pool.open_container("container"))
     {
         empty_ranges = 0;
     }

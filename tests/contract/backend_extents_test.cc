@@ -21,7 +21,8 @@ protected:
 
 TEST_P(Extents, ComeBackAsTheyWereWritten)
 {
-    for (const std::size_t length : {std::size_t{1}, std::size_t{4095}, std::size_t{4096}, std::size_t{1'000'003}}) {
+    for (const std::size_t length :
+         {std::size_t{1}, std::size_t{4095}, std::size_t{4096}, std::size_t{1'000'003}}) {
         const auto bytes = pattern(length, length);
         const ExtentRef extent = append(target(), {bytes});
         EXPECT_EQ(extent.length, length);

@@ -17,7 +17,8 @@ class Transactions : public BackendContract {};
 
 TEST_P(Transactions, KeepKeysInTheOrderOfUnsignedBytes)
 {
-    const std::string names[] = {"b", std::string("\xff", 1), std::string("\0", 1), "a", "aa", std::string("a\0", 2)};
+    const std::string names[] = {"b",  std::string("\xff", 1), std::string("\0", 1), "a",
+                                 "aa", std::string("a\0", 2)};
     target().write([&](WriteTransaction& transaction) {
         for (const std::string& name : names)
             transaction.put(as_bytes(name), as_bytes(name));
@@ -251,7 +252,8 @@ TEST_P(Transactions, ShowReadersOneMomentAndLetThemNotWait)
             target().write([&](WriteTransaction& writer) {
                 for (const std::string& key : {std::string("a"), std::string("b"), "c" + before})
                     writer.put(as_bytes(key), as_bytes(before + "+"));
-                EXPECT_EQ(get(target(), "a"), before) << "a reader waits for the writer, or sees what is not committed";
+                EXPECT_EQ(get(target(), "a"), before)
+                    << "a reader waits for the writer, or sees what is not committed";
             });
         })
             .join();
@@ -292,7 +294,8 @@ TEST_P(Transactions, NestOverTargetsFromTheMetadataUpwards)
         outer.put(as_bytes("outer"), as_bytes("value"));
         target(1).write([&](WriteTransaction& middle) {
             middle.put(as_bytes("middle"), as_bytes("value"));
-            target(3).write([&](WriteTransaction& inner) { inner.put(as_bytes("inner"), as_bytes("value")); });
+            target(3).write(
+                [&](WriteTransaction& inner) { inner.put(as_bytes("inner"), as_bytes("value")); });
         });
         EXPECT_EQ(get(target(3), "inner"), "value");
         EXPECT_EQ(get(target(1), "middle"), "value");

@@ -46,8 +46,8 @@ protected:
     {
         std::ofstream(file(name), std::ios::binary | std::ios::trunc) << bytes;
     }
-    // Reads a whole target in a process of its own: 0 when all went well, 1 when an Error came, 2 when something else
-    // is wrong, negative when a signal ended it.
+    // Reads a whole target in a process of its own: 0 when all went well, 1 when an Error came, 2 when
+    // something else is wrong, negative when a signal ended it.
     int read_all(unsigned target) const
     {
         return run_in_child([&] {
@@ -60,7 +60,9 @@ protected:
                         sum += checksum(entry.value);
                 });
             });
-            return code == 0 ? 0 : code == -DER_CSUM || code == -DER_DF_INVAL || code == -DER_DF_INCOMPT ? 1 : 2;
+            return code == 0                                                               ? 0
+                   : code == -DER_CSUM || code == -DER_DF_INVAL || code == -DER_DF_INCOMPT ? 1
+                                                                                           : 2;
         });
     }
     std::vector<std::string> check(unsigned target) const
@@ -110,8 +112,9 @@ TEST_F(LmdbDamage, ANewerOrOlderFormatIsNamedAsSuch)
 TEST_F(LmdbDamage, AnIndexCutOffAnywhereGivesAnErrorAndLeavesTheOtherTargets)
 {
     const std::string good = content("target-000/data.mdb");
-    for (const std::size_t length : {std::size_t{0}, std::size_t{100}, std::size_t{4096}, std::size_t{5000},
-                                     std::size_t{8192}, good.size() / 3, good.size() / 2, good.size() - 4096}) {
+    for (const std::size_t length :
+         {std::size_t{0}, std::size_t{100}, std::size_t{4096}, std::size_t{5000}, std::size_t{8192},
+          good.size() / 3, good.size() / 2, good.size() - 4096}) {
         replace("target-000/data.mdb", good.substr(0, length));
         EXPECT_EQ(read_all(0), 1) << length;
         EXPECT_EQ(read_all(1), 0) << length;
@@ -154,8 +157,8 @@ TEST_F(LmdbDamage, TheWalkFindsDamagedPages)
     std::size_t headers = 0;
     std::size_t found = 0;
     for (std::size_t page = 2; page < pages; ++page) {
-        // The number, kind and bounds in the header of a page of the tree; what is free or holds a value's bytes is
-        // passed over.
+        // The number, kind and bounds in the header of a page of the tree; what is free or holds a value's
+        // bytes is passed over.
         const auto flags = static_cast<unsigned char>(good[page * 4096 + 10]);
         if (flags != 1 && flags != 2) continue;
         ++headers;
@@ -180,7 +183,8 @@ TEST_F(LmdbDamage, AValueWhoseLengthGrewIsNotReadBeyondItsPage)
     const std::size_t key = good.rfind("key12999");
     ASSERT_NE(key, std::string::npos);
     std::size_t refused = 0;
-    for (std::size_t at = good.find("key12999"); at != std::string::npos; at = good.find("key12999", at + 1)) {
+    for (std::size_t at = good.find("key12999"); at != std::string::npos;
+         at = good.find("key12999", at + 1)) {
         std::string bad = good;
         bad[at - 8 + 2] = '\x7f'; // the upper half of the value's length: 2 GiB
         bad[at - 8 + 3] = '\x7f';
@@ -244,8 +248,8 @@ TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
         early.assign(std::istreambuf_iterator<char>(in), {});
         last = pool->next_epoch();
     }
-    // As a power failure leaves it: the page as it was synced, another boot, and a real-time clock that was set back,
-    // which is the same as epochs that lie ahead of it.
+    // As a power failure leaves it: the page as it was synced, another boot, and a real-time clock that was
+    // set back, which is the same as epochs that lie ahead of it.
     constexpr std::uint64_t ahead = 3'600'000'000'000;
     const auto word = [&](std::size_t at) {
         return load_little<std::uint64_t>(reinterpret_cast<const std::byte*>(early.data() + at));

@@ -21,8 +21,8 @@ protected:
     {
         if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
         umask(022);
-        fs::permissions(directory_.path(), fs::perms::owner_all | fs::perms::group_all | fs::perms::others_read |
-                                               fs::perms::others_exec);
+        fs::permissions(directory_.path(), fs::perms::owner_all | fs::perms::group_all |
+                                               fs::perms::others_read | fs::perms::others_exec);
     }
     const Backend& lmdb() const { return backend_named("lmdb"); }
     void make() const
@@ -127,7 +127,8 @@ TEST_F(ForeignLocks, AreToldByTheModesOfTheFilesWhichTheOwnerMends)
         EXPECT_EQ(mode(name), 0600U) << name;
     // A pool of a group: who may write its directories may write and so lock.
     for (const auto& entry : fs::recursive_directory_iterator(path_))
-        if (entry.is_directory()) fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
+        if (entry.is_directory())
+            fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
     fs::permissions(path_, fs::perms::group_write, fs::perm_options::add);
     ASSERT_EQ(testing::run_in_child([&] { return write_all(*open_claimed(lmdb(), path_), "more"), 0; }), 0);
     for (const char* name : names)

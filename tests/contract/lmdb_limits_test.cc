@@ -1,4 +1,5 @@
-// The embedded back end at its limits: full disks, limits on file sizes, many files, extent files of dead writers.
+// The embedded back end at its limits: full disks, limits on file sizes, many files, extent files of dead
+// writers.
 #include "backend_fixture.h"
 #include "support/processes.h"
 
@@ -44,8 +45,8 @@ private:
     bool mounted_;
 };
 
-// Fills a pool until it refuses, and looks at what is left: all that was acknowledged, and a pool that goes on once
-// there is space again. 0, or the number of the step that failed.
+// Fills a pool until it refuses, and looks at what is left: all that was acknowledged, and a pool that goes
+// on once there is space again. 0, or the number of the step that failed.
 int fill_and_look(Storage& pool, const std::function<void()>& make_space)
 {
     constexpr int most = 100'000;
@@ -55,7 +56,8 @@ int fill_and_look(Storage& pool, const std::function<void()>& make_space)
     while (code == 0 && stored < most) {
         const auto value = pattern(30'000, static_cast<std::uint64_t>(stored));
         const std::string key = "key" + std::to_string(stored);
-        code = code_of([&] { pool.target(0).write([&](WriteTransaction& t) { t.put(as_bytes(key), value); }); }, &text);
+        code = code_of(
+            [&] { pool.target(0).write([&](WriteTransaction& t) { t.put(as_bytes(key), value); }); }, &text);
         stored += code == 0;
     }
     if (code != -DER_NOSPACE || text.find(pool.path()) == std::string::npos) return 1;
@@ -77,7 +79,8 @@ int fill_extents(Storage& pool)
     int code = 0;
     std::string text;
     while (code == 0 && extents.size() < 100'000) {
-        code = code_of([&] { extents.push_back(append(pool.target(1), {pattern(300'000, extents.size())})); }, &text);
+        code = code_of([&] { extents.push_back(append(pool.target(1), {pattern(300'000, extents.size())})); },
+                       &text);
     }
     if (code != -DER_NOSPACE || text.find(pool.path()) == std::string::npos) return 11;
     if (extents.size() < 3) return 12;
@@ -118,7 +121,9 @@ TEST_F(LmdbLimits, NoSpaceToMakeAPoolLeavesNone)
     const SmallDisk disk(place, "size=128k");
     if (!disk.mounted()) GTEST_SKIP() << "needs root and mounts for a small file system";
     std::string text;
-    EXPECT_EQ(code_of([&] { lmdb().create(place + "/pool", {20, Durability::process}); }, &text), -DER_NOSPACE) << text;
+    EXPECT_EQ(code_of([&] { lmdb().create(place + "/pool", {20, Durability::process}); }, &text),
+              -DER_NOSPACE)
+        << text;
     EXPECT_FALSE((lmdb().look(place + "/pool") == Found::pool));
 }
 

@@ -74,8 +74,9 @@ protected:
         std::vector<std::string> lines;
         for (const auto& entry : fs::recursive_directory_iterator(pool(name))) {
             const auto path = entry.path();
-            lines.push_back(path.string() + " " + std::to_string(static_cast<int>(entry.status().permissions())) + " " +
-                            (entry.is_regular_file() ? std::to_string(checksum(as_bytes(content(path)))) : ""));
+            lines.push_back(
+                path.string() + " " + std::to_string(static_cast<int>(entry.status().permissions())) + " " +
+                (entry.is_regular_file() ? std::to_string(checksum(as_bytes(content(path)))) : ""));
         }
         std::ranges::sort(lines);
         std::string all;
@@ -90,8 +91,9 @@ protected:
 TEST_P(Links, ToAnotherPoolsPartsLeadNowhere)
 {
     ASSERT_EQ(in_child([&] { return make("theirs"), 0; }), 0);
-    for (const char* part : {"target-001", "meta", "target-001/extents", "target-001/data.mdb", "meta/data.mdb",
-                             "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool", "files"}) {
+    for (const char* part :
+         {"target-001", "meta", "target-001/extents", "target-001/data.mdb", "meta/data.mdb",
+          "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool", "files"}) {
         ASSERT_EQ(in_child([&] { return make("mine"), 0; }), 0);
         const std::string before = all_of("theirs");
         fs::remove_all(pool("mine") + "/" + part);
@@ -110,7 +112,8 @@ TEST_P(Links, ToAnotherPoolsPartsLeadNowhere)
 TEST_P(Links, ToOrdinaryFilesAreNotWrittenThrough)
 {
     const std::string victim = directory_ / "victim.txt";
-    for (const char* part : {"target-001/lock.mdb", "meta/lock.mdb", "lock", "shared", "stepstore.pool.unfinished"}) {
+    for (const char* part :
+         {"target-001/lock.mdb", "meta/lock.mdb", "lock", "shared", "stepstore.pool.unfinished"}) {
         for (const bool hard : {false, true}) {
             std::ofstream(victim) << "what the victim wrote";
             fs::permissions(victim, fs::perms::owner_all | fs::perms::group_read | fs::perms::others_read);
@@ -145,7 +148,8 @@ TEST_P(Links, AreNamedInTheError)
 
 TEST_P(Links, PipesInThePlaceOfFilesKeepNobodyWaiting)
 {
-    for (const char* part : {"target-001/data.mdb", "target-001/lock.mdb", "shared", "lock", "stepstore.pool"}) {
+    for (const char* part :
+         {"target-001/data.mdb", "target-001/lock.mdb", "shared", "lock", "stepstore.pool"}) {
         ASSERT_EQ(in_child([&] { return make("mine"), 0; }), 0);
         fs::remove(pool("mine") + "/" + part);
         ASSERT_EQ(mkfifo((pool("mine") + "/" + part).c_str(), 0666), 0);

@@ -41,7 +41,8 @@ TEST_F(LmdbProcesses, WriteAndReadOneTargetTogether)
         children.push_back(start_child([&, process] {
             const auto pool = open_claimed(lmdb(), path());
             for (int n = 0; n < each; ++n) {
-                const ExtentRef extent = append(pool->target(0), {pattern(5000, static_cast<std::uint64_t>(n))});
+                const ExtentRef extent =
+                    append(pool->target(0), {pattern(5000, static_cast<std::uint64_t>(n))});
                 pool->target(0).write([&](WriteTransaction& transaction) {
                     Bytes sum;
                     const int old = transaction.get(as_bytes("sum"), sum) ? std::stoi(text_of(sum)) : 0;
@@ -59,7 +60,8 @@ TEST_F(LmdbProcesses, WriteAndReadOneTargetTogether)
     EXPECT_EQ(get(pool->target(0), "sum"), std::to_string(processes * each));
     for (int process = 0; process < processes; ++process) {
         for (int n = 0; n < each; ++n) {
-            const std::string stored = get(pool->target(0), "p" + std::to_string(process) + "-" + std::to_string(n));
+            const std::string stored =
+                get(pool->target(0), "p" + std::to_string(process) + "-" + std::to_string(n));
             ExtentRef extent;
             ASSERT_EQ(stored.size(), sizeof extent);
             std::memcpy(&extent, stored.data(), sizeof extent);
@@ -169,8 +171,7 @@ TEST_F(LmdbProcesses, CanCloseAnInheritedPoolInTheChild)
               0);
     EXPECT_EQ(get(pool->target(0), "key"), "2");
     put(pool->target(0), "key", "3");
-    EXPECT_EQ(
-        run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "3" ? 0 : 1; }), 0);
+    EXPECT_EQ(run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "3" ? 0 : 1; }), 0);
 }
 
 TEST_F(LmdbProcesses, AreNotKeptFromDestroyingByAChildThatInheritedThePool)
@@ -224,7 +225,8 @@ TEST_F(LmdbProcesses, ThatDieWhileMakingAPoolLeaveNothingInTheWay)
         const auto opened = open_claimed(lmdb(), pool);
         EXPECT_EQ(opened->targets(), code == 0 ? 2U : 40U);
         put(opened->target(1), "key", "value");
-        EXPECT_FALSE(fs::exists(pool + "/target-039") && code == 0) << "the dead maker's files are still there";
+        EXPECT_FALSE(fs::exists(pool + "/target-039") && code == 0)
+            << "the dead maker's files are still there";
     }
 }
 
@@ -263,9 +265,7 @@ TEST_F(LmdbProcesses, ThatDieWhileReadingGiveTheirSlotsBack)
             end_of(child);
         }
     }
-    EXPECT_EQ(
-        run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "value" ? 0 : 1; }),
-        0);
+    EXPECT_EQ(run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "value" ? 0 : 1; }), 0);
     EXPECT_EQ(get(pool->target(0), "key"), "value");
 }
 
@@ -339,8 +339,8 @@ TEST_F(LmdbProcesses, ReadADirectoryThatCannotBeWritten)
         put(pool->meta(), "key", "value");
         append(pool->target(0), {pattern(10'000, 1)});
     }
-    fs::permissions(directory_.path(),
-                    fs::perms::owner_all | fs::perms::group_all | fs::perms::others_read | fs::perms::others_exec);
+    fs::permissions(directory_.path(), fs::perms::owner_all | fs::perms::group_all | fs::perms::others_read |
+                                           fs::perms::others_exec);
     EXPECT_EQ(run_in_child([&] {
                   if (setgid(65534) != 0 || setuid(65534) != 0) return 1;
                   const auto pool = lmdb().open(path());
@@ -348,7 +348,8 @@ TEST_F(LmdbProcesses, ReadADirectoryThatCannotBeWritten)
                   if (pool->target(0).extent_files().size() != 1) return 3;
                   std::string text;
                   if (code_of([&] { open_claimed(lmdb(), path()); }, &text) != -DER_NO_PERM) return 4;
-                  if (text.find(path()) == std::string::npos || text.find("user 0") == std::string::npos) return 5;
+                  if (text.find(path()) == std::string::npos || text.find("user 0") == std::string::npos)
+                      return 5;
                   if (text.find("65534") == std::string::npos) return 6;
                   if (code_of([&] { lmdb().create(directory_ / "other", {}); }) != -DER_NO_PERM) return 7;
                   if (code_of([&] { lmdb().destroy(path()); }) != -DER_NO_PERM) return 8;
@@ -407,7 +408,8 @@ TEST_F(LmdbProcesses, ReadManyTargetsThroughSymbolicLinksAndRelativePaths)
     fs::current_path(old);
     put(relative->target(2), "key", "by the relative path");
     EXPECT_EQ(get(pool->target(2), "key"), "by the relative path");
-    EXPECT_EQ(run_in_child([&] { return get(relative->target(2), "key") == "by the relative path" ? 0 : 1; }), 0);
+    EXPECT_EQ(run_in_child([&] { return get(relative->target(2), "key") == "by the relative path" ? 0 : 1; }),
+              0);
 }
 
 } // namespace

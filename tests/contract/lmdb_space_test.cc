@@ -66,9 +66,11 @@ TEST_P(Space, OfAnIndexIsGivenBackWhileOthersReadAndWrite)
             close(ending[1]);
             const auto mine = open_claimed(lmdb(), path());
             for (int turn = 0;; ++turn) {
-                if (number == 0) put(mine->target(0), "mine" + std::to_string(turn % 50), std::to_string(turn));
+                if (number == 0)
+                    put(mine->target(0), "mine" + std::to_string(turn % 50), std::to_string(turn));
                 bool right = false;
-                mine->target(0).read([&](ReadTransaction& transaction) { right = holds(transaction, 0, kept); });
+                mine->target(0).read(
+                    [&](ReadTransaction& transaction) { right = holds(transaction, 0, kept); });
                 if (!right) return 1;
                 pollfd end{ending[0], POLLIN, 0};
                 if (poll(&end, 1, 0) == 1) return 0;
@@ -183,7 +185,8 @@ TEST_P(Space, ThatKilledWritersKeptForTheNextExtentsIsGivenBackByTheNextWriter)
                 ExtentRef extent;
                 const std::string stored = get(mine.target(0), "key" + std::to_string(n));
                 std::memcpy(&extent, stored.data(), sizeof extent);
-                mine.target(0).write([&](WriteTransaction& t) { t.erase(as_bytes("key" + std::to_string(n))); });
+                mine.target(0).write(
+                    [&](WriteTransaction& t) { t.erase(as_bytes("key" + std::to_string(n))); });
                 mine.target(0).release(extent);
             }
         },
@@ -301,7 +304,9 @@ TEST_P(Space, IsNotTakenFromOthersByADamagedNote)
 }
 
 INSTANTIATE_TEST_SUITE_P(Durabilities, Space, ::testing::Values(Durability::process, Durability::power),
-                         [](const auto& one) { return one.param == Durability::power ? "power" : "process"; });
+                         [](const auto& one) {
+                             return one.param == Durability::power ? "power" : "process";
+                         });
 
 } // namespace
 

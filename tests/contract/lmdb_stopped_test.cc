@@ -85,8 +85,9 @@ TEST_P(Stopped, AWaiterSaysOnWhomItWaitsAndGivesUpAfterTheLimit)
         const auto pool = open_claimed(lmdb(), path());
         std::string text;
         if (code_of([&] { put(pool->target(0), "key", "waiter"); }, &text) != -DER_TIMEDOUT) return 1;
-        const bool names = text.find("process " + std::to_string(writer) + " on host ") != std::string::npos &&
-                           text.find("stopped") != std::string::npos && text.find(" since ") != std::string::npos;
+        const bool names =
+            text.find("process " + std::to_string(writer) + " on host ") != std::string::npos &&
+            text.find("stopped") != std::string::npos && text.find(" since ") != std::string::npos;
         return names && text.find("STEPSTORE_WAIT_LIMIT") != std::string::npos ? 0 : 2;
     });
     EXPECT_EQ(waiter, 0);
@@ -177,7 +178,8 @@ TEST_P(Stopped, AReaderKeepsNoMoreThanTheBoundFromBeingUsedAgain)
         std::string text;
         for (int n = 0; n < 1000; ++n) { // 100 MB
             const int code = code_of(
-                [&] { pool->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("key"), value); }); }, &text);
+                [&] { pool->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("key"), value); }); },
+                &text);
             if (code == 0) continue;
             const bool names = text.find("process " + std::to_string(reader)) != std::string::npos &&
                                text.find("stopped") != std::string::npos;
@@ -198,7 +200,9 @@ TEST_P(Stopped, AReaderKeepsNoMoreThanTheBoundFromBeingUsedAgain)
 }
 
 INSTANTIATE_TEST_SUITE_P(Durabilities, Stopped, ::testing::Values(Durability::process, Durability::power),
-                         [](const auto& one) { return one.param == Durability::power ? "power" : "process"; });
+                         [](const auto& one) {
+                             return one.param == Durability::power ? "power" : "process";
+                         });
 
 } // namespace
 

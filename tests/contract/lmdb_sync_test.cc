@@ -1,5 +1,5 @@
-// What a sync of the embedded back end syncs: what was written since the last one, by whomever, and nothing else. The program's own fdatasync and fsync stand in
-// front of the system's and note the files.
+// What a sync of the embedded back end syncs: what was written since the last one, by whomever, and nothing
+// else. The program's own fdatasync and fsync stand in front of the system's and note the files.
 #include "backend_fixture.h"
 #include "support/processes.h"
 
@@ -63,7 +63,8 @@ protected:
     static void write_bulk(Target& target)
     {
         const ExtentRef extent = append(target, {pattern(100'000, 1)});
-        target.write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
+        target.write(
+            [&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
     }
 
     testing::TemporaryDirectory directory_;
@@ -90,9 +91,11 @@ TEST_F(LmdbSync, ANewPoolOfDurabilityPowerHasItsNameOnTheMedium)
     const std::string pool = directory_ / "new/pools/pool";
     const auto files = synced_by([&] { backend_named("lmdb").create(pool, {2, Durability::power}); });
     const std::string around = directory_.path().filename();
-    for (const std::string& directory : {around, std::string("new"), std::string("pools"), std::string("pool")}) {
-        EXPECT_TRUE(std::ranges::any_of(files, [&](const auto& file) { return file.ends_with("/" + directory); }))
-            << directory;
+    for (const std::string& directory :
+         {around, std::string("new"), std::string("pools"), std::string("pool")}) {
+        EXPECT_TRUE(std::ranges::any_of(files, [&](const auto& file) {
+            return file.ends_with("/" + directory);
+        })) << directory;
     }
 }
 
@@ -120,9 +123,10 @@ TEST_F(LmdbSync, TakesWhatOtherProcessesWrote)
     put(pool->target(0), "key", "value");
     pool->target(0).sync(false);
     ASSERT_EQ(testing::run_in_child([&] {
-        write_bulk(open()->target(0));
-        return 0;
-    }), 0);
+                  write_bulk(open()->target(0));
+                  return 0;
+              }),
+              0);
     const auto files = synced_by([&] { pool->target(0).sync(false); });
     EXPECT_TRUE(any_index(files));
     EXPECT_TRUE(any_extents(files));
@@ -133,14 +137,17 @@ TEST_F(LmdbSync, TakesTheNamesOfNewFilesOnceTheyAreOldEnoughOnlyOnce)
     make(Durability::process);
     const auto pool = open();
     write_bulk(pool->target(0));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // file times have a resolution of some milliseconds
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(50)); // file times have a resolution of some milliseconds
     EXPECT_TRUE(any_names(synced_by([&] { pool->target(0).sync(false); })));
     write_bulk(pool->target(0));
     EXPECT_FALSE(any_names(synced_by([&] { pool->target(0).sync(false); }))) << "no file was made";
     ASSERT_EQ(testing::run_in_child([&] {
-        write_bulk(open()->target(0)); // into a file of its own, since this process holds the other one
-        return 0;
-    }), 0);
+                  write_bulk(
+                      open()->target(0)); // into a file of its own, since this process holds the other one
+                  return 0;
+              }),
+              0);
     EXPECT_TRUE(any_names(synced_by([&] { pool->target(0).sync(false); })));
 }
 
@@ -153,10 +160,11 @@ TEST_F(LmdbSync, OfItsOwnLeavesOtherProcessesExtentsToThem)
     EXPECT_TRUE(any_index(mine));
     EXPECT_TRUE(any_extents(mine));
     ASSERT_EQ(testing::run_in_child([&] {
-        write_bulk(open()->target(0));
-        write_bulk(open()->target(1));
-        return 0;
-    }), 0);
+                  write_bulk(open()->target(0));
+                  write_bulk(open()->target(1));
+                  return 0;
+              }),
+              0);
     EXPECT_TRUE(synced_by([&] { pool->target(0).sync(true); }).empty()) << "nothing of its own";
     EXPECT_TRUE(synced_by([&] { pool->target(1).sync(true); }).empty());
 
@@ -181,7 +189,8 @@ TEST_F(LmdbSync, OfItsOwnIsNotForgottenWhenAllWasSyncedMeanwhile)
     const ExtentRef extent = append(pool->target(0), {pattern(100'000, 1)});
     put(pool->target(0), "key", "value");
     pool->target(0).sync(false); // the extent is not in the index yet
-    pool->target(0).write([&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
+    pool->target(0).write(
+        [&](WriteTransaction& t) { t.put(as_bytes("bulk"), std::as_bytes(std::span(&extent, 1))); });
     EXPECT_TRUE(any_index(synced_by([&] { pool->target(0).sync(true); })));
 }
 

@@ -24,8 +24,8 @@ void grow(const std::string& path)
     const std::vector<std::byte> value(32 << 10, std::byte{7});
     const auto pool = container->pool();
     for (int n = 0; n < 5120; ++n)
-        (void)pool->create_container(Uuid{static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(n >> 8), 1}, "",
-                                     value);
+        (void)pool->create_container(Uuid{static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(n >> 8), 1},
+                                     "", value);
 }
 
 TEST(OpenWhileGrowing, EveryOpeningWorks)
@@ -51,7 +51,8 @@ TEST(OpenWhileGrowing, EveryOpeningWorks)
             };
             while (!ended()) {
                 try {
-                    if (Pool::open(path, Access::read_write)->open_container("c")->query().label != "c") ++failures;
+                    if (Pool::open(path, Access::read_write)->open_container("c")->query().label != "c")
+                        ++failures;
                 } catch (const std::exception& error) {
                     std::fprintf(stderr, "%s\n", error.what());
                     ++failures;
@@ -67,7 +68,8 @@ TEST(OpenWhileGrowing, EveryOpeningWorks)
     for (const pid_t child : children) {
         int status = 0;
         waitpid(child, &status, 0);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "an opener ended with status " << status;
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            << "an opener ended with status " << status;
     }
 }
 

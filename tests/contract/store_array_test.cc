@@ -46,8 +46,10 @@ TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
     EXPECT_EQ(error_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
     EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
     EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }), DER_OVERFLOW);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }), DER_OVERFLOW);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }),
+              DER_OVERFLOW);
+    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }),
+              DER_OVERFLOW);
     EXPECT_FALSE(container->array_attributes(array_object(2)).has_value());
     container->array_create(array_object(3), {1, 1ULL << 63}); // the largest
     EXPECT_EQ(container->array_size(array_object(3), {1, 1ULL << 63}), 0U);
@@ -91,7 +93,8 @@ TEST_P(ArrayContract, RangesAndMemoryMayBeInDifferentPieces)
     const auto data = pattern(4 * 700, 5);
     const Bytes all(data);
     const std::vector<Range> ranges{{50, 200}, {0, 0}, {1000, 1}, {400, 499}};
-    const std::vector<Bytes> memory{all.first(1), {}, all.subspan(1, 1000), all.subspan(1001, 3), all.subspan(1004)};
+    const std::vector<Bytes> memory{
+        all.first(1), {}, all.subspan(1, 1000), all.subspan(1001, 3), all.subspan(1004)};
     container->array_write(oid, attributes, ranges, memory);
     std::vector<std::byte> got(data.size());
     const MutableBytes into(got);
@@ -139,7 +142,8 @@ TEST_P(ArrayContract, CuttingLargeExtentsKeepsTheRest)
         const auto data = pattern(size, ++seed);
         write_cells(*container, oid, attributes, offset, data);
         std::ranges::copy(data, expected.begin() + static_cast<long>(offset));
-        ASSERT_EQ(read_cells(*container, oid, attributes, 0, expected.size()), expected) << offset << " + " << size;
+        ASSERT_EQ(read_cells(*container, oid, attributes, 0, expected.size()), expected)
+            << offset << " + " << size;
         EXPECT_TRUE(undamaged(Pool::check(path, {})));
     }
     write_cells(*container, oid, attributes, 0, pattern(3 << 20, 2));
@@ -149,8 +153,9 @@ TEST_P(ArrayContract, CuttingLargeExtentsKeepsTheRest)
     EXPECT_EQ(container->array_size(oid, attributes), 0U);
 }
 
-// Copies between places that differ within a cache line, or by little in their page, are slow, so a large payload begins
-// half a page from where memory usually does and where its memory does in its cache line; whatever is cut off it later.
+// Copies between places that differ within a cache line, or by little in their page, are slow, so a large
+// payload begins half a page from where memory usually does and where its memory does in its cache line;
+// whatever is cut off it later.
 TEST_P(ArrayContract, LargeExtentsBeginHalfAPageFromTheirMemory)
 {
     const ArrayAttributes attributes{1, 4 << 20};
@@ -163,13 +168,15 @@ TEST_P(ArrayContract, LargeExtentsBeginHalfAPageFromTheirMemory)
         const auto mine = std::span(memory).subspan(64 - over + skew, size);
         std::ranges::copy(expected, mine.begin());
         write_cells(*container, oid, attributes, 0, mine);
-        EXPECT_EQ(begins_at(Bytes(expected).first(64)), GetParam() == "lmdb" ? std::optional(2048 + skew) : std::nullopt);
+        EXPECT_EQ(begins_at(Bytes(expected).first(64)),
+                  GetParam() == "lmdb" ? std::optional(2048 + skew) : std::nullopt);
         ASSERT_EQ(read_cells(*container, oid, attributes, 0, size), expected);
         // Borders of blocks, of the memory's and of the file's.
         for (const std::size_t at : {65536UL, 65536UL - skew, 131072UL - skew - 1, size - 70000})
             for (const std::size_t bytes : {1UL, 65536UL, 69000UL}) {
                 const auto got = read_cells(*container, oid, attributes, at, bytes);
-                ASSERT_TRUE(std::ranges::equal(got, Bytes(expected).subspan(at, bytes))) << skew << ": " << at;
+                ASSERT_TRUE(std::ranges::equal(got, Bytes(expected).subspan(at, bytes)))
+                    << skew << ": " << at;
             }
         const std::vector<std::pair<std::size_t, std::size_t>> cuts{
             {0, 1}, {65536 - skew, 65536}, {3 * 65536 - skew - 1, 2}, {400000, 300000}, {size - 1, 1}};
@@ -287,8 +294,10 @@ TEST_P(ArrayContract, OffsetsReachTo2To63Bytes)
         write_cells(*container, oid, attributes, cells - 40, data);
         EXPECT_EQ(read_cells(*container, oid, attributes, cells - 40, 40), data);
         EXPECT_EQ(container->array_size(oid, attributes), cells);
-        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }), DER_OVERFLOW);
-        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }), DER_OVERFLOW);
+        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }),
+                  DER_OVERFLOW);
+        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }),
+                  DER_OVERFLOW);
         EXPECT_EQ(error_of([&] { container->array_set_size(oid, attributes, cells + 1); }), DER_OVERFLOW);
         container->array_set_size(oid, attributes, cells - 1);
         EXPECT_EQ(container->array_size(oid, attributes), cells - 1);
@@ -297,7 +306,8 @@ TEST_P(ArrayContract, OffsetsReachTo2To63Bytes)
     }
     EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {0, 1}); }), DER_INVAL);
     EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1, 0}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1ULL << 40, 1ULL << 40}); }), DER_OVERFLOW);
+    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1ULL << 40, 1ULL << 40}); }),
+              DER_OVERFLOW);
 }
 
 TEST_P(ArrayContract, TwoCopiesOfArraysAreKept)
@@ -344,8 +354,8 @@ TEST_P(ArrayContract, ASmallRangeAmongManyExtentsIsRight)
 TEST(Blocks, AreSmallWherePayloadsAre)
 {
     const std::pair<std::uint64_t, unsigned> expected[] = {
-        {64 << 10, 12},   {256 << 10, 12}, {(256 << 10) + 1, 13}, {1 << 20, 14},
-        {4 << 20, 16},    {64 << 20, 16},  {1 << 30, 16},         {(1 << 30) + 1, 17},
+        {64 << 10, 12}, {256 << 10, 12}, {(256 << 10) + 1, 13}, {1 << 20, 14},
+        {4 << 20, 16},  {64 << 20, 16},  {1 << 30, 16},         {(1 << 30) + 1, 17},
     };
     for (const auto& [length, shift] : expected)
         EXPECT_EQ(block_shift_for(length), shift) << length;
@@ -375,7 +385,8 @@ TEST_P(ArrayContract, ReadsThatNeedNotVerifySeeTheSame)
 TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
 {
     const ArrayAttributes attributes{1, 8 << 20};
-    for (const std::size_t size : {65'536UL, 70'001UL, 262'145UL, 600'000UL, 1'048'576UL, 2'500'003UL, 5'000'000UL}) {
+    for (const std::size_t size :
+         {65'536UL, 70'001UL, 262'145UL, 600'000UL, 1'048'576UL, 2'500'003UL, 5'000'000UL}) {
         const ObjectId oid = array_object(size);
         const auto data = pattern(size, size);
         write_cells(*container, oid, attributes, 0, data);
@@ -397,8 +408,8 @@ TEST_P(ArrayContract, PartsOfExtentsOfAllSizes)
                 container->array_read(oid, attributes, {&range, 1}, pieces, latest,
                                       at % 2 == 0 ? Verify::yes : Verify::no);
                 for (std::size_t done = 0; done < length; done += each)
-                    ASSERT_TRUE(std::ranges::equal(pieces[done / each],
-                                                   Bytes(data).subspan(at + done, std::min(each, length - done))))
+                    ASSERT_TRUE(std::ranges::equal(
+                        pieces[done / each], Bytes(data).subspan(at + done, std::min(each, length - done))))
                         << size << ' ' << at << ' ' << length << ' ' << done;
             }
         }

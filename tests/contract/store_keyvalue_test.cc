@@ -20,7 +20,8 @@ INSTANTIATE_TEST_SUITE_P(Backends, KeyValueContract, every_backend(), backend_na
 TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
 {
     const ObjectId oid = kv_object(1, class_sx);
-    for (const std::size_t size : {0UL, 1UL, 4095UL, 4096UL, 65535UL, 65536UL, 65537UL, 131072UL, 1000001UL}) {
+    for (const std::size_t size :
+         {0UL, 1UL, 4095UL, 4096UL, 65535UL, 65536UL, 65537UL, 131072UL, 1000001UL}) {
         const std::string key = "size" + std::to_string(size);
         const auto value = pattern(size, size);
         container->kv_put(oid, as_bytes(key), value);
@@ -59,12 +60,14 @@ TEST_P(KeyValueContract, ConditionsHold)
     const ObjectId oid = kv_object(1, class_s2);
     const auto big = pattern(100000, 3);
     std::string message;
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_exist); }, &message),
+    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_exist); },
+                       &message),
               DER_NONEXIST);
     EXPECT_NE(message.find("\"k\""), std::string::npos) << message;
     EXPECT_EQ(value_of(oid, "k"), "(none)");
     container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_not_exist);
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), big, Condition::must_not_exist); }), DER_EXIST);
+    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), big, Condition::must_not_exist); }),
+              DER_EXIST);
     EXPECT_EQ(value_of(oid, "k"), "a");
     container->kv_put(oid, as_bytes("k"), as_bytes("b"), Condition::must_exist);
     EXPECT_EQ(value_of(oid, "k"), "b");
@@ -83,7 +86,8 @@ TEST_P(KeyValueContract, OfManyWhoInsertAtOnceOneSucceeds)
             for (int i = 0; i < 50; ++i) {
                 const std::string key = "key" + std::to_string(i);
                 if (error_of([&] {
-                        container->kv_put(kv_object(1, class_sx), as_bytes(key), {}, Condition::must_not_exist);
+                        container->kv_put(kv_object(1, class_sx), as_bytes(key), {},
+                                          Condition::must_not_exist);
                     }) == 0) {
                     ++inserted;
                 }
@@ -121,8 +125,9 @@ TEST_P(KeyValueContract, KeysMayHoldAnyByte)
         ASSERT_EQ(value_of(oid, key, snapshot), "1" + key);
     }
     const auto unsigned_order = [](const std::string& a, const std::string& b) {
-        return std::ranges::lexicographical_compare(
-            a, b, [](char x, char y) { return static_cast<unsigned char>(x) < static_cast<unsigned char>(y); });
+        return std::ranges::lexicographical_compare(a, b, [](char x, char y) {
+            return static_cast<unsigned char>(x) < static_cast<unsigned char>(y);
+        });
     };
     std::ranges::sort(keys, unsigned_order);
     EXPECT_EQ(list_keys(*container, oid), keys);
@@ -139,7 +144,8 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     for (int i = 0; i < 100; ++i)
         keys.push_back(stem + std::to_string(i));
     for (const auto& key : keys)
-        container->kv_put(oid, as_bytes(key), as_bytes("v" + std::to_string(key.size()) + key.substr(key.size() - 3)));
+        container->kv_put(oid, as_bytes(key),
+                          as_bytes("v" + std::to_string(key.size()) + key.substr(key.size() - 3)));
     for (const auto& key : keys)
         EXPECT_EQ(value_of(oid, key), "v" + std::to_string(key.size()) + key.substr(key.size() - 3));
     auto listed = list_keys(*container, oid);
@@ -149,7 +155,8 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     EXPECT_TRUE(container->kv_remove(oid, as_bytes(stem + "7")));
     EXPECT_EQ(value_of(oid, stem + "7"), "(none)");
     EXPECT_EQ(value_of(oid, stem + "8"), "v81ss8");
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }), DER_KEY2BIG);
+    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }),
+              DER_KEY2BIG);
     EXPECT_EQ(error_of([&] { container->kv_put(oid, {}, {}); }), DER_INVAL);
     EXPECT_EQ(error_of([&] { container->kv_read(oid, {}); }), DER_INVAL);
 }
@@ -212,17 +219,20 @@ TEST_P(KeyValueContract, AListingSurvivesInsertsAndRemoves)
                     return true;
                 },
                 epoch);
-            // In between: new keys everywhere, and all that were added before go, the last one given among them.
+            // In between: new keys everywhere, and all that were added before go, the last one given among
+            // them.
             for (int i = 0; i < 5; ++i) {
                 container->kv_put(oid, as_bytes("come" + std::to_string(round * 5 + i)), {});
                 container->kv_put(oid, as_bytes("stay" + std::to_string((round * 5 + i) % 500) + "x"), {});
                 container->kv_remove(oid, as_bytes("come" + std::to_string(round * 5 + i - 5)));
-                container->kv_put(oid, as_bytes("stay" + std::to_string((round * 7 + i) % 500)), as_bytes("new"));
+                container->kv_put(oid, as_bytes("stay" + std::to_string((round * 7 + i) % 500)),
+                                  as_bytes("new"));
             }
             ++round;
         }
         for (int i = 0; i < 500; ++i)
-            EXPECT_EQ(seen.count("stay" + std::to_string(i)), 1U) << i << (at_snapshot ? " at a snapshot" : "");
+            EXPECT_EQ(seen.count("stay" + std::to_string(i)), 1U)
+                << i << (at_snapshot ? " at a snapshot" : "");
         for (const auto& key : seen)
             EXPECT_EQ(seen.count(key), 1U) << key;
         if (at_snapshot) container->destroy_snapshot(epoch);

@@ -35,7 +35,8 @@ struct ArrayModel {
     {
         to = std::min<std::uint64_t>(to, bytes.size());
         if (from >= to) return;
-        std::fill(bytes.begin() + static_cast<long>(from), bytes.begin() + static_cast<long>(to), std::byte{0});
+        std::fill(bytes.begin() + static_cast<long>(from), bytes.begin() + static_cast<long>(to),
+                  std::byte{0});
         std::fill(written.begin() + static_cast<long>(from), written.begin() + static_cast<long>(to), false);
         std::erase_if(markers, [&](std::uint64_t marker) { return marker > from && marker <= to; });
     }
@@ -49,7 +50,8 @@ struct ArrayModel {
 
 class ArrayPlay {
 public:
-    ArrayPlay(Container& container, const ObjectId& oid, ArrayAttributes attributes, std::size_t space, unsigned seed)
+    ArrayPlay(Container& container, const ObjectId& oid, ArrayAttributes attributes, std::size_t space,
+              unsigned seed)
         : container_(container), oid_(oid), attributes_(attributes), model_(space), random_(seed)
     {
     }
@@ -145,8 +147,8 @@ private:
         const std::uint64_t end = one.index + one.length;
         ASSERT_EQ(result.cells_short, end > size ? end - std::max(size, one.index) : 0);
         const auto written = model->written.begin() + static_cast<long>(one.index * attributes_.cell_size);
-        ASSERT_EQ(result.bytes,
-                  static_cast<std::uint64_t>(std::count(written, written + static_cast<long>(got.size()), true)));
+        ASSERT_EQ(result.bytes, static_cast<std::uint64_t>(
+                                    std::count(written, written + static_cast<long>(got.size()), true)));
         ASSERT_EQ(container_.array_size(oid_, attributes_, epoch), size);
     }
     void compare(const ArrayModel& model, Epoch epoch)
@@ -191,8 +193,8 @@ TEST_P(PropertyContract, KeyValues)
             ASSERT_EQ(container->kv_read(oid, as_bytes(key), epoch), value);
     };
     for (int step = 0; step < 6000; ++step) {
-        const std::string key = (random() % 5 == 0 ? std::string(100, 'l') : "") + std::string(random() % 2, '\0') +
-                                std::to_string(random() % 150);
+        const std::string key = (random() % 5 == 0 ? std::string(100, 'l') : "") +
+                                std::string(random() % 2, '\0') + std::to_string(random() % 150);
         const auto what = random() % 100;
         if (what < 60) {
             const std::size_t size = random() % 40 == 0 ? 65000 + random() % 10000 : random() % 300;

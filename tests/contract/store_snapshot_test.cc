@@ -16,7 +16,8 @@ TEST_P(SnapshotContract, ASnapshotFixesAPointInTime)
     const ObjectId oid = kv_object(1, class_sx);
     std::vector<Epoch> epochs;
     for (int step = 0; step < 5; ++step) {
-        container->kv_put(oid, as_bytes("always"), pattern(step % 2 == 0 ? 100 : 100000, static_cast<unsigned>(step)));
+        container->kv_put(oid, as_bytes("always"),
+                          pattern(step % 2 == 0 ? 100 : 100000, static_cast<unsigned>(step)));
         container->kv_put(oid, as_bytes("only" + std::to_string(step)), {});
         if (step > 0) container->kv_remove(oid, as_bytes("only" + std::to_string(step - 1)));
         epochs.push_back(container->create_snapshot("step " + std::to_string(step)));

@@ -1,5 +1,5 @@
-// kill -9 of writers of the embedded back end at random moments: every acknowledged update is there and whole, nobody
-// waits for the dead, and what they left half-done is in nobody's way.
+// kill -9 of writers of the embedded back end at random moments: every acknowledged update is there and
+// whole, nobody waits for the dead, and what they left half-done is in nobody's way.
 #include "base/checksum.h"
 #include "stepstore/error.h"
 #include "store/backend.h"
@@ -59,8 +59,8 @@ std::string key_of(unsigned writer, std::uint64_t slot)
 
 constexpr std::uint64_t slots = 200; // keys of a writer, overwritten in turn
 
-// Writes for ever: small values, values of many pages, and extents, each overwriting an older one whose space it gives
-// back.
+// Writes for ever: small values, values of many pages, and extents, each overwriting an older one whose space
+// it gives back.
 [[noreturn]] void write_on(const std::string& path, unsigned writer, Acknowledged& acknowledged)
 {
     const auto pool = lmdb().open(path);
@@ -90,7 +90,8 @@ constexpr std::uint64_t slots = 200; // keys of a writer, overwritten in turn
             std::memcpy(value.data(), &record, sizeof record);
             if (record.extent.length == 0) std::ranges::copy(bytes, value.begin() + sizeof record);
             // A second key in the same transaction: the two must never disagree.
-            transaction.put(as_bytes("last" + std::to_string(writer)), std::as_bytes(std::span(&sequence, 1)));
+            transaction.put(as_bytes("last" + std::to_string(writer)),
+                            std::as_bytes(std::span(&sequence, 1)));
         });
         acknowledged.next[writer].store(sequence + 1);
         if (old.length != 0) target.release(old);
@@ -131,7 +132,8 @@ int look(const std::string& path, const std::array<std::uint64_t, writers>& ackn
         }
     });
     if (wrong != 0) return wrong;
-    target.write([&](WriteTransaction& transaction) { transaction.put(as_bytes("looked"), as_bytes("yes")); });
+    target.write(
+        [&](WriteTransaction& transaction) { transaction.put(as_bytes("looked"), as_bytes("yes")); });
     return 0;
 }
 
@@ -143,7 +145,8 @@ TEST_P(BackendCrash, KilledWritersLoseNothingThatWasAcknowledged)
     testing::TemporaryDirectory directory;
     const std::string path = directory / "pool";
     lmdb().create(path, {1, GetParam()});
-    void* shared = mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* shared =
+        mmap(nullptr, sizeof(Acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
     auto& acknowledged = *new (shared) Acknowledged{};
     std::mt19937 random(GetParam() == Durability::power ? 7 : 11);
@@ -156,7 +159,8 @@ TEST_P(BackendCrash, KilledWritersLoseNothingThatWasAcknowledged)
         start(writer);
     for (int kill_number = 0; kill_number < kills; ++kill_number) {
         usleep(static_cast<useconds_t>(5'000 + random() % 60'000));
-        // Mostly one writer, while the other goes on and must not notice; sometimes both, and a look at a pool at rest.
+        // Mostly one writer, while the other goes on and must not notice; sometimes both, and a look at a
+        // pool at rest.
         const unsigned victim = static_cast<unsigned>(random() % writers);
         const bool both = kill_number % 4 == 3;
         for (unsigned writer = 0; writer < writers; ++writer) {
@@ -165,8 +169,10 @@ TEST_P(BackendCrash, KilledWritersLoseNothingThatWasAcknowledged)
             ASSERT_EQ(end_of(running[writer]), -SIGKILL) << "the writer ended by itself";
         }
         if (both) {
-            const std::array<std::uint64_t, writers> stored{acknowledged.next[0].load(), acknowledged.next[1].load()};
-            ASSERT_EQ(testing::run_in_child([&] { return look(path, stored); }), 0) << "after kill " << kill_number;
+            const std::array<std::uint64_t, writers> stored{acknowledged.next[0].load(),
+                                                            acknowledged.next[1].load()};
+            ASSERT_EQ(testing::run_in_child([&] { return look(path, stored); }), 0)
+                << "after kill " << kill_number;
             // What a writer stored but could not acknowledge it stores once more.
             for (unsigned writer = 0; writer < writers; ++writer)
                 start(writer);
@@ -188,8 +194,10 @@ TEST_P(BackendCrash, KilledWritersLoseNothingThatWasAcknowledged)
     munmap(shared, sizeof(Acknowledged));
 }
 
-INSTANTIATE_TEST_SUITE_P(Durabilities, BackendCrash, ::testing::Values(Durability::process, Durability::power),
-                         [](const auto& one) { return one.param == Durability::power ? "power" : "process"; });
+INSTANTIATE_TEST_SUITE_P(Durabilities, BackendCrash,
+                         ::testing::Values(Durability::process, Durability::power), [](const auto& one) {
+                             return one.param == Durability::power ? "power" : "process";
+                         });
 
 } // namespace
 

@@ -72,8 +72,8 @@ extern "C" {
 [[gnu::visibility("default")]] ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset)
 {
     step();
-    return reinterpret_cast<ssize_t (*)(int, const iovec*, int, off_t)>(dlsym(RTLD_NEXT, "pwritev"))(fd, pieces, count,
-                                                                                                     offset);
+    return reinterpret_cast<ssize_t (*)(int, const iovec*, int, off_t)>(dlsym(RTLD_NEXT, "pwritev"))(
+        fd, pieces, count, offset);
 }
 }
 
@@ -122,7 +122,9 @@ protected:
     static int find_whole_or_none(const std::string& path, bool destroy_first)
     {
         const auto connect = [&] { return error_of([&] { Pool::open(path, Access::read_only); }); };
-        const auto create = [&] { return error_of([&] { Pool::create(path, options_of(Durability::process)); }); };
+        const auto create = [&] {
+            return error_of([&] { Pool::create(path, options_of(Durability::process)); });
+        };
         const auto destroy = [&] { return error_of([&] { Pool::destroy(path, false); }); };
         const int there = connect();
         if (there == 0) {

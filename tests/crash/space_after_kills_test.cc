@@ -21,7 +21,8 @@ constexpr std::size_t largest = 4 << 20;
         const std::size_t size = random() % 2 == 0 ? largest : 1 << 20;
         const Bytes value = Bytes(bytes).first(size);
         if (random() % 2 == 0)
-            mine->kv_put(kv_object(1, class_sx), as_bytes("key" + std::to_string(me * 4 + random() % 4)), value);
+            mine->kv_put(kv_object(1, class_sx), as_bytes("key" + std::to_string(me * 4 + random() % 4)),
+                         value);
         else
             write_cells(*mine, array_object(2), {1, largest}, (me * 2 + random() % 2) * largest,
                         {value.begin(), value.end()});
@@ -45,7 +46,8 @@ TEST(SpaceAfterKills, ComesBackWithTheNextWriter)
     for (int killed = 0; killed < kills;) {
         std::vector<pid_t> children;
         for (std::uint64_t writer = 0; writer < writers; ++writer)
-            children.push_back(start_child([&, writer, seed = random()]() -> int { write_on(path, writer, seed); }));
+            children.push_back(
+                start_child([&, writer, seed = random()]() -> int { write_on(path, writer, seed); }));
         usleep(20'000);
         for (const pid_t child : children) {
             usleep(static_cast<useconds_t>(random() % 15'000));

@@ -20,7 +20,8 @@ constexpr std::uint64_t slot = 150000;
 constexpr std::uint64_t small_part = 1000; // of a slot
 constexpr ArrayAttributes attributes{1, 100000};
 
-// What a writer acknowledged and what it was doing, in memory that outlives it. Updates of a key are numbered from 1.
+// What a writer acknowledged and what it was doing, in memory that outlives it. Updates of a key are numbered
+// from 1.
 struct Log {
     struct Key {
         std::uint64_t number = 0; // of the last acknowledged update
@@ -68,7 +69,8 @@ std::vector<std::byte> large_cells(std::uint64_t writer, std::uint64_t number)
 class Writer {
 public:
     Writer(const std::string& path, Log& log, std::uint64_t me, std::uint64_t seed)
-        : container_(Pool::open(path, Access::read_write)->open_container("test")), log_(log), me_(me), random_(seed)
+        : container_(Pool::open(path, Access::read_write)->open_container("test")), log_(log), me_(me),
+          random_(seed)
     {
     }
     [[noreturn]] void run_until_killed()
@@ -122,7 +124,8 @@ private:
     void pass_a_container()
     {
         error_of([&] { container_->pool()->create_container(uuid_of(77), "passing", {}); });
-        container_->pool()->open_container("passing")->kv_put(kv_object(9, class_sx), as_bytes("k"), pattern(70000, 1));
+        container_->pool()->open_container("passing")->kv_put(kv_object(9, class_sx), as_bytes("k"),
+                                                              pattern(70000, 1));
         container_->pool()->destroy_container("passing", true);
     }
 
@@ -132,8 +135,8 @@ private:
     std::mt19937_64 random_;
 };
 
-// Compares the store with one writer's log, in a process of its own, and brings the log up to date with an update that
-// was in flight.
+// Compares the store with one writer's log, in a process of its own, and brings the log up to date with an
+// update that was in flight.
 class Verifier {
 public:
     Verifier(Container& container, Log& log, std::uint64_t me) : container_(container), log_(log), me_(me) {}
@@ -164,10 +167,11 @@ private:
         const bool in_flight = log_.doing_key == key && (log_.doing == Log::put || log_.doing == Log::remove);
         const auto value = container_.kv_read(object_of(key), as_bytes(name_of(me_, key)));
         const std::uint64_t number = value ? load_little<std::uint64_t>(value->data()) : 0;
-        if (value && *value != numbered(me_, key, number)) return wrong("a torn value of key " + std::to_string(key));
+        if (value && *value != numbered(me_, key, number))
+            return wrong("a torn value of key " + std::to_string(key));
         if (value ? last.present && number == last.number : !last.present) return; // as it was acknowledged
-        const bool done =
-            in_flight && (value ? log_.doing == Log::put && number == last.number + 1 : log_.doing == Log::remove);
+        const bool done = in_flight && (value ? log_.doing == Log::put && number == last.number + 1
+                                              : log_.doing == Log::remove);
         if (!done) {
             wrong("key " + std::to_string(key) + " has update " + std::to_string(number) + " and not " +
                   std::to_string(last.number));
@@ -177,7 +181,8 @@ private:
     void verify_at_snapshot(std::uint64_t key)
     {
         const Log::Key& then = log_.at_snapshot[key];
-        const auto value = container_.kv_read(object_of(key), as_bytes(name_of(me_, key)), log_.snapshot_epoch);
+        const auto value =
+            container_.kv_read(object_of(key), as_bytes(name_of(me_, key)), log_.snapshot_epoch);
         if (value.has_value() != then.present || (value && *value != numbered(me_, key, then.number))) {
             wrong("key " + std::to_string(key) + " is not in the snapshot as it was then");
         }
@@ -191,14 +196,16 @@ private:
         const auto after = cells(me_, number + 1);
         for (std::uint64_t at = from; at < to;) {
             const std::uint64_t place = me_ * slot + at;
-            const std::uint64_t end = std::min(to, at + attributes.chunk_size - place % attributes.chunk_size);
+            const std::uint64_t end =
+                std::min(to, at + attributes.chunk_size - place % attributes.chunk_size);
             const auto same = [&](const std::vector<std::byte>& as) {
                 return std::equal(got.begin() + static_cast<long>(at - from),
                                   got.begin() + static_cast<long>(end - from),
                                   as.begin() + static_cast<long>(at - from));
             };
             if (!same(before) && !(in_flight && same(after))) {
-                wrong("cells " + std::to_string(at) + " to " + std::to_string(end) + " of its slot are wrong");
+                wrong("cells " + std::to_string(at) + " to " + std::to_string(end) +
+                      " of its slot are wrong");
             }
             at = end;
         }
@@ -243,7 +250,8 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
                   return 0;
               }),
               0);
-    void* memory = mmap(nullptr, sizeof(Log) * writers, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        mmap(nullptr, sizeof(Log) * writers, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     Log* logs = static_cast<Log*>(memory);
     for (int writer = 0; writer < writers; ++writer)
@@ -267,11 +275,13 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
             kill(child, SIGKILL);
             kills += end_of(child) == -SIGKILL ? 1 : 0;
         }
-        ASSERT_EQ(run_in_child([&] { return verify_all(path, logs, round % 6 == 5); }), 0) << "after round " << round;
+        ASSERT_EQ(run_in_child([&] { return verify_all(path, logs, round % 6 == 5); }), 0)
+            << "after round " << round;
     }
     EXPECT_EQ(kills, writers * rounds) << "a writer ended by itself";
     for (int writer = 0; writer < writers; ++writer)
-        EXPECT_GT(logs[writer].updates, static_cast<std::uint64_t>(rounds)) << "the writers did next to nothing";
+        EXPECT_GT(logs[writer].updates, static_cast<std::uint64_t>(rounds))
+            << "the writers did next to nothing";
     // What the dead left is given back, and nothing else goes.
     ASSERT_EQ(run_in_child([&] {
                   Pool::check(path, {true, true});

@@ -13,11 +13,13 @@ constexpr std::uint16_t branch_flag = 1, big_value_flag = 1;
 
 class Pages {
 public:
-    explicit Pages(std::string content) : content_(std::move(content)), kinds_(content_.size() / index_page_size)
+    explicit Pages(std::string content)
+        : content_(std::move(content)), kinds_(content_.size() / index_page_size)
     {
         if (kinds_.size() < 2) return;
         kinds_[0] = kinds_[1] = PageKind::meta;
-        const std::size_t newest = at<std::uint64_t>(144) >= at<std::uint64_t>(index_page_size + 144) ? 0 : index_page_size;
+        const std::size_t newest =
+            at<std::uint64_t>(144) >= at<std::uint64_t>(index_page_size + 144) ? 0 : index_page_size;
         walk(at<std::uint64_t>(newest + 80), true);
         walk(at<std::uint64_t>(newest + 128), false);
     }

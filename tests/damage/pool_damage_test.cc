@@ -1,6 +1,6 @@
-// One byte of one file of a pool is changed, before a process opens the pool or while it has it open. Then it reads all
-// there is, checks the pool, updates it and reads again: each answer is the right one or an error, and the process
-// lives.
+// One byte of one file of a pool is changed, before a process opens the pool or while it has it open. Then it
+// reads all there is, checks the pool, updates it and reads again: each answer is the right one or an error,
+// and the process lives.
 //
 //   STEPSTORE_DAMAGES   how many (300)
 //   STEPSTORE_SEED      of all choices (1); printed
@@ -44,7 +44,7 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise)
 struct PoolFile {
     std::string name; // in the pool's directory
     std::string kind;
-    unsigned weight; // of this kind among all
+    unsigned weight;             // of this kind among all
     std::vector<PageKind> pages; // of an index
     std::size_t size;
 };
@@ -134,10 +134,12 @@ struct Original {
             if (random() % 4 == 0) { // headers of pages, and what says where the records are
                 damage.offset = damage.offset / index_page_size * index_page_size + random() % 200;
             }
-            damage.kind += std::string(", ") +
-                           page_kind_names[static_cast<unsigned>(file.pages[damage.offset / index_page_size])];
+            damage.kind +=
+                std::string(", ") +
+                page_kind_names[static_cast<unsigned>(file.pages[damage.offset / index_page_size])];
         }
-        damage.change = static_cast<unsigned char>(random() % 2 == 0 ? 1U << random() % 8 : random() % 255 + 1);
+        damage.change =
+            static_cast<unsigned char>(random() % 2 == 0 ? 1U << random() % 8 : random() % 255 + 1);
         return damage;
     }
 
@@ -184,8 +186,8 @@ void compare(Told& told, OpenedPool& pool, const Original& original, int failed_
         told.errors += answers[i] == error_answer;
         if (answers[i] == error_answer || answers[i] == right) continue;
         if (failed_updates != 0 && (answers[i] == original.before[i] || !question.of_one_record)) continue;
-        told.report(question.name + (updated ? " (after updates)" : "") + " is <" + answers[i] + "> instead of <" +
-                    right + ">");
+        told.report(question.name + (updated ? " (after updates)" : "") + " is <" + answers[i] +
+                    "> instead of <" + right + ">");
     }
 }
 
@@ -248,10 +250,12 @@ class PoolDamage : public ::testing::Test {
 protected:
     PoolDamage()
     {
-        if (access("/dev/shm", W_OK) == 0 && std::getenv("TMPDIR") == nullptr) setenv("TMPDIR", "/dev/shm", 1);
+        if (access("/dev/shm", W_OK) == 0 && std::getenv("TMPDIR") == nullptr)
+            setenv("TMPDIR", "/dev/shm", 1);
         directory = std::make_unique<TemporaryDirectory>();
         for (unsigned shape = 0; shape < shapes; ++shape)
-            originals.push_back(std::make_unique<Original>(*directory, shape)), fs::remove_all(*directory / "updated");
+            originals.push_back(std::make_unique<Original>(*directory, shape)),
+                fs::remove_all(*directory / "updated");
         for (const auto& original : originals) // all rows there are, before processes share them
             for (const PoolFile& file : original->files)
                 for (const char* page : page_kind_names)
@@ -285,8 +289,11 @@ protected:
                      static_cast<unsigned long long>(number), damage.shape,
                      damage.while_open ? "while it was open" : "before it was opened", damage.file.c_str(),
                      damage.kind.c_str(), damage.offset, damage.change,
-                     end == 0 ? "" : hung ? "hung while " : "died while ",
-                     end == 0 ? "" : Told::phase_names[told.phase], told.wrong == 0 ? "" : (std::string(" ") + told.first).c_str());
+                     end == 0 ? ""
+                     : hung   ? "hung while "
+                              : "died while ",
+                     end == 0 ? "" : Told::phase_names[told.phase],
+                     told.wrong == 0 ? "" : (std::string(" ") + told.first).c_str());
         keep(number, original, damage);
     }
     void keep(std::uint64_t number, const Original& original, const Damage& damage) const
@@ -301,18 +308,18 @@ protected:
     void print() const
     {
         unsigned damages = 0, wrong = 0, crashes = 0, hung = 0, detected = 0, harmless = 0;
-        std::printf("%-38s %8s %6s %8s %5s %9s %9s %s\n", "", "damages", "wrong", "crashes", "hung", "detected",
-                    "harmless", "(not named by check)");
+        std::printf("%-38s %8s %6s %8s %5s %9s %9s %s\n", "", "damages", "wrong", "crashes", "hung",
+                    "detected", "harmless", "(not named by check)");
         for (const Tally::Row& row : tally->rows) {
             if (row.damages == 0) continue;
-            std::printf("%-38s %8u %6u %8u %5u %9u %9u (%u)\n", row.kind, row.damages.load(), row.wrong.load(),
-                        row.crashes.load(), row.hung.load(), row.detected.load(), row.harmless.load(),
-                        row.unnamed.load());
+            std::printf("%-38s %8u %6u %8u %5u %9u %9u (%u)\n", row.kind, row.damages.load(),
+                        row.wrong.load(), row.crashes.load(), row.hung.load(), row.detected.load(),
+                        row.harmless.load(), row.unnamed.load());
             damages += row.damages, wrong += row.wrong, crashes += row.crashes, hung += row.hung;
             detected += row.detected, harmless += row.harmless;
         }
-        std::printf("%u damages (seed %llu): %u wrong, %u crashes, %u hung, %u detected, %u harmless\n", damages,
-                    static_cast<unsigned long long>(seed), wrong, crashes, hung, detected, harmless);
+        std::printf("%u damages (seed %llu): %u wrong, %u crashes, %u hung, %u detected, %u harmless\n",
+                    damages, static_cast<unsigned long long>(seed), wrong, crashes, hung, detected, harmless);
     }
 
     const std::uint64_t seed = setting("STEPSTORE_SEED", 1);

@@ -62,7 +62,8 @@ void write_stream(const std::string& pool)
     for (int step = 0; step < 3; ++step) {
         writer.begin_step();
         std::vector<double> cells(1500, step + 0.25);
-        writer.put(field, steps::Dims{1500}, steps::Dims{0}, steps::Dims{1500}, cells.data(), steps::Mode::sync);
+        writer.put(field, steps::Dims{1500}, steps::Dims{0}, steps::Dims{1500}, cells.data(),
+                   steps::Mode::sync);
         writer.end_step();
     }
     writer.close();
@@ -132,7 +133,8 @@ Reference make_pool(const std::string& path, unsigned shape)
     return made;
 }
 
-OpenedPool::OpenedPool(const std::string& path, const Reference& reference) : path_(path), reference_(reference)
+OpenedPool::OpenedPool(const std::string& path, const Reference& reference)
+    : path_(path), reference_(reference)
 {
     try {
         opened_container();
@@ -152,7 +154,8 @@ Container& OpenedPool::opened_container()
     return *container_;
 }
 
-void OpenedPool::ask(const std::string& name, bool of_one_record, const std::function<std::string()>& question)
+void OpenedPool::ask(const std::string& name, bool of_one_record,
+                     const std::function<std::string()>& question)
 {
     questions_.push_back({name, of_one_record});
     try {
@@ -178,7 +181,8 @@ std::vector<std::string> OpenedPool::answers()
         return all;
     });
     for (const char* label : {"main", "another", "empty", "gone", "never"})
-        ask(std::string("container ") + label, true, [&] { return opened_pool().open_container(label).label(); });
+        ask(std::string("container ") + label, true,
+            [&] { return opened_pool().open_container(label).label(); });
     ask("snapshots", false, [&] {
         std::string all;
         for (const SnapshotEntry& one : container().snapshots())
@@ -276,8 +280,10 @@ int OpenedPool::update()
     for (unsigned i = 4; i < reference_.keys(); i += 58)
         if (i % 17 != 0) // each key is changed once, so that an update that failed leaves one answer
             attempt([&] { container().key_value(keys_of(container())).remove(key_name(i)); });
-    attempt([&] { container().key_value(large_values_of(container())).put(key_name(2), content(large, 30)); });
-    attempt([&] { container().key_value(large_values_of(container())).put(key_name(3), content(large, 31)); });
+    attempt(
+        [&] { container().key_value(large_values_of(container())).put(key_name(2), content(large, 30)); });
+    attempt(
+        [&] { container().key_value(large_values_of(container())).put(key_name(3), content(large, 31)); });
     const auto write = [&](std::uint64_t number, std::uint64_t cell, std::size_t length) {
         attempt([&, number, cell, length] {
             auto array = container().open_array(array_of(container(), number));

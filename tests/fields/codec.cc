@@ -12,7 +12,8 @@ namespace {
 TEST(Codec, TextsOfKeysAreReadBack)
 {
     const std::string odd = std::string("a,b=c%d\r") + '\0' + "\x7f\xff";
-    for (const Key& key : {Key(), Key{{"step", "1"}}, Key{{"step", ""}, {"", "x"}}, Key{{odd, odd}, {"b", "2"}}}) {
+    for (const Key& key :
+         {Key(), Key{{"step", "1"}}, Key{{"step", ""}, {"", "x"}}, Key{{odd, odd}, {"b", "2"}}}) {
         const std::string text = key.text();
         EXPECT_EQ(Key::parse(text), key) << text;
         EXPECT_EQ(text.find('\0'), std::string::npos);
@@ -109,10 +110,13 @@ TEST(Codec, DamagedBytesAreErrors)
              part->find("step=5,param=130,levelist=500");
          }},
         {Magic::row, encode_row(row), [](const auto& bytes) { decode_row(bytes, "a row"); }},
-        {Magic::dataset, encode_dataset(dataset), [](const auto& bytes) { decode_dataset(bytes, "a dataset"); }},
+        {Magic::dataset, encode_dataset(dataset),
+         [](const auto& bytes) { decode_dataset(bytes, "a dataset"); }},
         {Magic::root, encode_root("label"), [](const auto& bytes) { decode_root(bytes, "a root"); }},
-        {Magic::writer, encode_writer({1, 2, this_process()}), [](const auto& bytes) { decode_writer(bytes, "w"); }},
-        {Magic::collocation, encode_collocation(7), [](const auto& bytes) { decode_collocation(bytes, "c"); }},
+        {Magic::writer, encode_writer({1, 2, this_process()}),
+         [](const auto& bytes) { decode_writer(bytes, "w"); }},
+        {Magic::collocation, encode_collocation(7),
+         [](const auto& bytes) { decode_collocation(bytes, "c"); }},
     };
     std::mt19937_64 random(20261122);
     for (const Kind& kind : kinds) {

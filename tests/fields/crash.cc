@@ -173,7 +173,8 @@ TEST_P(Crash, ThreadsMayDoAllAtOnce)
                     own.archive(collocation_key(step % 3), element_key(step, thread), data);
                     own.flush();
                     shared.store.archive(data);
-                    if (retrieve(dataset, collocation_key(step % 3), element_key(step, thread)) != data) failed = true;
+                    if (retrieve(dataset, collocation_key(step % 3), element_key(step, thread)) != data)
+                        failed = true;
                     if (step % 20 == 0) list(dataset);
                 }
             } catch (const std::exception& error) {

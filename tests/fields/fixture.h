@@ -52,7 +52,9 @@ inline Key collocation_key(int number = 1)
 
 inline Key element_key(int step, int param = 130, int level = 500)
 {
-    return {{"step", std::to_string(step)}, {"param", std::to_string(param)}, {"levelist", std::to_string(level)}};
+    return {{"step", std::to_string(step)},
+            {"param", std::to_string(param)},
+            {"levelist", std::to_string(level)}};
 }
 
 inline void create_pool(const std::string& location, const std::string& backend, bool power = false)
@@ -61,7 +63,8 @@ inline void create_pool(const std::string& location, const std::string& backend,
     options.backend = backend.c_str();
     options.targets = 4;
     options.power = power ? 1 : 0;
-    if (stepstore_pool_create(location.c_str(), &options) != 0) throw std::runtime_error(stepstore_last_message());
+    if (stepstore_pool_create(location.c_str(), &options) != 0)
+        throw std::runtime_error(stepstore_last_message());
 }
 
 // Archives, flushes, retrieves: as a caller does it.
@@ -87,8 +90,8 @@ struct Fields {
     CatalogueWriter catalogue;
 };
 
-inline std::optional<std::vector<std::byte>> retrieve(const std::shared_ptr<Dataset>& dataset, const Key& collocation,
-                                                      const Key& element)
+inline std::optional<std::vector<std::byte>> retrieve(const std::shared_ptr<Dataset>& dataset,
+                                                      const Key& collocation, const Key& element)
 {
     const auto entry = CatalogueReader(dataset).find(collocation, element);
     if (!entry) return std::nullopt;
@@ -96,7 +99,8 @@ inline std::optional<std::vector<std::byte>> retrieve(const std::shared_ptr<Data
 }
 
 // "collocation|element" of every field.
-inline std::map<std::string, ListedField> list(const std::shared_ptr<Dataset>& dataset, const Request& request = {})
+inline std::map<std::string, ListedField> list(const std::shared_ptr<Dataset>& dataset,
+                                               const Request& request = {})
 {
     std::map<std::string, ListedField> found;
     Listing listing(dataset, request);
@@ -135,7 +139,8 @@ inline std::string pool_damage(const std::string& location)
             static_cast<std::string*>(arg)->append(text);
         return 0;
     };
-    if (stepstore_pool_check(location.c_str(), true, false, note, &damage) != 0) damage += stepstore_last_message();
+    if (stepstore_pool_check(location.c_str(), true, false, note, &damage) != 0)
+        damage += stepstore_last_message();
     return damage;
 }
 
@@ -169,10 +174,10 @@ inline std::string parameter_name(const ::testing::TestParamInfo<std::tuple<std:
     return std::get<0>(info.param) + "_" + std::string(name_of(std::get<1>(info.param)));
 }
 
-#define INSTANTIATE_FIELDS(suite)                                                                                      \
-    INSTANTIATE_TEST_SUITE_P(Backends, suite,                                                                          \
-                             ::testing::Combine(::testing::Values("memory", "lmdb"),                                   \
-                                                ::testing::Values(Index::shared, Index::process)),                     \
+#define INSTANTIATE_FIELDS(suite)                                                                            \
+    INSTANTIATE_TEST_SUITE_P(Backends, suite,                                                                \
+                             ::testing::Combine(::testing::Values("memory", "lmdb"),                         \
+                                                ::testing::Values(Index::shared, Index::process)),           \
                              parameter_name)
 
 } // namespace stepstore::fields::testing

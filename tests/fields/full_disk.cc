@@ -1,5 +1,6 @@
-// A disk that fills up while fields are archived: an error that says so, what was flushed before stays, nothing of the
-// rest is seen, and its space comes back. Who goes on once there is room loses nothing that was archived. Played by a limit on the size of files, in a process of its own.
+// A disk that fills up while fields are archived: an error that says so, what was flushed before stays,
+// nothing of the rest is seen, and its space comes back. Who goes on once there is room loses nothing that
+// was archived. Played by a limit on the size of files, in a process of its own.
 #include "fields/fixture.h"
 #include "support/processes.h"
 
@@ -35,7 +36,8 @@ protected:
         std::signal(SIGXFSZ, SIG_IGN);
         Fields fields(dataset(), {.asynchronous = GetParam(), .in_flight = 4 * size});
         const auto archive = [&](int step) {
-            fields.archive(collocation_key(), element_key(step), pattern(bytes, static_cast<std::uint64_t>(step)));
+            fields.archive(collocation_key(), element_key(step),
+                           pattern(bytes, static_cast<std::uint64_t>(step)));
         };
         int step = 0;
         for (; step < flushed; ++step)
@@ -70,8 +72,9 @@ protected:
     TemporaryDirectory directory;
     std::string location;
 };
-INSTANTIATE_TEST_SUITE_P(Ways, FullDisk, ::testing::Bool(),
-                         [](const auto& info) { return std::string(info.param ? "asynchronous" : "synchronous"); });
+INSTANTIATE_TEST_SUITE_P(Ways, FullDisk, ::testing::Bool(), [](const auto& info) {
+    return std::string(info.param ? "asynchronous" : "synchronous");
+});
 
 TEST_P(FullDisk, LeavesWhatWasFlushedAndNothingElse)
 {
@@ -79,7 +82,8 @@ TEST_P(FullDisk, LeavesWhatWasFlushedAndNothingElse)
     const auto now = dataset();
     ASSERT_EQ(list(now).size(), 5U);
     for (int step = 0; step < 5; ++step)
-        EXPECT_EQ(retrieve(now, collocation_key(), element_key(step)), pattern(size, static_cast<std::uint64_t>(step)));
+        EXPECT_EQ(retrieve(now, collocation_key(), element_key(step)),
+                  pattern(size, static_cast<std::uint64_t>(step)));
     const PurgeReport report = purge(now);
     EXPECT_GT(report.unreferenced, 0U);
     EXPECT_EQ(report.objects, report.unreferenced);

@@ -39,8 +39,7 @@ TEST_P(Maintenance, AWipedDatasetIsGoneForAllAndReadersAreTold)
     EXPECT_FALSE(wipe(*session, dataset_key()));
     EXPECT_EQ(session->find(dataset_key()), nullptr);
     EXPECT_EQ(session->find_container(dataset->container_label()), nullptr);
-    const Error error =
-        error_of([&] { Store(dataset).read(std::get<FieldLocation>(entry->location)); });
+    const Error error = error_of([&] { Store(dataset).read(std::get<FieldLocation>(entry->location)); });
     EXPECT_EQ(error.code(), -DER_STALE);
     EXPECT_NE(std::string(error.what()).find("was wiped"), std::string::npos) << error.what();
     EXPECT_ERROR(-DER_STALE, reader.find(collocation_key(1), element_key(1)));

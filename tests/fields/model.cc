@@ -23,7 +23,8 @@ protected:
             const Name name{below(4), below(40)};
             static constexpr std::size_t sizes[] = {0, 1, 700, 66000, 150000};
             Value value{pattern(sizes[below(5)], random()), 1 + random() % 1000000};
-            writers[writer]->archive(collocation_key(name.first), element_key(name.second), value.data, value.time);
+            writers[writer]->archive(collocation_key(name.first), element_key(name.second), value.data,
+                                     value.time);
             pending[writer][name] = std::move(value);
         }
     }
@@ -38,7 +39,8 @@ protected:
     void look()
     {
         const Name name{below(4), below(40)};
-        const auto found = CatalogueReader(dataset).find(collocation_key(name.first), element_key(name.second));
+        const auto found =
+            CatalogueReader(dataset).find(collocation_key(name.first), element_key(name.second));
         const auto expected = fields.find(name);
         ASSERT_EQ(found.has_value(), expected != fields.end());
         if (!found) return;
@@ -91,12 +93,18 @@ TEST_P(Model, BehavesAsAMap)
     writers.push_back(std::make_unique<Fields>(dataset, WriterOptions{.asynchronous = true}));
     for (int operation = 0; operation < 1500; ++operation) {
         const int what = below(100);
-        if (what < 40) archive();
-        else if (what < 55) flush();
-        else if (what < 90) look();
-        else if (what < 94) list_all();
-        else if (what < 97) remove();
-        else purge(dataset);
+        if (what < 40)
+            archive();
+        else if (what < 55)
+            flush();
+        else if (what < 90)
+            look();
+        else if (what < 94)
+            list_all();
+        else if (what < 97)
+            remove();
+        else
+            purge(dataset);
         ASSERT_FALSE(HasFailure()) << "operation " << operation;
     }
     list_all();

@@ -1,6 +1,6 @@
 // Several processes on one dataset, killed at any moment.
-#include "fields/fixture.h"
 #include "support/processes.h"
+#include "fields/fixture.h"
 
 #include <atomic>
 #include <random>
@@ -24,15 +24,16 @@ struct Shared {
 // The bytes of a field say who wrote it, in which round.
 std::vector<std::byte> data_of(int writer, std::uint64_t round, int step)
 {
-    auto data = pattern(step % 2 == 0 ? large : small,
-                        static_cast<std::uint64_t>(writer) << 40 | round << 10 | static_cast<std::uint64_t>(step));
+    auto data = pattern(step % 2 == 0 ? large : small, static_cast<std::uint64_t>(writer) << 40 |
+                                                           round << 10 | static_cast<std::uint64_t>(step));
     data[0] = static_cast<std::byte>(writer);
     data[1] = static_cast<std::byte>(round & 0xff);
     data[2] = static_cast<std::byte>(round >> 8);
     return data;
 }
 
-bool is_whole(const std::vector<std::byte>& data, int step, int* writer = nullptr, std::uint64_t* round = nullptr)
+bool is_whole(const std::vector<std::byte>& data, int step, int* writer = nullptr,
+              std::uint64_t* round = nullptr)
 {
     if (data.size() < 3) return false;
     const int who = static_cast<int>(data[0]);
@@ -47,7 +48,8 @@ protected:
     Processes() : location(directory / "pool")
     {
         create_pool(location, "lmdb");
-        void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* memory =
+            mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
         shared = new (memory) Shared{};
     }
@@ -77,10 +79,12 @@ TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
     std::vector<pid_t> children;
     for (int writer = 0; writer < writers; ++writer)
         children.push_back(start_child([&, writer] {
-            while (!shared->go) usleep(100);
+            while (!shared->go)
+                usleep(100);
             Fields fields(make());
             for (int step = 0; step < steps; ++step) {
-                fields.archive(collocation_key(writer % 2), element_key(step, 130 + writer), data_of(writer, 0, step));
+                fields.archive(collocation_key(writer % 2), element_key(step, 130 + writer),
+                               data_of(writer, 0, step));
                 if (step % 10 == 9) fields.flush();
             }
             return 0;
@@ -95,13 +99,15 @@ TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
             ASSERT_EQ(retrieve(dataset, collocation_key(writer % 2), element_key(step, 130 + writer)),
                       data_of(writer, 0, step));
     std::size_t datasets = 0;
-    Session::open(location, Access::read_write)->datasets({}, [&](const DatasetEntry&) { return ++datasets > 0; });
+    Session::open(location, Access::read_write)->datasets({}, [&](const DatasetEntry&) {
+        return ++datasets > 0;
+    });
     EXPECT_EQ(datasets, 1U);
     EXPECT_EQ(purge_pool(*Session::open(location, Access::read_write)), 0U);
 }
 
-// Two processes replace the same fields again and again; readers meanwhile always get one of them, whole, never an
-// older round of a writer after a newer one, and purges run now and then.
+// Two processes replace the same fields again and again; readers meanwhile always get one of them, whole,
+// never an older round of a writer after a newer one, and purges run now and then.
 TEST_P(Processes, ReplacingIsAtomicForReaders)
 {
     constexpr int fields_each = 6;
@@ -146,8 +152,10 @@ TEST_P(Processes, ReplacingIsAtomicForReaders)
                         if (error.code() != -DER_STALE) throw;
                     }
                 }
-                if (list(dataset).size() != fields_each) throw std::runtime_error("the listing is not complete");
-                if (loop % 5 == static_cast<std::uint64_t>(4 * reader)) purge(dataset); // at times both at once
+                if (list(dataset).size() != fields_each)
+                    throw std::runtime_error("the listing is not complete");
+                if (loop % 5 == static_cast<std::uint64_t>(4 * reader))
+                    purge(dataset); // at times both at once
             }
             return 0;
         }));
@@ -189,7 +197,8 @@ TEST_P(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
             }
             return 0;
         });
-        while (shared->flushed[0] < 1 + random() % 3) usleep(50);
+        while (shared->flushed[0] < 1 + random() % 3)
+            usleep(50);
         usleep(static_cast<useconds_t>(random() % 3000));
         ASSERT_EQ(kill(child, SIGKILL), 0);
         ASSERT_EQ(end_of(child), -SIGKILL);
@@ -222,7 +231,8 @@ TEST_P(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
     EXPECT_GT(report.unreferenced, 0U);
     verify();
     EXPECT_EQ(purge(dataset).objects, 0U);
-    EXPECT_LE(fields::statistics(dataset).writers, 1U); // this process's own, where the purge had pages to merge
+    EXPECT_LE(fields::statistics(dataset).writers,
+              1U); // this process's own, where the purge had pages to merge
 }
 
 } // namespace

@@ -113,7 +113,8 @@ TEST_P(Scale, FourHundredDatasetsInAPool)
     Session::release();
     const auto reading = Session::open(location, Access::read_only);
     std::set<std::string> found;
-    reading->datasets({}, [&](const DatasetEntry& entry) { return found.insert(*entry.key.find("expver")).second; });
+    reading->datasets(
+        {}, [&](const DatasetEntry& entry) { return found.insert(*entry.key.find("expver")).second; });
     EXPECT_EQ(found.size(), 400U);
     std::size_t some = 0;
     reading->datasets({{"expver", {"7", "70", "500"}}}, [&](const DatasetEntry&) { return ++some > 0; });

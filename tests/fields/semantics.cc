@@ -102,7 +102,8 @@ TEST_P(Semantics, ManyPagesAndPartsMergeInOrder)
     ASSERT_EQ(all.size(), model.size());
     Store store(dataset);
     for (const auto& [name, field] : all)
-        ASSERT_EQ(store.read(std::get<FieldLocation>(field.entry.location)), bytes_of(model.at(name))) << name;
+        ASSERT_EQ(store.read(std::get<FieldLocation>(field.entry.location)), bytes_of(model.at(name)))
+            << name;
     for (int step = 0; step < 2000; ++step)
         ASSERT_EQ(retrieve(dataset, collocation_key(), element_key(step)),
                   bytes_of(model.at(collocation_key().text() + "|" + element_key(step).text())));
@@ -127,7 +128,8 @@ TEST_P(Semantics, ListsWhatARequestMatches)
     fields.flush();
     EXPECT_EQ(list(dataset, {{"number", {"9"}}, {"extra", {"b"}}}).size(), 1U);
     CatalogueReader reader(dataset);
-    EXPECT_EQ(reader.axes(collocation_key(1))->at("param"), (std::set<std::string, std::less<>>{"130", "131"}));
+    EXPECT_EQ(reader.axes(collocation_key(1))->at("param"),
+              (std::set<std::string, std::less<>>{"130", "131"}));
     std::map<std::string, std::uint64_t> entries;
     reader.indexes({}, [&](const IndexSummary& one) {
         entries[one.collocation.text()] = one.entries;
@@ -151,7 +153,8 @@ TEST_P(Semantics, KeysAndLocationsMayBe64KiBAndHoldAnyBytes)
     fields.archive(collocation, {}, bytes_of("an empty key"));
     fields.flush();
     EXPECT_EQ(list(dataset).size(), 4U);
-    const auto found = CatalogueReader(dataset).find(collocation, {{"step", long_value + "2"}, {"param", odd}});
+    const auto found =
+        CatalogueReader(dataset).find(collocation, {{"step", long_value + "2"}, {"param", odd}});
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(std::get<std::string>(found->location), std::string(64 * 1024, 'c'));
     EXPECT_EQ(found->timestamp, 7U);
@@ -172,7 +175,9 @@ TEST_P(Semantics, SmallFieldsShareObjectsLargeOnesHaveTheirOwn)
     for (const auto& one : locations)
         small.insert(one.object);
     for (int i = 0; i < 10; ++i)
-        large.insert(locations.emplace_back(store.archive(pattern(200000, static_cast<std::uint64_t>(100 + i)))).object);
+        large.insert(
+            locations.emplace_back(store.archive(pattern(200000, static_cast<std::uint64_t>(100 + i))))
+                .object);
     store.flush();
     EXPECT_EQ(small.size(), 1U);
     EXPECT_EQ(large.size(), 10U);
@@ -279,7 +284,8 @@ TEST_P(Semantics, UnknownThingsAreClearErrors)
     EXPECT_ERROR(-DER_INVAL, parse_options({{"indx", "shared"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"packBelow", "1 TiB"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"verify", "yes"}}));
-    const Options options = parse_options({{"packSize", "2MiB"}, {"index", "process"}, {"asynchronous", "true"}});
+    const Options options =
+        parse_options({{"packSize", "2MiB"}, {"index", "process"}, {"asynchronous", "true"}});
     EXPECT_EQ(options.dataset.pack_size, 2U << 20);
     EXPECT_EQ(options.dataset.index, Index::process);
     EXPECT_TRUE(options.writer.asynchronous);

@@ -1,5 +1,5 @@
-// Cases for the MPI communicator and the forming of groups, run by mpirun. Every rank checks; one failure fails the
-// run.
+// Cases for the MPI communicator and the forming of groups, run by mpirun. Every rank checks; one failure
+// fails the run.
 #include "comm/communicator.h"
 
 #include "daos_errno.h"
@@ -21,13 +21,14 @@ using namespace stepstore;
 int world_rank = 0;
 int world_size = 1;
 
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            std::fprintf(stderr, "%s:%d: rank %d: not true: %s\n", __FILE__, __LINE__, world_rank, #condition);        \
-            std::fflush(stderr);                                                                                       \
-            std::_Exit(1);                                                                                             \
-        }                                                                                                              \
+#define EXPECT(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            std::fprintf(stderr, "%s:%d: rank %d: not true: %s\n", __FILE__, __LINE__, world_rank,           \
+                         #condition);                                                                        \
+            std::fflush(stderr);                                                                             \
+            std::_Exit(1);                                                                                   \
+        }                                                                                                    \
     } while (false)
 
 // The code and message of the Error that `call` must throw.
@@ -116,7 +117,8 @@ void world()
     EXPECT(error_of([] { form_group("out write", GroupChoice::automatic, -1); }).first == -DER_INVAL);
 }
 
-// Ranks that wait for one that works leave the processors alone. Processor time, so a busy machine changes nothing.
+// Ranks that wait for one that works leave the processors alone. Processor time, so a busy machine changes
+// nothing.
 void waiting()
 {
     auto comm = form_group("waiting", GroupChoice::world, 30);
@@ -179,16 +181,19 @@ void two_groups()
     check_collectives(*comm);
 }
 
-// The last rank does not come to a call: the others' calls end with what their watch throws, and MPI itself goes on.
+// The last rank does not come to a call: the others' calls end with what their watch throws, and MPI itself
+// goes on.
 void a_rank_does_not_come()
 {
     const std::vector<std::pair<const char*, std::function<void(Communicator&)>>> calls = {
         {"barrier", [](Communicator& comm) { comm.barrier(); }},
-        {"broadcast", [](Communicator& comm) {
+        {"broadcast",
+         [](Communicator& comm) {
              auto bytes = pattern(10, 1);
              comm.broadcast(bytes, world_size - 1);
          }},
-        {"gather", [](Communicator& comm) {
+        {"gather",
+         [](Communicator& comm) {
              std::vector<std::byte> all;
              std::vector<std::uint64_t> offsets;
              comm.gather(pattern(100000, 1), all, offsets, 0); // rank 0 waits for the last one,
@@ -204,7 +209,8 @@ void a_rank_does_not_come()
             if (++looks == 3) throw Error(-DER_CANCELED, "the last rank is lost");
         });
         if (world_rank < world_size - 1) {
-            EXPECT(error_of([&] { call(*comm); }) == std::pair(-DER_CANCELED, std::string("the last rank is lost")));
+            EXPECT(error_of([&] { call(*comm); }) ==
+                   std::pair(-DER_CANCELED, std::string("the last rank is lost")));
             EXPECT(looks == 3);
             EXPECT(error_of([&] { comm->barrier(); }).first == -DER_CANCELED); // at once
             EXPECT(looks == 3);
@@ -225,7 +231,8 @@ void a_rank_does_not_come()
 
 void world_but_different()
 {
-    auto [code, text] = error_of([] { form_group("own-" + std::to_string(world_rank), GroupChoice::world, 20); });
+    auto [code, text] =
+        error_of([] { form_group("own-" + std::to_string(world_rank), GroupChoice::world, 20); });
     EXPECT(code == -DER_MISMATCH);
     EXPECT(contains(text, "Communicator"));
 }

@@ -72,7 +72,8 @@ int verify(const std::string& location)
         EXPECT_EQ(streaming.begin_step(0), StepStatus::ok);
         streaming.end_step();
     }
-    EXPECT_EQ(streaming.begin_step(-1), reader.closed() ? StepStatus::end_of_stream : StepStatus::writer_died);
+    EXPECT_EQ(streaming.begin_step(-1),
+              reader.closed() ? StepStatus::end_of_stream : StepStatus::writer_died);
     const StreamReport report = check_streams(location, true);
     EXPECT_FALSE(report.damaged()) << report.json();
     EXPECT_TRUE(!reader.closed() || report.findings.empty()) << report.json();

@@ -1,5 +1,5 @@
-// A process that runs another MPI, loaded privately as mpi4py does: found, and refused with the names of both, instead
-// of a crash.
+// A process that runs another MPI, loaded privately as mpi4py does: found, and refused with the names of
+// both, instead of a crash.
 #include "comm/communicator.h"
 #include "daos_errno.h"
 #include "stepstore/error.h"

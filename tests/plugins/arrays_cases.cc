@@ -24,8 +24,8 @@ std::size_t rank()
     return static_cast<std::size_t>(run.rank);
 }
 
-// Step s has shape {4 ranks, 6 + 2 s}. Each rank puts three blocks: two halves of its first two rows and all of the
-// other two.
+// Step s has shape {4 ranks, 6 + 2 s}. Each rank puts three blocks: two halves of its first two rows and all
+// of the other two.
 struct Box {
     Dims start, count;
 };
@@ -170,7 +170,8 @@ std::vector<std::vector<BlockFacts>> facts_of(const std::string& name)
         for (const auto& info : engine.BlocksInfo(io.InquireVariable<double>("grid"), engine.CurrentStep()))
             one.push_back({info.Start, info.Count, info.Min, info.Max, info.WriterID, info.BlockID});
         facts.push_back(one);
-        for (const auto& info : engine.BlocksInfo(io.InquireVariable<double>("value"), engine.CurrentStep())) {
+        for (const auto& info :
+             engine.BlocksInfo(io.InquireVariable<double>("value"), engine.CurrentStep())) {
             EXPECT(info.IsValue);
             EXPECT_EQ(info.Value, 2.5);
         }
@@ -225,8 +226,8 @@ CASE(blocks_info)
         for (std::size_t block = 0; block < ours[step].size(); ++block) {
             const auto box = boxes(block / 3, step)[block % 3];
             const auto data = fill(box, step);
-            const BlockFacts expected = {box.start, box.count, data.front(), data.back(), static_cast<int>(block / 3),
-                                         block};
+            const BlockFacts expected = {
+                box.start, box.count, data.front(), data.back(), static_cast<int>(block / 3), block};
             EXPECT(ours[step][block] == expected);
         }
     }
@@ -286,8 +287,8 @@ CASE(uneven_ranks)
     engine.Close();
 }
 
-// Variables whose dimensions ADIOS2 promises not to change, in all kinds, several blocks of each, next to variables of
-// which one comes at the address of another.
+// Variables whose dimensions ADIOS2 promises not to change, in all kinds, several blocks of each, next to
+// variables of which one comes at the address of another.
 void write_constant(const std::string& name)
 {
     auto adios = make_adios();

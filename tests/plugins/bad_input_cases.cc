@@ -1,5 +1,5 @@
-// One rank does something wrong, or has no space left: it gets an error that names what it was about, nobody waits for
-// ever, and nothing else is lost.
+// One rank does something wrong, or has no space left: it gets an error that names what it was about, nobody
+// waits for ever, and nothing else is lost.
 #include "features.h"
 
 #include <csignal>
@@ -83,7 +83,8 @@ CASE(ranks_define_differently)
     const std::map<Other, std::vector<std::string>> others = {
         {Other::type, {"float32", "float64"}},
         {Other::shape_kind, {"local value", "global array"}},
-        {Other::dimensions, {"{" + std::to_string(run.ranks) + "}", "{" + std::to_string(run.ranks) + ", 1}"}},
+        {Other::dimensions,
+         {"{" + std::to_string(run.ranks) + "}", "{" + std::to_string(run.ranks) + ", 1}"}},
         {Other::shape, {"{" + std::to_string(run.ranks) + "}", "{" + std::to_string(run.ranks + 1) + "}"}},
     };
     for (const char* layout : {"posix", "kv", "array", "array-aligned"})
@@ -163,7 +164,8 @@ CASE(one_rank_puts_wrongly)
                 }
                 bad.SetSelection({{0}, {1}});
                 const double* nothing = nullptr;
-                EXPECT(!error_of([&] { engine.Put(bad, nothing, adios2::Mode::Sync); }).empty()); // ADIOS2's own
+                EXPECT(
+                    !error_of([&] { engine.Put(bad, nothing, adios2::Mode::Sync); }).empty()); // ADIOS2's own
             }
             engine.EndStep();
         }
@@ -182,7 +184,8 @@ CASE(one_rank_puts_wrongly)
     engine.Close();
 }
 
-// Selections out of bounds, blocks, steps and variables that are not there: what else was asked for still comes.
+// Selections out of bounds, blocks, steps and variables that are not there: what else was asked for still
+// comes.
 CASE(one_rank_gets_wrongly)
 {
     const auto ranks = static_cast<std::size_t>(run.ranks);
@@ -201,17 +204,22 @@ CASE(one_rank_gets_wrongly)
             const auto place = "step " + std::to_string(step);
             std::vector<double> to(2 * ranks);
             for (const auto mode : {adios2::Mode::Sync, adios2::Mode::Deferred}) {
-                expect_named(
-                    error_of([&] { engine.Get(good, to.data(), adios2::Selection::BoundingBox({1}, {ranks}), mode); }),
-                    {"'good'", place});
                 expect_named(error_of([&] {
-                                 engine.Get(good, to.data(), adios2::Selection::BoundingBox({0, 0}, {1, 1}), mode);
+                                 engine.Get(good, to.data(), adios2::Selection::BoundingBox({1}, {ranks}),
+                                            mode);
                              }),
                              {"'good'", place});
-                expect_named(error_of([&] { engine.Get(good, to.data(), adios2::Selection::Block(ranks), mode); }),
+                expect_named(error_of([&] {
+                                 engine.Get(good, to.data(), adios2::Selection::BoundingBox({0, 0}, {1, 1}),
+                                            mode);
+                             }),
                              {"'good'", place});
+                expect_named(
+                    error_of([&] { engine.Get(good, to.data(), adios2::Selection::Block(ranks), mode); }),
+                    {"'good'", place});
             }
-            if (step != 1) expect_named(error_of([&] { engine.Get("x", to.data(), adios2::Mode::Sync); }), {"x"});
+            if (step != 1)
+                expect_named(error_of([&] { engine.Get("x", to.data(), adios2::Mode::Sync); }), {"x"});
         }
         engine.PerformGets();
         EXPECT_EQ(first, 10.0 * static_cast<double>(step));
@@ -223,16 +231,18 @@ CASE(one_rank_gets_wrongly)
     auto good = at_random.InquireVariable<double>("good");
     good.SetStepSelection({3, 1});
     std::vector<double> values(3 * ranks, -1);
-    expect_named(error_of([&] { engine.Get(good, values.data(), adios2::Mode::Sync); }), {"'good'", "3 steps"});
+    expect_named(error_of([&] { engine.Get(good, values.data(), adios2::Mode::Sync); }),
+                 {"'good'", "3 steps"});
     good.SetStepSelection({1, 3});
-    expect_named(error_of([&] { engine.Get(good, values.data(), adios2::Mode::Sync); }), {"'good'", "3 steps"});
+    expect_named(error_of([&] { engine.Get(good, values.data(), adios2::Mode::Sync); }),
+                 {"'good'", "3 steps"});
     EXPECT(values == std::vector<double>(3 * ranks, -1));
     expect_good(at_random, engine, 2, true);
     engine.Close();
 }
 
-// The last rank has no space for step 1, as if its disk were full. What was stored stays; the writer ends with an
-// error on every rank.
+// The last rank has no space for step 1, as if its disk were full. What was stored stays; the writer ends
+// with an error on every rank.
 void write_without_space(const std::string& layout)
 {
     auto adios = make_adios();

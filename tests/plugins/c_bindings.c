@@ -4,13 +4,13 @@
 #include <string.h>
 
 // Every call of ADIOS2 has to work.
-#define CALL(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) != adios2_error_none) return __LINE__;                                                              \
+#define CALL(call)                                                                                           \
+    do {                                                                                                     \
+        if ((call) != adios2_error_none) return __LINE__;                                                    \
     } while (0)
-#define NEED(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) return __LINE__;                                                                             \
+#define NEED(condition)                                                                                      \
+    do {                                                                                                     \
+        if (!(condition)) return __LINE__;                                                                   \
     } while (0)
 
 static adios2_adios* start(const c_bindings_run* run)
@@ -43,12 +43,12 @@ int c_bindings_write(const c_bindings_run* run)
     adios2_adios* adios = start(run);
     adios2_io* io = make_io(adios, run, "");
     NEED(io != NULL);
-    adios2_variable* field =
-        adios2_define_variable(io, "field", adios2_type_double, 2, shape, start_at, count, adios2_constant_dims_true);
-    adios2_variable* number =
-        adios2_define_variable(io, "number", adios2_type_int32_t, 0, NULL, NULL, NULL, adios2_constant_dims_true);
-    adios2_variable* text =
-        adios2_define_variable(io, "text", adios2_type_string, 0, NULL, NULL, NULL, adios2_constant_dims_true);
+    adios2_variable* field = adios2_define_variable(io, "field", adios2_type_double, 2, shape, start_at,
+                                                    count, adios2_constant_dims_true);
+    adios2_variable* number = adios2_define_variable(io, "number", adios2_type_int32_t, 0, NULL, NULL, NULL,
+                                                     adios2_constant_dims_true);
+    adios2_variable* text = adios2_define_variable(io, "text", adios2_type_string, 0, NULL, NULL, NULL,
+                                                   adios2_constant_dims_true);
     NEED(field != NULL && number != NULL && text != NULL);
     NEED(adios2_define_attribute(io, "unit", adios2_type_string, "kg") != NULL);
     NEED(adios2_define_attribute_array(io, "corner", adios2_type_int32_t, corner, 2) != NULL);
@@ -77,7 +77,8 @@ static void note(c_bindings_transcript* seen, double number)
     ++seen->count;
 }
 
-static int look_at_blocks(adios2_engine* engine, adios2_variable* field, size_t step, c_bindings_transcript* seen)
+static int look_at_blocks(adios2_engine* engine, adios2_variable* field, size_t step,
+                          c_bindings_transcript* seen)
 {
     adios2_varinfo* info = adios2_inquire_blockinfo(engine, field, step);
     NEED(info != NULL);
@@ -96,8 +97,8 @@ static int look_at_blocks(adios2_engine* engine, adios2_variable* field, size_t 
     return 0;
 }
 
-static int look_at_step(adios2_io* io, adios2_engine* engine, const c_bindings_run* run, size_t step, int at_random,
-                        c_bindings_transcript* seen)
+static int look_at_step(adios2_io* io, adios2_engine* engine, const c_bindings_run* run, size_t step,
+                        int at_random, c_bindings_transcript* seen)
 {
     double cells[c_bindings_seen];
     size_t ndims = 0, shape[2] = {0, 0};
@@ -145,7 +146,8 @@ int c_bindings_read(const c_bindings_run* run, int at_random, c_bindings_transcr
     adios2_adios* adios = start(run);
     adios2_io* io = make_io(adios, run, at_random ? ",Reading=random" : ",Reading=stream");
     NEED(io != NULL);
-    adios2_engine* engine = adios2_open(io, run->name, at_random ? adios2_mode_readRandomAccess : adios2_mode_read);
+    adios2_engine* engine =
+        adios2_open(io, run->name, at_random ? adios2_mode_readRandomAccess : adios2_mode_read);
     NEED(engine != NULL);
     adios2_step_status status = adios2_step_status_ok;
     for (size_t step = 0; step < c_bindings_steps; ++step) {

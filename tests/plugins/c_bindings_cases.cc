@@ -12,8 +12,9 @@ CASE(feature_c_bindings)
     for (const int plugin : {0, 1}) {
         run.engine = plugin == 0 ? "BP5" : "Plugin";
         const std::string parameters =
-            plugin == 0 ? ""
-                        : "PluginName=stepstore,PluginLibrary=stepstore_adios2,Location=" + location_of("c-bindings");
+            plugin == 0
+                ? ""
+                : "PluginName=stepstore,PluginLibrary=stepstore_adios2,Location=" + location_of("c-bindings");
         const auto name = location_of("c-bindings") + (plugin == 0 ? ".bp" : "");
         const c_bindings_run how{MPI_COMM_WORLD,
                                  static_cast<std::size_t>(run.rank),

@@ -33,7 +33,8 @@ CASE(parameters)
         EXPECT(contains(opening_error({{"Compression", "gzip"}}), valid));
     EXPECT(contains(opening_error({{"Compression", "zstd"}, {"CompressionLevel", "77"}}), "1 to 19"));
     // Of BP5's: those that tune its files are passed over; those that change what is stored are not.
-    EXPECT_EQ(opening_error({{"NumAggregators", "2"}, {"BufferChunkSize", "16Mb"}, {"asyncwrite", "Guided"}}), "");
+    EXPECT_EQ(opening_error({{"NumAggregators", "2"}, {"BufferChunkSize", "16Mb"}, {"asyncwrite", "Guided"}}),
+              "");
     for (const char* part : {"FlattenSteps", "BP", "remove it"})
         EXPECT(contains(opening_error({{"FlattenSteps", "true"}}), part));
     EXPECT(contains(opening_error({{"GroupTimeoutSecs", "soon"}}), "GroupTimeoutSecs"));
@@ -123,8 +124,8 @@ CASE(refused_features)
     reader.Close();
 }
 
-// Why this engine refuses spans: a plugin that takes them is asked for no memory, and the program gets a null pointer.
-// When this fails, ADIOS2 has begun to ask, and spans can be served.
+// Why this engine refuses spans: a plugin that takes them is asked for no memory, and the program gets a null
+// pointer. When this fails, ADIOS2 has begun to ask, and spans can be served.
 CASE(spans_have_no_memory)
 {
     auto adios = make_adios();

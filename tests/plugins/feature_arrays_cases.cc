@@ -6,20 +6,20 @@ namespace {
 
 using namespace plugin_test;
 
-#define FOR_TYPES(X)                                                                                                   \
-    X(char)                                                                                                            \
-    X(std::int8_t)                                                                                                     \
-    X(std::int16_t)                                                                                                    \
-    X(std::int32_t)                                                                                                    \
-    X(std::int64_t)                                                                                                    \
-    X(std::uint8_t)                                                                                                    \
-    X(std::uint16_t)                                                                                                   \
-    X(std::uint32_t)                                                                                                   \
-    X(std::uint64_t)                                                                                                   \
-    X(float)                                                                                                           \
-    X(double)                                                                                                          \
-    X(long double)                                                                                                     \
-    X(std::complex<float>)                                                                                             \
+#define FOR_TYPES(X)                                                                                         \
+    X(char)                                                                                                  \
+    X(std::int8_t)                                                                                           \
+    X(std::int16_t)                                                                                          \
+    X(std::int32_t)                                                                                          \
+    X(std::int64_t)                                                                                          \
+    X(std::uint8_t)                                                                                          \
+    X(std::uint16_t)                                                                                         \
+    X(std::uint32_t)                                                                                         \
+    X(std::uint64_t)                                                                                         \
+    X(float)                                                                                                 \
+    X(double)                                                                                                \
+    X(long double)                                                                                           \
+    X(std::complex<float>)                                                                                   \
     X(std::complex<double>)
 
 // Arrays of every type, values of every type but char (BP5 gives values of char back as int8_t), strings.
@@ -27,8 +27,8 @@ class Types final : public Feature {
 public:
     void define(adios2::IO& io, const Writers& writers) override
     {
-#define define_one(T)                                                                                                  \
-    io.DefineVariable<T>(#T, {writers.ranks * 5}, {writers.rank * 5}, {5});                                            \
+#define define_one(T)                                                                                        \
+    io.DefineVariable<T>(#T, {writers.ranks * 5}, {writers.rank * 5}, {5});                                  \
     if (!std::is_same_v<T, char>) io.DefineVariable<T>(#T "/value");
         FOR_TYPES(define_one)
 #undef define_one
@@ -36,8 +36,8 @@ public:
     }
     void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
     {
-#define put_one(T)                                                                                                     \
-    engine.Put(io.InquireVariable<T>(#T), values_of<T>(writers.rank, step, 5).data(), adios2::Mode::Sync);             \
+#define put_one(T)                                                                                           \
+    engine.Put(io.InquireVariable<T>(#T), values_of<T>(writers.rank, step, 5).data(), adios2::Mode::Sync);   \
     if (!std::is_same_v<T, char>) engine.Put(io.InquireVariable<T>(#T "/value"), value_of<T>(0, step, step));
         FOR_TYPES(put_one)
 #undef put_one
@@ -110,7 +110,10 @@ FEATURE(feature_local_values, LocalValues)
 // Two blocks of each rank, of lengths that differ by rank and step; the second is empty on rank 0 of step 0.
 class LocalArrays final : public Feature {
 public:
-    void define(adios2::IO& io, const Writers&) override { io.DefineVariable<double>("particles", {}, {}, {1, 3}); }
+    void define(adios2::IO& io, const Writers&) override
+    {
+        io.DefineVariable<double>("particles", {}, {}, {1, 3});
+    }
     void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
     {
         auto particles = io.InquireVariable<double>("particles");
@@ -137,7 +140,8 @@ public:
             const auto count = rows(block / 2, block % 2, view.step);
             particles.SetBlockSelection(block);
             particles.SetSelection({{0, 0}, {count, 3}});
-            EXPECT(view.get("all of the block", particles, count * 3) == cells(block / 2, block % 2, view.step));
+            EXPECT(view.get("all of the block", particles, count * 3) ==
+                   cells(block / 2, block % 2, view.step));
             if (count < 2) continue;
             particles.SetSelection({{1, 1}, {count - 1, 2}});
             view.get("box in the block", particles, (count - 1) * 2, adios2::Mode::Deferred);
@@ -230,8 +234,8 @@ protected:
                 cells.push_back(cell(start[0] + row, start[1] + column, step));
         return cells;
     }
-    static void put_block(adios2::Variable<double>& grid, adios2::Engine& engine, std::size_t step, const Dims& start,
-                          const Dims& count)
+    static void put_block(adios2::Variable<double>& grid, adios2::Engine& engine, std::size_t step,
+                          const Dims& start, const Dims& count)
     {
         grid.SetSelection({start, count});
         engine.Put(grid, box(step, start, count).data(), adios2::Mode::Sync);
@@ -295,14 +299,16 @@ class SelectionObjects final : public Blocks {
         view.seen.note("All", all);
         EXPECT(all == box(view.step, {0, 0}, {4 * view.writers, 7}));
         std::vector<double> part(6);
-        view.engine.Get(grid, part.data(), steps(adios2::Selection::BoundingBox({1, 2}, {2, 3})), adios2::Mode::Sync);
+        view.engine.Get(grid, part.data(), steps(adios2::Selection::BoundingBox({1, 2}, {2, 3})),
+                        adios2::Mode::Sync);
         view.seen.note("BoundingBox", part);
         EXPECT(part == box(view.step, {1, 2}, {2, 3}));
         std::vector<double> one(14);
         view.engine.Get(grid, one.data(), steps(adios2::Selection::Block(3 * view.writers - 1)),
                         adios2::Mode::Deferred);
         std::vector<double> in_block(2);
-        view.engine.Get(grid, in_block.data(), steps(adios2::Selection::BoundingBox({1, 1}, {1, 2}).WithBlock(2)),
+        view.engine.Get(grid, in_block.data(),
+                        steps(adios2::Selection::BoundingBox({1, 1}, {1, 2}).WithBlock(2)),
                         adios2::Mode::Deferred);
         view.engine.PerformGets();
         view.seen.note("Block", one);

@@ -1,5 +1,5 @@
-// What a stream is made of besides its arrays: attributes, variables that come late or not in every step, numbers of
-// steps, several streams at once. Compared with BP5.
+// What a stream is made of besides its arrays: attributes, variables that come late or not in every step,
+// numbers of steps, several streams at once. Compared with BP5.
 #include "features.h"
 
 namespace {
@@ -92,7 +92,8 @@ class DefinedAfterOpen final : public Feature {
     {
         auto first = view.variable<double>("first");
         view.get("first", first, view.writers);
-        if (!view.random) view.seen.note(view.io.InquireVariable<std::int32_t>("second") ? "second" : "no second");
+        if (!view.random)
+            view.seen.note(view.io.InquireVariable<std::int32_t>("second") ? "second" : "no second");
         if (view.step == 0) return;
         auto second = view.variable<std::int32_t>("second", view.step - 1);
         EXPECT_EQ(view.get("second", second, view.writers)[0], static_cast<int>(10 * view.step + 1));
@@ -100,7 +101,8 @@ class DefinedAfterOpen final : public Feature {
 };
 FEATURE(feature_defined_after_open, DefinedAfterOpen)
 
-// A variable that only odd steps have, one of which only rank 0 puts something, one with another shape each time.
+// A variable that only odd steps have, one of which only rank 0 puts something, one with another shape each
+// time.
 class ComingAndGoing final : public Feature {
     std::size_t steps() const override { return 5; }
     void define(adios2::IO& io, const Writers& writers) override

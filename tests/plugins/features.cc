@@ -18,7 +18,8 @@ Group::~Group()
 
 void Group::hand_over(const std::string& name) const
 {
-    if (run.plugin() && !all_) EXPECT_EQ(stepstore_adios2_set_communicator(location_of(name).c_str(), &comm_), 0);
+    if (run.plugin() && !all_)
+        EXPECT_EQ(stepstore_adios2_set_communicator(location_of(name).c_str(), &comm_), 0);
 }
 
 namespace {
@@ -103,7 +104,8 @@ void expect_same(const std::string& how, const Transcript& bp5, const Transcript
 void compare_with_bp5(MakeFeature make, const Comparison& how)
 {
 #ifndef ADIOS2_HAS_MPI
-    if (run.ranks != 1) fail(__FILE__, __LINE__, "BP5 of the serial ADIOS2 knows of no other ranks: compare on one");
+    if (run.ranks != 1)
+        fail(__FILE__, __LINE__, "BP5 of the serial ADIOS2 knows of no other ranks: compare on one");
 #endif
     std::map<std::string, Transcript> seen;
     std::size_t lines = 0;
@@ -114,7 +116,8 @@ void compare_with_bp5(MakeFeature make, const Comparison& how)
         for (const int readers : how.readers) {
             for (const bool random : {false, true}) {
                 if (random && !how.random) continue;
-                const auto key = std::to_string(readers) + " readers, " + (random ? "at random" : "step by step");
+                const auto key =
+                    std::to_string(readers) + " readers, " + (random ? "at random" : "step by step");
                 auto transcript = read(*feature, "feature", how, readers, random);
                 lines += transcript.lines.size();
                 if (run.plugin())

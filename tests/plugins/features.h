@@ -1,6 +1,7 @@
-// A feature of ADIOS2, tested by comparison: a program writes and reads through BP5 and through Stepstore, and what it
-// saw must be the same. Written once per feature: what is put, and what a reader looks at in a step. Read step by step
-// (Mode::Read) and at random (Mode::ReadRandomAccess), by as many ranks as wrote or by another number.
+// A feature of ADIOS2, tested by comparison: a program writes and reads through BP5 and through Stepstore,
+// and what it saw must be the same. Written once per feature: what is put, and what a reader looks at in a
+// step. Read step by step (Mode::Read) and at random (Mode::ReadRandomAccess), by as many ranks as wrote or
+// by another number.
 #pragma once
 
 #include "harness.h"
@@ -51,7 +52,8 @@ struct View {
     bool random;
     Transcript& seen;
 
-    // The variable, its whole array selected; at random also the step, counted among the steps that have the variable.
+    // The variable, its whole array selected; at random also the step, counted among the steps that have the
+    // variable.
     template <class T>
     adios2::Variable<T> variable(const std::string& name, std::size_t relative_step)
     {
@@ -99,8 +101,8 @@ public:
 
     bool member() const { return comm_ != MPI_COMM_NULL; }
     MPI_Comm comm() const { return comm_; }
-    // Before opening. BP5 is told by the ADIOS object who opens; the plugin takes the world unless it is handed a
-    // communicator.
+    // Before opening. BP5 is told by the ADIOS object who opens; the plugin takes the world unless it is
+    // handed a communicator.
     void hand_over(const std::string& name) const;
 
 private:
@@ -117,11 +119,11 @@ struct Comparison {
 using MakeFeature = std::unique_ptr<Feature> (*)();
 void compare_with_bp5(MakeFeature make, const Comparison& how = {});
 
-#define FEATURE(name, type)                                                                                            \
-    CASE(name)                                                                                                         \
-    {                                                                                                                  \
-        plugin_test::compare_with_bp5(                                                                                 \
-            []() -> std::unique_ptr<plugin_test::Feature> { return std::make_unique<type>(); });                       \
+#define FEATURE(name, type)                                                                                  \
+    CASE(name)                                                                                               \
+    {                                                                                                        \
+        plugin_test::compare_with_bp5(                                                                       \
+            []() -> std::unique_ptr<plugin_test::Feature> { return std::make_unique<type>(); });             \
     }
 
 } // namespace plugin_test

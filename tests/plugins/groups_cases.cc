@@ -13,7 +13,8 @@ void write_some(adios2::IO& io, const std::string& name, int value, MPI_Comm com
     int ranks = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    auto x = io.DefineVariable<int>("x", {static_cast<std::size_t>(ranks)}, {static_cast<std::size_t>(rank)}, {1});
+    auto x =
+        io.DefineVariable<int>("x", {static_cast<std::size_t>(ranks)}, {static_cast<std::size_t>(rank)}, {1});
     auto engine = open(io, name, adios2::Mode::Write);
     for (int step = 0; step < 2; ++step) {
         engine.BeginStep();

@@ -9,7 +9,8 @@ Run run;
 
 void fail(const char* file, int line, const std::string& what)
 {
-    std::fprintf(stderr, "%s:%d: rank %d (%s): not true: %s\n", file, line, run.rank, run.engine.c_str(), what.c_str());
+    std::fprintf(stderr, "%s:%d: rank %d (%s): not true: %s\n", file, line, run.rank, run.engine.c_str(),
+                 what.c_str());
     std::fflush(nullptr);
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
@@ -52,8 +53,9 @@ adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::
     auto io = adios.DeclareIO(io_name);
     io.SetEngine(run.engine);
     if (!run.plugin()) return io;
-    io.SetParameters(
-        {{"PluginName", "stepstore"}, {"PluginLibrary", "stepstore_adios2"}, {"Location", location_of(name)}});
+    io.SetParameters({{"PluginName", "stepstore"},
+                      {"PluginLibrary", "stepstore_adios2"},
+                      {"Location", location_of(name)}});
     for (const auto& [key, value] : more)
         io.SetParameter(key, value);
     return io;

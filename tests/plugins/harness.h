@@ -1,6 +1,6 @@
-// What the plugin's test programs share: real ADIOS2, an engine chosen by name, a directory of the run's own, checks on
-// every rank. The programs use ADIOS2's public interface only, so the same cases run through BP5, which says what
-// ADIOS2's users expect.
+// What the plugin's test programs share: real ADIOS2, an engine chosen by name, a directory of the run's own,
+// checks on every rank. The programs use ADIOS2's public interface only, so the same cases run through BP5,
+// which says what ADIOS2's users expect.
 #pragma once
 
 #include <adios2.h>
@@ -27,9 +27,9 @@ extern Run run;
 // Prints and ends all ranks at once: a rank that went on would wait for this one.
 [[noreturn]] void fail(const char* file, int line, const std::string& what);
 
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) plugin_test::fail(__FILE__, __LINE__, #condition);                                           \
+#define EXPECT(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition)) plugin_test::fail(__FILE__, __LINE__, #condition);                                 \
     } while (false)
 #define EXPECT_EQ(a, b) plugin_test::expect_equal(__FILE__, __LINE__, #a " == " #b, (a), (b))
 
@@ -40,7 +40,8 @@ void expect_equal(const char* file, int line, const char* text, const A& a, cons
     if constexpr (std::is_convertible_v<A, std::string>)
         fail(file, line, std::string(text) + ": '" + a + "' and '" + std::string(b) + "'");
     else if constexpr (std::is_arithmetic_v<A>)
-        fail(file, line, std::string(text) + ": " + std::to_string(a) + " and " + std::to_string(static_cast<A>(b)));
+        fail(file, line,
+             std::string(text) + ": " + std::to_string(a) + " and " + std::to_string(static_cast<A>(b)));
     else
         fail(file, line, text);
 }
@@ -61,9 +62,9 @@ std::map<std::string, Case>& cases();
 struct Register {
     Register(const char* name, Case body) { cases()[name] = body; }
 };
-#define CASE(name)                                                                                                     \
-    static void case_##name();                                                                                         \
-    static const plugin_test::Register register_##name(#name, case_##name);                                            \
+#define CASE(name)                                                                                           \
+    static void case_##name();                                                                               \
+    static const plugin_test::Register register_##name(#name, case_##name);                                  \
     static void case_##name()
 
 } // namespace plugin_test

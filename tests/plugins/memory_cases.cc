@@ -20,7 +20,8 @@ std::size_t rank()
 adios2::IO ordered_io(adios2::ADIOS& adios, const std::string& io_name, const std::string& name, bool column)
 {
     if (run.plugin()) return make_io(adios, io_name, name, {{"ArrayOrder", column ? "column" : "row"}});
-    auto io = adios.DeclareIO(io_name, column ? adios2::ArrayOrdering::ColumnMajor : adios2::ArrayOrdering::RowMajor);
+    auto io = adios.DeclareIO(io_name,
+                              column ? adios2::ArrayOrdering::ColumnMajor : adios2::ArrayOrdering::RowMajor);
     io.SetEngine(run.engine);
     return io;
 }
@@ -36,8 +37,8 @@ double cell(std::size_t i, std::size_t j, std::size_t step)
     return 1e4 * static_cast<double>(step) + 100 * static_cast<double>(i) + static_cast<double>(j);
 }
 
-// BP5 lays memory selections out by the program's language, not by the IO's order, so a C++ program cannot use them
-// with column-major arrays.
+// BP5 lays memory selections out by the program's language, not by the IO's order, so a C++ program cannot
+// use them with column-major arrays.
 bool has_memory_selections(bool column)
 {
     return run.plugin() || !column;
@@ -46,8 +47,8 @@ bool has_memory_selections(bool column)
 constexpr std::size_t rows = 5, columns_per_rank = 3;
 constexpr double ghost = -7;
 
-// Each rank has rows x 3 of an array of rows x (3 ranks), with one ghost row above, two below and one ghost column on
-// the left. The variable "plain" is put without ghosts.
+// Each rank has rows x 3 of an array of rows x (3 ranks), with one ghost row above, two below and one ghost
+// column on the left. The variable "plain" is put without ghosts.
 void write_order(const std::string& name, bool column, const adios2::Params& more = {})
 {
     auto adios = make_adios();
@@ -85,8 +86,8 @@ void write_order(const std::string& name, bool column, const adios2::Params& mor
     engine.Close();
 }
 
-// A box of both variables, into packed memory and into the middle of a larger array. `turned`: the reader's order is
-// not the writer's, so it sees the dimensions the other way round.
+// A box of both variables, into packed memory and into the middle of a larger array. `turned`: the reader's
+// order is not the writer's, so it sees the dimensions the other way round.
 void check_box(adios2::IO& io, adios2::Engine& engine, const std::string& name, std::size_t step, bool column,
                bool turned)
 {
@@ -147,10 +148,12 @@ void read_order(const std::string& name, bool column, bool turned)
                 EXPECT_EQ(block[at], static_cast<float>(cell(i, j, other)));
             }
         // Blocks are described in the reader's order.
-        for (const auto& info : engine.BlocksInfo(io.InquireVariable<double>("plain"), engine.CurrentStep())) {
+        for (const auto& info :
+             engine.BlocksInfo(io.InquireVariable<double>("plain"), engine.CurrentStep())) {
             auto count = info.Count;
             if (info.IsReverseDims) std::reverse(count.begin(), count.end());
-            EXPECT((count == Dims{rows, columns_per_rank}) || (turned && count == Dims{columns_per_rank, rows}));
+            EXPECT((count == Dims{rows, columns_per_rank}) ||
+                   (turned && count == Dims{columns_per_rank, rows}));
         }
         engine.EndStep();
     }

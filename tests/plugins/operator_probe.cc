@@ -6,7 +6,8 @@ namespace {
 class Copy final : public adios2::plugin::PluginOperatorInterface {
 public:
     using PluginOperatorInterface::PluginOperatorInterface;
-    std::size_t Operate(const char*, const adios2::Dims&, const adios2::Dims&, const adios2::DataType, char*) override
+    std::size_t Operate(const char*, const adios2::Dims&, const adios2::Dims&, const adios2::DataType,
+                        char*) override
     {
         return 0;
     }

@@ -1,6 +1,7 @@
 // Streams made up from a seed through real ADIOS2, compared with a plain in-memory model.
 //
-// STEPSTORE_TEST_SEED=N runs that stream alone, as a failure names it; STEPSTORE_TEST_STREAMS=N so many of them.
+// STEPSTORE_TEST_SEED=N runs that stream alone, as a failure names it; STEPSTORE_TEST_STREAMS=N so many of
+// them.
 #include "features.h"
 #include "support/random_stream.h"
 
@@ -57,8 +58,9 @@ public:
             for (const auto& block : entry.blocks)
                 if (block.rank == run.rank) {
                     const auto& variable = stream_.variables[entry.variable];
-                    with_type(variable.type,
-                              [&]<class T>(std::type_identity<T>) { put<T>(engine, variable, entry, block); });
+                    with_type(variable.type, [&]<class T>(std::type_identity<T>) {
+                        put<T>(engine, variable, entry, block);
+                    });
                 }
         for (const auto& [name, text] : stream_.attributes[step])
             io_.DefineAttribute<std::string>(name, text, "", "/", true);
@@ -66,7 +68,8 @@ public:
 
 private:
     template <class T>
-    void put(adios2::Engine& engine, const RandomVariable& variable, const RandomEntry& entry, const RandomBlock& block)
+    void put(adios2::Engine& engine, const RandomVariable& variable, const RandomEntry& entry,
+             const RandomBlock& block)
     {
         const auto mode = block.sync ? adios2::Mode::Sync : adios2::Mode::Deferred;
         auto shape = sizes(entry.shape);
@@ -99,7 +102,8 @@ private:
 
 class RandomReader {
 public:
-    RandomReader(adios2::IO& io, adios2::Engine& engine, const RandomStream& stream, bool at_random, std::uint64_t seed)
+    RandomReader(adios2::IO& io, adios2::Engine& engine, const RandomStream& stream, bool at_random,
+                 std::uint64_t seed)
         : io_(io), engine_(engine), stream_(stream), at_random_(at_random), random_(seed)
     {
     }
@@ -108,7 +112,8 @@ public:
         if (!at_random_) EXPECT_EQ(io_.AvailableVariables(true).size(), stream_.steps[step].size());
         for (const auto& entry : stream_.steps[step]) {
             const auto& variable = stream_.variables[entry.variable];
-            with_type(variable.type, [&]<class T>(std::type_identity<T>) { check<T>(variable, entry, step); });
+            with_type(variable.type,
+                      [&]<class T>(std::type_identity<T>) { check<T>(variable, entry, step); });
         }
         engine_.PerformGets();
         for (auto& get : gets_)
@@ -146,7 +151,8 @@ private:
     }
 
     template <class T>
-    adios2::Variable<T> variable_of(const RandomVariable& variable, const RandomEntry& entry, std::size_t step)
+    adios2::Variable<T> variable_of(const RandomVariable& variable, const RandomEntry& entry,
+                                    std::size_t step)
     {
         auto found = io_.InquireVariable<T>(variable.name);
         EXPECT(found);
@@ -188,11 +194,13 @@ private:
     void check_array(const RandomVariable& variable, const RandomEntry& entry, std::size_t step)
     {
         const bool local = variable.kind == ShapeKind::local_array;
-        if (!local && !at_random_) EXPECT(io_.InquireVariable<T>(variable.name).Shape() == sizes(entry.shape));
-        EXPECT_EQ(
-            engine_.BlocksInfo(io_.InquireVariable<T>(variable.name), at_random_ ? relative_step(entry, step) : step)
-                .size(),
-            entry.blocks.size());
+        if (!local && !at_random_)
+            EXPECT(io_.InquireVariable<T>(variable.name).Shape() == sizes(entry.shape));
+        EXPECT_EQ(engine_
+                      .BlocksInfo(io_.InquireVariable<T>(variable.name),
+                                  at_random_ ? relative_step(entry, step) : step)
+                      .size(),
+                  entry.blocks.size());
         for (int i = 0; i < 3 && !local; ++i) {
             const Box box = random_box(random_, entry.shape);
             get<T>(variable, entry, step, {{}, box}, expected_box(stream_, entry, box, untouched));
@@ -200,8 +208,8 @@ private:
         for (std::size_t i = 0; i < entry.blocks.size(); ++i) {
             const Box all{stepstore::steps::Dims(entry.blocks[i].count.size(), 0), entry.blocks[i].count};
             const Box box = random_box(random_, entry.blocks[i].count);
-            // A box of a global array is one of the whole array, also where a block is selected. Whole blocks are read
-            // where ADIOS2 says no less than their size.
+            // A box of a global array is one of the whole array, also where a block is selected. Whole blocks
+            // are read where ADIOS2 says no less than their size.
             if (!local && !at_random_)
                 get<T>(variable, entry, step, {i, {}}, expected_in_block(stream_, entry, i, all));
             if (local) get<T>(variable, entry, step, {i, all}, expected_in_block(stream_, entry, i, all));
@@ -231,8 +239,8 @@ private:
             if (wanted.box) target.SetSelection({sizes(wanted.box->start), sizes(wanted.box->count)});
             engine_.Get(target, to, mode);
         }
-        gets_.push_back({variable.name + " (" + variable_text(variable) + ") " + text_of(wanted), std::move(memory),
-                         std::move(expected), variable.type == Type::float128});
+        gets_.push_back({variable.name + " (" + variable_text(variable) + ") " + text_of(wanted),
+                         std::move(memory), std::move(expected), variable.type == Type::float128});
     }
 
     static std::string text_of(const Wanted& wanted)
@@ -276,7 +284,8 @@ void write(const RandomStream& stream, const std::string& name, const adios2::Pa
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-void read(const RandomStream& stream, const std::string& name, int readers, bool at_random, adios2::Params parameters)
+void read(const RandomStream& stream, const std::string& name, int readers, bool at_random,
+          adios2::Params parameters)
 {
     const Group group(readers);
     if (group.member()) {
@@ -286,7 +295,8 @@ void read(const RandomStream& stream, const std::string& name, int readers, bool
         group.hand_over(name);
         auto engine = open(io, name, at_random ? adios2::Mode::ReadRandomAccess : adios2::Mode::Read);
         EXPECT_EQ(engine.Steps(), stream.steps.size());
-        RandomReader reader(io, engine, stream, at_random, stream.seed + static_cast<std::uint64_t>(run.rank));
+        RandomReader reader(io, engine, stream, at_random,
+                            stream.seed + static_cast<std::uint64_t>(run.rank));
         for (std::size_t i = 0; i < stream.steps.size(); ++i) {
             if (!at_random) EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
             reader.check_step(at_random ? stream.steps.size() - 1 - i : i);
@@ -311,12 +321,14 @@ void round_trip(std::uint64_t seed)
     const auto name = "random-" + std::to_string(seed);
     if (run.rank == 0) // seen only when it fails, or with ctest -V
         std::printf("STEPSTORE_TEST_SEED=%llu: %d writers, %zu steps, %zu variables, %s\n",
-                    static_cast<unsigned long long>(seed), stream.ranks, stream.steps.size(), stream.variables.size(),
-                    parameters["Layout"].c_str());
+                    static_cast<unsigned long long>(seed), stream.ranks, stream.steps.size(),
+                    stream.variables.size(), parameters["Layout"].c_str());
     std::fflush(stdout);
     write(stream, name, parameters);
-    read(stream, name, static_cast<int>(random.between(1, static_cast<std::uint64_t>(run.ranks))), false, order);
-    read(stream, name, static_cast<int>(random.between(1, static_cast<std::uint64_t>(run.ranks))), true, order);
+    read(stream, name, static_cast<int>(random.between(1, static_cast<std::uint64_t>(run.ranks))), false,
+         order);
+    read(stream, name, static_cast<int>(random.between(1, static_cast<std::uint64_t>(run.ranks))), true,
+         order);
 }
 
 std::optional<std::uint64_t> number_in(const char* name)

@@ -1,4 +1,5 @@
-// Steps: time-outs, end of stream, programs without steps, streams that were not closed, readers that start first.
+// Steps: time-outs, end of stream, programs without steps, streams that were not closed, readers that start
+// first.
 #include "harness.h"
 #include "stepstore/adios2.h"
 
@@ -59,8 +60,8 @@ void write_without_steps()
 {
     auto adios = make_adios();
     auto io = make_io(adios, "out", "stepless");
-    auto x =
-        io.DefineVariable<int>("x", {static_cast<std::size_t>(run.ranks)}, {static_cast<std::size_t>(run.rank)}, {1});
+    auto x = io.DefineVariable<int>("x", {static_cast<std::size_t>(run.ranks)},
+                                    {static_cast<std::size_t>(run.rank)}, {1});
     auto only_first = io.DefineVariable<int>("only_first");
     auto engine = open(io, "stepless", adios2::Mode::Write);
     const int mine = 100 + run.rank;
@@ -183,7 +184,8 @@ adios2::IO append_io(adios2::ADIOS& adios, const char* after)
 }
 
 // Every rank's own numbers, so that each step tells who wrote it and when.
-void append_steps(MPI_Comm comm, int run_number, int steps, std::size_t first, const char* after, bool close = true)
+void append_steps(MPI_Comm comm, int run_number, int steps, std::size_t first, const char* after,
+                  bool close = true)
 {
     int rank = 0, ranks = 0;
     MPI_Comm_rank(comm, &rank);
@@ -228,7 +230,8 @@ void check_appended(const std::vector<Appended>& expected)
         x.SetSelection({{0}, {static_cast<std::size_t>(one.ranks)}});
         engine.Get(x, values, adios2::Mode::Sync);
         for (int rank = 0; rank < one.ranks; ++rank)
-            EXPECT_EQ(values.at(static_cast<std::size_t>(rank)), 1000 * one.run_number + 10 * one.step + rank);
+            EXPECT_EQ(values.at(static_cast<std::size_t>(rank)),
+                      1000 * one.run_number + 10 * one.step + rank);
         EXPECT(static_cast<bool>(io.InquireVariable<int>("of run " + std::to_string(one.run_number))));
         EXPECT_EQ(io.InquireAttribute<int>("run").Data().at(0), one.run_number);
         engine.EndStep();

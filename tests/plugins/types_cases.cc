@@ -31,7 +31,8 @@ std::size_t ranks()
 template <class T>
 void define(adios2::IO& io, Vars<T>& vars, const std::string& type)
 {
-    vars.global = io.DefineVariable<T>(type + "/global", {ranks() * per_rank}, {rank() * per_rank}, {per_rank});
+    vars.global =
+        io.DefineVariable<T>(type + "/global", {ranks() * per_rank}, {rank() * per_rank}, {per_rank});
     vars.local = io.DefineVariable<T>(type + "/local", {}, {}, {rank() + 1});
     vars.value = io.DefineVariable<T>(type + "/value");
     vars.local_value = io.DefineVariable<T>(type + "/local_value", {adios2::LocalValueDim});
@@ -39,7 +40,8 @@ void define(adios2::IO& io, Vars<T>& vars, const std::string& type)
 }
 
 template <class T>
-void put(adios2::Engine& engine, Vars<T>& vars, std::size_t step, adios2::Mode mode, std::vector<std::vector<T>>& kept)
+void put(adios2::Engine& engine, Vars<T>& vars, std::size_t step, adios2::Mode mode,
+         std::vector<std::vector<T>>& kept)
 {
     kept.push_back(block_of<T>(rank(), step));
     engine.Put(vars.global, kept.back().data(), mode);
@@ -52,7 +54,8 @@ void put(adios2::Engine& engine, Vars<T>& vars, std::size_t step, adios2::Mode m
 }
 
 template <class T>
-void check(adios2::IO& io, adios2::Engine& engine, const std::string& type, std::size_t step, adios2::Mode mode)
+void check(adios2::IO& io, adios2::Engine& engine, const std::string& type, std::size_t step,
+           adios2::Mode mode)
 {
     auto global = io.InquireVariable<T>(type + "/global");
     EXPECT(global);
@@ -89,22 +92,24 @@ void check(adios2::IO& io, adios2::Engine& engine, const std::string& type, std:
     std::size_t at = 0;
     for (std::size_t r = 0; r < ranks(); ++r) {
         const auto expected = block_of<T>(r, step);
-        EXPECT(std::equal(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(r * per_rank)));
+        EXPECT(std::equal(expected.begin(), expected.end(),
+                          all.begin() + static_cast<std::ptrdiff_t>(r * per_rank)));
         EXPECT(!values_keep_type || values[r] == value_of<T>(r, 3, step));
         for (const auto& one : block_of<T>(r, step, 2 * (r + 1)))
             EXPECT(joined_data[at++] == one);
     }
 }
 
-#define FOR_TYPES(X)                                                                                                   \
-    X(char)                                                                                                            \
-    X(std::int8_t)                                                                                                     \
-    X(std::int16_t)                                                                                                    \
-    X(std::int32_t)                                                                                                    \
-    X(std::int64_t)                                                                                                    \
-    X(std::uint8_t)                                                                                                    \
-    X(std::uint16_t)                                                                                                   \
-    X(std::uint32_t) X(std::uint64_t) X(float) X(double) X(long double) X(std::complex<float>) X(std::complex<double>)
+#define FOR_TYPES(X)                                                                                         \
+    X(char)                                                                                                  \
+    X(std::int8_t)                                                                                           \
+    X(std::int16_t)                                                                                          \
+    X(std::int32_t)                                                                                          \
+    X(std::int64_t)                                                                                          \
+    X(std::uint8_t)                                                                                          \
+    X(std::uint16_t)                                                                                         \
+    X(std::uint32_t)                                                                                         \
+    X(std::uint64_t) X(float) X(double) X(long double) X(std::complex<float>) X(std::complex<double>)
 
 void write_types(adios2::Mode mode)
 {
@@ -113,12 +118,12 @@ void write_types(adios2::Mode mode)
     auto text = io.DefineVariable<std::string>("text");
     auto local_text = io.DefineVariable<std::string>("local_text", {adios2::LocalValueDim});
     std::map<std::string, std::function<void(adios2::Engine&, std::size_t)>> puts;
-#define define_one(T)                                                                                                  \
-    {                                                                                                                  \
-        auto vars = std::make_shared<Vars<T>>();                                                                       \
-        auto kept = std::make_shared<std::vector<std::vector<T>>>();                                                   \
-        define(io, *vars, #T);                                                                                         \
-        puts[#T] = [=](adios2::Engine& engine, std::size_t step) { put(engine, *vars, step, mode, *kept); };           \
+#define define_one(T)                                                                                        \
+    {                                                                                                        \
+        auto vars = std::make_shared<Vars<T>>();                                                             \
+        auto kept = std::make_shared<std::vector<std::vector<T>>>();                                         \
+        define(io, *vars, #T);                                                                               \
+        puts[#T] = [=](adios2::Engine& engine, std::size_t step) { put(engine, *vars, step, mode, *kept); }; \
     }
     FOR_TYPES(define_one)
 #undef define_one
@@ -169,7 +174,8 @@ CASE(types_sync)
     read_types(adios2::Mode::Sync);
 }
 
-// ADIOS2 lets no array of strings be defined through its interface, so the plugin shows a rank's string by its block.
+// ADIOS2 lets no array of strings be defined through its interface, so the plugin shows a rank's string by
+// its block.
 CASE(local_strings)
 {
     write_types(adios2::Mode::Deferred);
@@ -203,11 +209,11 @@ CASE(attributes)
         auto adios = make_adios();
         auto io = make_io(adios, "out", "attributes");
         auto x = io.DefineVariable<double>("x");
-#define define_one(T)                                                                                                  \
-    io.DefineAttribute<T>(std::string(#T) + "/one", value_of<T>(0, 3, 0));                                             \
-    {                                                                                                                  \
-        auto many = block_of<T>(0, 0);                                                                                 \
-        io.DefineAttribute<T>(std::string(#T) + "/many", many.data(), many.size());                                    \
+#define define_one(T)                                                                                        \
+    io.DefineAttribute<T>(std::string(#T) + "/one", value_of<T>(0, 3, 0));                                   \
+    {                                                                                                        \
+        auto many = block_of<T>(0, 0);                                                                       \
+        io.DefineAttribute<T>(std::string(#T) + "/many", many.data(), many.size());                          \
     }
         FOR_TYPES(define_one)
 #undef define_one
@@ -233,8 +239,8 @@ CASE(attributes)
     auto engine = open(io, "attributes", adios2::Mode::Read);
     for (int step = 0; step < 3; ++step) {
         EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
-#define check_one(T)                                                                                                   \
-    check_attribute<T>(io, std::string(#T) + "/one", {value_of<T>(0, 3, 0)}, true);                                    \
+#define check_one(T)                                                                                         \
+    check_attribute<T>(io, std::string(#T) + "/one", {value_of<T>(0, 3, 0)}, true);                          \
     check_attribute<T>(io, std::string(#T) + "/many", block_of<T>(0, 0), false);
         FOR_TYPES(check_one)
 #undef check_one

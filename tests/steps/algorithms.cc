@@ -50,7 +50,8 @@ TEST(Hyperslab, CopiesExactlyTheSharedElementsInAnyDimensions)
         const std::size_t dimensions = 1 + random() % 4;
         const Order order = random() % 2 == 0 ? Order::row_major : Order::column_major;
         const Box from = random_box(random, dimensions), to = random_box(random, dimensions);
-        std::vector<std::uint16_t> source(elements(from.count)), target(elements(to.count), 0xffff), wanted = target;
+        std::vector<std::uint16_t> source(elements(from.count)), target(elements(to.count), 0xffff),
+            wanted = target;
         for (std::size_t i = 0; i < source.size(); ++i)
             source[i] = static_cast<std::uint16_t>(i);
         std::uint64_t shared = 0;

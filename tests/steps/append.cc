@@ -45,7 +45,8 @@ std::uint64_t disk_usage(const std::string& directory)
     std::uint64_t bytes = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
         struct stat status {};
-        if (::stat(entry.path().c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+        if (::stat(entry.path().c_str(), &status) == 0)
+            bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
     }
     return bytes;
 }
@@ -53,7 +54,8 @@ std::uint64_t disk_usage(const std::string& directory)
 class Append : public ::testing::TestWithParam<Layout> {
 protected:
     // The number of the first step that was written.
-    std::uint64_t write(int ranks, int steps, bool append, std::int64_t after = INT64_MAX, bool close = true) const
+    std::uint64_t write(int ranks, int steps, bool append, std::int64_t after = INT64_MAX,
+                        bool close = true) const
     {
         std::atomic<std::uint64_t> first = 0;
         run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
@@ -128,8 +130,9 @@ TEST_P(Append, KeepsAsManyStepsAsBp5Does)
         std::int64_t after;
         std::uint64_t kept; // of 5
     };
-    for (const Case& one : {Case{0, 0}, Case{1, 1}, Case{4, 4}, Case{5, 5}, Case{6, 5}, Case{INT64_MAX, 5}, Case{-1, 5},
-                            Case{-2, 4}, Case{-5, 1}, Case{-6, 0}, Case{-7, 0}, Case{INT64_MIN, 0}}) {
+    for (const Case& one :
+         {Case{0, 0}, Case{1, 1}, Case{4, 4}, Case{5, 5}, Case{6, 5}, Case{INT64_MAX, 5}, Case{-1, 5},
+          Case{-2, 4}, Case{-5, 1}, Case{-6, 0}, Case{-7, 0}, Case{INT64_MIN, 0}}) {
         SCOPED_TRACE(one.after);
         write(2, 5, false);
         EXPECT_EQ(write(3, 2, true, one.after), one.kept);
@@ -244,8 +247,8 @@ TEST_P(Append, AReaderWhoseStepWasCutOffIsTold)
     std::vector<double> cells(model_of(2).all_rows(4) * 16);
     const std::string text = message_of(
         [&] {
-            behind.get(behind.find("field").value(), Dims{0, 0}, Dims{model_of(2).all_rows(4), 16}, cells.data(),
-                       Mode::sync);
+            behind.get(behind.find("field").value(), Dims{0, 0}, Dims{model_of(2).all_rows(4), 16},
+                       cells.data(), Mode::sync);
         },
         -DER_STALE);
     EXPECT_NE(text.find("steps from 3 on"), std::string::npos) << text;
@@ -300,7 +303,8 @@ TEST_P(Append, WhatContradictsTheStreamIsRefused)
         WriterOptions options;
         options.append = true;
         set(options);
-        const std::string text = message_of([&] { Writer(location, options, self_communicator()); }, -DER_INVAL);
+        const std::string text =
+            message_of([&] { Writer(location, options, self_communicator()); }, -DER_INVAL);
         EXPECT_NE(text.find(a), std::string::npos) << text;
         EXPECT_NE(text.find(b), std::string::npos) << text;
     };

@@ -19,7 +19,8 @@ using stepstore::testing::TemporaryDirectory;
 constexpr int ranks = 2;
 constexpr std::uint64_t variables = 6;
 
-// Whether a rank puts a variable in a step: one always, one never on rank 0, some now and then, in phases, or late.
+// Whether a rank puts a variable in a step: one always, one never on rank 0, some now and then, in phases, or
+// late.
 bool puts(std::uint64_t variable, std::uint64_t step, int rank)
 {
     std::mt19937_64 random(variable * 1000 + step * 2 + static_cast<std::uint64_t>(rank));
@@ -77,8 +78,8 @@ TEST(Availability, IsThatOfAllRanksAndGrowsWithTheStream)
                 if (!puts(variable, step, communicator->rank())) continue;
                 const std::uint64_t shape[] = {ranks}, count[] = {1};
                 const std::uint64_t start[] = {static_cast<std::uint64_t>(communicator->rank())};
-                writer.put(writer.define(name_of(variable), Type::float64, ShapeKind::global_array), shape, start,
-                           count, &value);
+                writer.put(writer.define(name_of(variable), Type::float64, ShapeKind::global_array), shape,
+                           start, count, &value);
             }
             writer.end_step();
             communicator->barrier();

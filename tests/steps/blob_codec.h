@@ -29,10 +29,11 @@ protected:
     }
     std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)
     {
-        return decoder.install(step_of(step, blobs.at(step)), [&](std::uint64_t other, std::uint32_t, BlobPart) {
-            ++fetched;
-            return blobs.at(other);
-        });
+        return decoder.install(step_of(step, blobs.at(step)),
+                               [&](std::uint64_t other, std::uint32_t, BlobPart) {
+                                   ++fetched;
+                                   return blobs.at(other);
+                               });
     }
     void put(VariableId id, std::uint64_t start, std::uint64_t count, double min, double max)
     {

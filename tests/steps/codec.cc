@@ -1,9 +1,10 @@
-// The codec alone: what goes in comes out, in few bytes, and whatever bytes are given end in a value or in an Error.
+// The codec alone: what goes in comes out, in few bytes, and whatever bytes are given end in a value or in an
+// Error.
 #include "base/checksum.h"
+#include "base/wire.h"
 #include "blob_codec.h"
 #include "steps/codec/decoder.h"
 #include "steps/codec/encoder.h"
-#include "base/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +41,8 @@ TEST_F(BlobCodec, GivesBackValuesBlocksAndPlaces)
     EXPECT_EQ(part.minmax(first)->min.as<double>(), -1.5);
     EXPECT_EQ(part.minmax(first)->max.as<double>(), 2.5);
     EXPECT_EQ(part.next(second), Plan::none);
-    EXPECT_EQ(load_little<std::uint32_t>(part.value(part.first_of(decoder.dictionary().find("n"))).data()), 42u);
+    EXPECT_EQ(load_little<std::uint32_t>(part.value(part.first_of(decoder.dictionary().find("n"))).data()),
+              42u);
     EXPECT_EQ(as_text(part.value(part.first_of(decoder.dictionary().find("s")))), "ångström");
 }
 
@@ -56,8 +58,9 @@ TEST_F(BlobCodec, StoresOnlyWhatChanged)
             encoder.add_block(id, shape, start, count, 256);
         finish(step);
     }
-    EXPECT_GT(blobs[0].size(), 15000u);                               // names and geometry
-    EXPECT_EQ(blobs[1].size(), blob_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
+    EXPECT_GT(blobs[0].size(), 15000u); // names and geometry
+    EXPECT_EQ(blobs[1].size(),
+              blob_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
     EXPECT_EQ(blobs[2].size(), blobs[1].size());
 }
 
@@ -94,7 +97,8 @@ TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
         encoder.begin_step(1000 * step);
         put(x, 0, 10, 0, 1);
         const auto first = encoder.add_block(x, shape, start, count, 800, true);
-        const auto second = encoder.add_block(x, shape, start, count, 800); // all are placed from the first on
+        const auto second =
+            encoder.add_block(x, shape, start, count, 800); // all are placed from the first on
         const auto empty = encoder.add_block(x, shape, start, none, 0);
         EXPECT_EQ(encoder.place(second, 800, Codec::none, 0), 1000 * step + 80);
         EXPECT_EQ(encoder.place(first, 300 + step, Codec::zstd, 77), 1000 * step + 880);
@@ -182,7 +186,8 @@ TEST_F(BlobCodec, AReaderMayStartAnywhere)
     constexpr std::uint64_t steps = 200;
     for (std::uint64_t step = 0; step < steps; ++step) {
         const auto id = encoder.define("v" + std::to_string(step), Type::float64, ShapeKind::global_array);
-        encoder.attribute(step, {"newest", Type::uint64, false, 1, {std::vector<std::byte>(8, std::byte(step))}, {}});
+        encoder.attribute(
+            step, {"newest", Type::uint64, false, 1, {std::vector<std::byte>(8, std::byte(step))}, {}});
         encoder.begin_step(0);
         put(id, 0, 1, 0, 0);
         finish(step);
@@ -245,7 +250,8 @@ TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     StepBlobs both{0, {a.begin(), a.end()}, {0, a.size(), a.size() + b.size()}};
     both.bytes.insert(both.bytes.end(), b.begin(), b.end());
     Decoder decoder(generation, 2);
-    decoder.install(std::move(both), [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); });
+    decoder.install(std::move(both),
+                    [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); });
     EXPECT_NO_THROW(decoder.dictionary().check(decoder.dictionary().find("y")));
     try {
         decoder.dictionary().check(decoder.dictionary().find("x"));
@@ -267,8 +273,8 @@ TEST_F(BlobCodec, EveryFlippedBitIsFound)
         std::vector<std::byte> damaged = blobs[0];
         damaged[bit / 8] ^= std::byte{1} << (bit % 8);
         Decoder decoder(generation, 1);
-        EXPECT_THROW(decoder.install(step_of(0, damaged),
-                                     [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); }),
+        EXPECT_THROW(decoder.install(step_of(0, damaged), [](std::uint64_t, std::uint32_t,
+                                                             BlobPart) { return std::vector<std::byte>(); }),
                      Error)
             << "bit " << bit;
     }
@@ -287,13 +293,15 @@ void walk(const InstalledStep& step)
         }
 }
 
-// Damage that the checksums do not show (they are made anew): any result but a crash, checked by the sanitizers.
+// Damage that the checksums do not show (they are made anew): any result but a crash, checked by the
+// sanitizers.
 TEST_F(BlobCodec, SurvivesBlobsThatLieUnderGoodChecksums)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto s = encoder.define("s", Type::string, ShapeKind::global_value);
     for (std::uint64_t step = 0; step < 3; ++step) {
-        encoder.attribute(step, {"a", Type::float64, true, 2, std::vector<std::byte>(16, std::byte(step)), {}});
+        encoder.attribute(step,
+                          {"a", Type::float64, true, 2, std::vector<std::byte>(16, std::byte(step)), {}});
         encoder.begin_step(0);
         for (std::uint64_t i = 0; i < 8; ++i)
             put(x, i, i == 3 ? 5 + step : i == 6 ? 1 : 5, 1, 2);

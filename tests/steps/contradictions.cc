@@ -1,5 +1,5 @@
-// Ranks that define or shape a variable differently: found when the step ends, told on every rank, the step is not
-// published, nothing before it is lost.
+// Ranks that define or shape a variable differently: found when the step ends, told on every rank, the step
+// is not published, nothing before it is lost.
 #include "steps/model.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
@@ -41,8 +41,8 @@ void put_good(Writer& writer, int rank)
 
 class Contradictions : public ::testing::TestWithParam<Layout> {
 protected:
-    // Writes steps; in `step` rank `other` puts x as `theirs` and the others as `ours`; both again and again after it.
-    // What every rank was told, by end_step or close.
+    // Writes steps; in `step` rank `other` puts x as `theirs` and the others as `ours`; both again and again
+    // after it. What every rank was told, by end_step or close.
     std::vector<std::string> write(std::uint64_t step, int other, const Put& ours, const Put& theirs) const
     {
         std::vector<std::string> told(ranks);
@@ -166,8 +166,8 @@ TEST_P(Contradictions, AreNotSeenWhereRanksAgree)
             put_good(writer, rank);
             if (step % 3 != 1) put_x(writer, {Type::float64, ShapeKind::global_array, {4 + step / 2 % 2, 8}});
             const double value = rank;
-            const auto own = writer.define("own" + std::to_string(rank) + "-" + std::to_string(step / 4), Type::float64,
-                                           ShapeKind::local_value);
+            const auto own = writer.define("own" + std::to_string(rank) + "-" + std::to_string(step / 4),
+                                           Type::float64, ShapeKind::local_value);
             if (step % 4 != static_cast<std::uint64_t>(rank)) writer.put_value(own, &value);
             if (rank == 1) {
                 const VariableId lone = writer.define("lone", Type::float64, ShapeKind::global_array);
@@ -203,9 +203,12 @@ TEST_P(Contradictions, CostNothingInStepsThatBringNothingNew)
         return sum;
     };
     // A rank's blob, and rank 0's sizes or files.
-    const std::uint64_t per_step = GetParam() == Layout::posix ? 3 : GetParam() == Layout::array ? ranks + 1 : ranks;
+    const std::uint64_t per_step = GetParam() == Layout::posix   ? 3
+                                   : GetParam() == Layout::array ? ranks + 1
+                                                                 : ranks;
     const std::uint64_t few = requests(5), many = requests(45);
-    EXPECT_LE(many - few, 40 * per_step + 2 * ranks); // in the first step the ranks may be faster than each other
+    EXPECT_LE(many - few,
+              40 * per_step + 2 * ranks); // in the first step the ranks may be faster than each other
 }
 
 // What one rank changes and another one does not, readers find: no rank has anything new to say to the other.
@@ -216,7 +219,8 @@ TEST_P(Contradictions, OfOneSidedChangesAreFoundByReaders)
         for (std::uint64_t step = 0; step < 2; ++step) {
             writer.begin_step();
             put_good(writer, communicator->rank());
-            put_x(writer, {Type::float64, ShapeKind::global_array, {communicator->rank() == 1 ? 4 + step : 4}});
+            put_x(writer,
+                  {Type::float64, ShapeKind::global_array, {communicator->rank() == 1 ? 4 + step : 4}});
             writer.end_step();
         }
         writer.close();

@@ -1,5 +1,5 @@
-// Writers killed at any moment, while they open and while they write, and restarted behind the steps that are there:
-// every step that was ended stays, whole; nothing half is ever seen; what it took is freed.
+// Writers killed at any moment, while they open and while they write, and restarted behind the steps that are
+// there: every step that was ended stays, whole; nothing half is ever seen; what it took is freed.
 #include "steps/check.h"
 #include "steps/model.h"
 #include "stepstore/admin.h"
@@ -42,7 +42,8 @@ class Crash : public ::testing::TestWithParam<Layout> {
 protected:
     Crash()
     {
-        void* memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* memory =
+            mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
         progress = new (memory) Progress{};
     }
@@ -74,7 +75,8 @@ protected:
         return 0;
     }
 
-    // Lets a writer run until it has ended `wanted` steps and a little longer, or is just about to open; then kills it.
+    // Lets a writer run until it has ended `wanted` steps and a little longer, or is just about to open; then
+    // kills it.
     void kill_one(const Attempt& attempt, std::uint64_t wanted, useconds_t longer)
     {
         progress->opened = false;
@@ -142,7 +144,8 @@ protected:
         std::uint64_t bytes = 0;
         for (const auto& entry : std::filesystem::recursive_directory_iterator(location)) {
             struct stat status {};
-            if (::stat(entry.path().c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+            if (::stat(entry.path().c_str(), &status) == 0)
+                bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
         }
         return bytes;
     }
@@ -163,7 +166,8 @@ TEST_P(Crash, KilledWritersLeaveEveryEndedStepAndAreGoneOnFrom)
         const bool cut = ranks_of_step.size() > 8;
         Attempt attempt{1 + static_cast<int>(random() % most_ranks), number % 20 != 0, cut ? 2 : -1};
         const bool in_open = attempt.append && random() % 4 == 0;
-        kill_one(attempt, in_open ? 0 : 1 + random() % 4, static_cast<useconds_t>(random() % (in_open ? 12000 : 3000)));
+        kill_one(attempt, in_open ? 0 : 1 + random() % 4,
+                 static_cast<useconds_t>(random() % (in_open ? 12000 : 3000)));
 
         // What may be there now: what was, or what the writer made of it.
         std::uint64_t at_least = ranks_of_step.size();

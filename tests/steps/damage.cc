@@ -43,7 +43,8 @@ protected:
         const Pool pool = Pool::connect(opened.location.pool);
         const Container container = pool.open_container(opened.location.container);
         const StreamRecord& record = opened.record;
-        std::vector<std::byte> blob = make_layout_reader({pool, container, record})->fetch_blob(hit_step, hit_rank);
+        std::vector<std::byte> blob =
+            make_layout_reader({pool, container, record})->fetch_blob(hit_step, hit_rank);
         const std::vector<std::byte> before = blob;
         change(blob);
         switch (GetParam()) {
@@ -109,7 +110,8 @@ protected:
         EXPECT_EQ(report.streams.at(0).damaged_steps, 1u) << report.json();
         EXPECT_EQ(report.streams.at(0).whole_steps, steps - 1) << report.json();
         ASSERT_FALSE(report.findings.empty());
-        EXPECT_NE(report.findings[0].where.find("step " + std::to_string(hit_step) + " rank 1"), std::string::npos)
+        EXPECT_NE(report.findings[0].where.find("step " + std::to_string(hit_step) + " rank 1"),
+                  std::string::npos)
             << report.json();
         EXPECT_FALSE(report.findings[0].advice.empty());
     }
@@ -139,7 +141,8 @@ TEST_P(Damage, ADamagedFirstStepTakesNoOtherWithIt)
 {
     hit_step = 0;
     write();
-    alter_blob([](std::vector<std::byte>& blob) { std::fill(blob.begin() + 8, blob.end(), std::byte{0x5a}); });
+    alter_blob(
+        [](std::vector<std::byte>& blob) { std::fill(blob.begin() + 8, blob.end(), std::byte{0x5a}); });
     expect_only_hit_step_is_lost();
 }
 
@@ -174,7 +177,8 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
         const Pool pool = Pool::connect(opened.location.pool);
         const Container container = pool.open_container(opened.location.container);
         if (GetParam() == Layout::posix)
-            std::filesystem::resize_file(std::string(posix_place(pool.location(), opened.record) / "blocks.2"), 200);
+            std::filesystem::resize_file(
+                std::string(posix_place(pool.location(), opened.record) / "blocks.2"), 200);
         else
             container.open_array(opened.record.data_of(2), {1, opened.record.data_chunk_size}).set_size(200);
     }
@@ -190,7 +194,8 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
         EXPECT_EQ(error.code(), -DER_CSUM);
         EXPECT_NE(std::string(error.what()).find("rank 2"), std::string::npos) << error.what();
     }
-    reader.get(field, Dims{0, 0}, Dims{model.rows(5, 0), model.columns}, cells.data(), Mode::sync, 5); // rank 0's rows
+    reader.get(field, Dims{0, 0}, Dims{model.rows(5, 0), model.columns}, cells.data(), Mode::sync,
+               5); // rank 0's rows
     EXPECT_EQ(cells[0], Model::cell(5, 0, 0));
     EXPECT_EQ(reader.get_string(*reader.find("text"), 0, 5), model.text(5, 0));
     const StreamReport report = check_streams(location, false);

@@ -1,4 +1,5 @@
-// How blocks get to the data object: in few requests, without copies that are not needed, and again after an error.
+// How blocks get to the data object: in few requests, without copies that are not needed, and again after an
+// error.
 #include "steps/data_puts.h"
 
 #include "stepstore/error.h"
@@ -39,8 +40,8 @@ public:
     }
     bool took(const void* memory, std::size_t bytes) const
     {
-        return std::ranges::any_of(pieces,
-                                   [&](Bytes piece) { return piece.data() == memory && piece.size() == bytes; });
+        return std::ranges::any_of(
+            pieces, [&](Bytes piece) { return piece.data() == memory && piece.size() == bytes; });
     }
 
     int requests = 0;
@@ -54,12 +55,14 @@ class Puts : public ::testing::Test {
 protected:
     Puts() { encoder.begin_step(0); }
 
-    DataPuts::Block block(const std::vector<double>& values, CompressionMethod method = CompressionMethod::none)
+    DataPuts::Block block(const std::vector<double>& values,
+                          CompressionMethod method = CompressionMethod::none)
     {
         const std::uint64_t count[] = {values.size()};
         const std::uint64_t bytes = values.size() * 8, at = encoder.data_length();
         const auto entry = encoder.add_block(id, {}, {}, count, bytes, method != CompressionMethod::none);
-        return {at,         bytes, std::as_bytes(std::span(values)).data(), entry, Type::float64, encoder.placing(),
+        return {at,         bytes,         std::as_bytes(std::span(values)).data(),
+                entry,      Type::float64, encoder.placing(),
                 {method, 0}};
     }
     void expect_at(std::uint64_t at, const std::vector<double>& values) const

@@ -104,8 +104,10 @@ TEST_F(DataReadsTest, TheSameBlockTwiceIsReadOnce)
 
 TEST_F(DataReadsTest, APartOfABlockThatIsReadAnyway)
 {
-    std::vector<Get> gets{
-        {{5, 7}, {3, 2}, {}}, {{10, 0}, {2, columns}, {}}, {{0, 0}, {rows, columns}, {}}, {{5, 0}, {1, columns}, {}}};
+    std::vector<Get> gets{{{5, 7}, {3, 2}, {}},
+                          {{10, 0}, {2, columns}, {}},
+                          {{0, 0}, {rows, columns}, {}},
+                          {{5, 0}, {1, columns}, {}}};
     for (Get& get : gets)
         add(get);
     run_and_expect(gets);
@@ -114,7 +116,8 @@ TEST_F(DataReadsTest, APartOfABlockThatIsReadAnyway)
 
 TEST_F(DataReadsTest, BoxesThatShareSomeOfTheirBytes)
 {
-    std::vector<Get> gets{{{3, 0}, {5, columns}, {}}, {{6, 100}, {4, columns - 100}, {}}, {{9, 0}, {1, 200}, {}}};
+    std::vector<Get> gets{
+        {{3, 0}, {5, columns}, {}}, {{6, 100}, {4, columns - 100}, {}}, {{9, 0}, {1, 200}, {}}};
     for (Get& get : gets)
         add(get);
     run_and_expect(gets);
@@ -148,7 +151,8 @@ TEST_F(DataReadsTest, ManyShortRangesAreSeveralRequests)
     StrictReader wide(std::move(data));
     std::vector<std::uint32_t> column(many);
     const Dims start{0, 0}, count{many, 1}, all{many, stride};
-    reads.add({0, 1}, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()), sizeof column[0]);
+    reads.add({0, 1}, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()),
+              sizeof column[0]);
     reads.run([&](std::span<DataRequest> requests) { wide.read(requests); });
     EXPECT_EQ(reads.requests(), 3U);
     for (std::uint64_t i = 0; i < many; ++i)

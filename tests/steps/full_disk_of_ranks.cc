@@ -1,5 +1,5 @@
-// No space in the middle of a step: an error on every rank, no rank that waits for ever, all earlier steps whole, and a
-// restart that goes on behind them once there is space again.
+// No space in the middle of a step: an error on every rank, no rank that waits for ever, all earlier steps
+// whole, and a restart that goes on behind them once there is space again.
 #include "steps/check.h"
 #include "steps/model.h"
 #include "support/processes.h"
@@ -20,7 +20,8 @@ using stepstore::testing::TemporaryDirectory;
 
 constexpr int ranks = 3;
 
-// Files cannot grow beyond this many bytes from now on: as if the disk were full, without a disk of one's own.
+// Files cannot grow beyond this many bytes from now on: as if the disk were full, without a disk of one's
+// own.
 void limit_files(rlim_t bytes)
 {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -34,7 +35,8 @@ class FullDiskOfRanks : public ::testing::TestWithParam<Layout> {
 protected:
     static Model model() { return {ranks, 16384, true}; } // rows of 128 KiB
 
-    // The number of steps that all ranks ended before the disk was full; -1 when something was not as it must be.
+    // The number of steps that all ranks ended before the disk was full; -1 when something was not as it must
+    // be.
     int write_until_full(rlim_t bytes) const
     {
         std::mutex mutex;
@@ -120,7 +122,8 @@ TEST_P(FullDiskOfRanks, EveryRankIsToldAndARestartGoesOn)
                   return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
-    EXPECT_EQ(run_in_child([&] { return verify(whole + 3, static_cast<std::uint64_t>(found) + 3); }), found + 3);
+    EXPECT_EQ(run_in_child([&] { return verify(whole + 3, static_cast<std::uint64_t>(found) + 3); }),
+              found + 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, FullDiskOfRanks, ::testing::ValuesIn(all_layouts), name_of_layout);

@@ -1,5 +1,5 @@
-// Pools of others, who put links or files of theirs below files/, where the layout posix and profiles live: nothing
-// outside of the pool is read, written or removed through them. On kernels with openat2 and without.
+// Pools of others, who put links or files of theirs below files/, where the layout posix and profiles live:
+// nothing outside of the pool is read, written or removed through them. On kernels with openat2 and without.
 #include "steps/check.h"
 #include "steps/model.h"
 #include "steps/stream.h"
@@ -63,8 +63,12 @@ protected:
     std::vector<fs::path> parts_of_stream() const
     {
         const fs::path segment = find_stream(location_).record.directory;
-        return {segment.parent_path().parent_path(), segment.parent_path(), segment,
-                segment / "metadata",                segment / "index",     segment / "blocks.0",
+        return {segment.parent_path().parent_path(),
+                segment.parent_path(),
+                segment,
+                segment / "metadata",
+                segment / "index",
+                segment / "blocks.0",
                 segment / "sums.0"};
     }
     // Puts a link in the place of a part, which goes on to be there, elsewhere.

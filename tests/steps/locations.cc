@@ -124,9 +124,9 @@ TEST_F(Locations, BadLocationsAreRefusedOnEveryRank)
 {
     const std::string pool = directory / "pool";
     write_one_step(pool, 1);
-    for (const std::string& bad :
-         {std::string(), pool + "/a/../b", pool + "/a/./b", std::string("daos://"), std::string("daos://pool"),
-          pool + "/" + std::string(200, 'c'), pool + "/c/" + std::string(2000, 's')}) {
+    for (const std::string& bad : {std::string(), pool + "/a/../b", pool + "/a/./b", std::string("daos://"),
+                                   std::string("daos://pool"), pool + "/" + std::string(200, 'c'),
+                                   pool + "/c/" + std::string(2000, 's')}) {
         run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
             EXPECT_THROW(Writer(bad, options_of(Layout::kv), communicator), Error) << bad;
             EXPECT_THROW(Reader(bad, {}, communicator), Error) << bad;
@@ -195,7 +195,8 @@ TEST_F(Locations, ANewerStreamIsRefusedAndNotReplaced)
         store_little<std::uint32_t>(record.data() + 8, 9);
         catalogue.put("main", record);
     }
-    EXPECT_NE(message_of([&] { value_in(pool); }, -DER_DF_INCOMPT).find("newer Stepstore"), std::string::npos);
+    EXPECT_NE(message_of([&] { value_in(pool); }, -DER_DF_INCOMPT).find("newer Stepstore"),
+              std::string::npos);
     message_of([&] { write_one_step(pool, 2); }, -DER_DF_INCOMPT);
     run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
         message_of([&] { Reader reader(pool, {}, communicator); }, -DER_DF_INCOMPT);
@@ -265,7 +266,8 @@ TEST_P(Replacement, AReaderOfTheOldStreamIsToldAndNeverGetsTornData)
                 std::vector<double> cells(20000, -1);
                 reader.get(*reader.find("field"), Dims{0}, Dims{20000}, cells.data());
                 reader.end_step();
-                // One whole stream: the old one, or the new one when the replacing was over before the reader was made.
+                // One whole stream: the old one, or the new one when the replacing was over before the reader
+                // was made.
                 for (const double cell : cells)
                     ASSERT_EQ(cell, current);
                 ++whole;

@@ -1,5 +1,5 @@
-// A rank that leaves in the middle, or is killed: the others are told which one, in bounded time, whatever they do; the
-// steps before stay, and the stream is gone on with.
+// A rank that leaves in the middle, or is killed: the others are told which one, in bounded time, whatever
+// they do; the steps before stay, and the stream is gone on with.
 #include "steps/check.h"
 #include "steps/model.h"
 #include "support/process_group.h"
@@ -51,14 +51,16 @@ protected:
 
     // Where a rank is lost after so many steps, and how.
     template <class Lose>
-    std::string run_rank(const std::shared_ptr<Communicator>& communicator, int victim, When when, Lose lose) const
+    std::string run_rank(const std::shared_ptr<Communicator>& communicator, int victim, When when,
+                         Lose lose) const
     {
         const int rank = communicator->rank();
         Writer writer(location, options_of(GetParam()), communicator);
         while (writer.steps() < steps_before)
             model().write_step(writer, rank);
         communicator->barrier(); // a slow rank would be told before it has ended them
-        if (rank != victim) return write(writer, rank, when == When::instead_of_close ? steps_before : 1000000);
+        if (rank != victim)
+            return write(writer, rank, when == When::instead_of_close ? steps_before : 1000000);
         if (when == When::in_a_step) {
             writer.begin_step();
             const double value = 1;

@@ -29,7 +29,8 @@ protected:
             return 0;
         } catch (const Error& error) {
             const std::string message = error.what();
-            const bool told = error.code() == -DER_BUSY && message.find("rank 0 runs on first") != std::string::npos &&
+            const bool told = error.code() == -DER_BUSY &&
+                              message.find("rank 0 runs on first") != std::string::npos &&
                               message.find("rank 2 on second") != std::string::npos;
             return told ? 1 : 2;
         }

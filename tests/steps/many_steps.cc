@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t settled = 2000; // steps after which nothing may grow any more
 constexpr std::uint64_t steps = 10000;
 
-// Of this process: what it has allocated, and its resident memory. Without the pages of files that are mapped: those
-// are the page cache's, and it takes them back.
+// Of this process: what it has allocated, and its resident memory. Without the pages of files that are
+// mapped: those are the page cache's, and it takes them back.
 struct Memory {
     std::int64_t allocated = 0;
     std::int64_t resident = 0;
@@ -36,8 +36,8 @@ Memory memory_now()
 
 void expect_no_growth(const Memory& before, const Memory& after)
 {
-    // 8,000 steps more: 16 bytes that are kept of each would be seen. Resident memory comes in pages, and has some
-    // slack.
+    // 8,000 steps more: 16 bytes that are kept of each would be seen. Resident memory comes in pages, and has
+    // some slack.
     EXPECT_LT(after.allocated - before.allocated, 128 << 10);
     EXPECT_GT(before.resident, 0);
     EXPECT_LT(after.resident - before.resident, 1 << 20);
@@ -46,7 +46,8 @@ void expect_no_growth(const Memory& before, const Memory& after)
 class ManySteps : public ::testing::TestWithParam<Layout> {};
 
 // A few arrays of which one changes its shape now and then, values, a string.
-void write_step(Writer& writer, std::uint64_t step, const std::vector<VariableId>& ids, std::vector<double>& data)
+void write_step(Writer& writer, std::uint64_t step, const std::vector<VariableId>& ids,
+                std::vector<double>& data)
 {
     writer.begin_step();
     data.front() = static_cast<double>(step);
@@ -97,7 +98,8 @@ void follow(const std::string& location)
         reader.get_value(number, &value);
         ASSERT_EQ(value, step);
         ASSERT_EQ(reader.get_string(*reader.find("text")), "step " + std::to_string(step));
-        ASSERT_EQ(reader.minmax(whole)->max.as<double>(), static_cast<double>(std::max<std::uint64_t>(step, 63)));
+        ASSERT_EQ(reader.minmax(whole)->max.as<double>(),
+                  static_cast<double>(std::max<std::uint64_t>(step, 63)));
         reader.end_step();
         ASSERT_EQ(data.front(), static_cast<double>(step));
         ASSERT_EQ(data.back(), 63.0);

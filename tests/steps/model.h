@@ -1,5 +1,5 @@
-// A stream that can be checked from nothing but its numbers: what rank r puts in step n is a function of r, n and the
-// layout of the test.
+// A stream that can be checked from nothing but its numbers: what rank r puts in step n is a function of r, n
+// and the layout of the test.
 #pragma once
 
 #include "steps/reader.h"
@@ -21,15 +21,18 @@ inline std::string name_of_layout(const ::testing::TestParamInfo<Layout>& info)
     return name;
 }
 
-// One global array of doubles split into rows among the ranks, the number of rows changing with the step; a value; a
-// string; a local array whose length differs by rank and is 0 on some; a variable that only one rank has, and only in
-// every third step.
+// One global array of doubles split into rows among the ranks, the number of rows changing with the step; a
+// value; a string; a local array whose length differs by rank and is 0 on some; a variable that only one rank
+// has, and only in every third step.
 struct Model {
     int ranks = 1;
     std::uint64_t columns = 16;
     bool large = false; // strings that make blobs larger than a chunk on some ranks and steps
 
-    std::uint64_t rows(std::uint64_t step, int rank) const { return 1 + (step + static_cast<std::uint64_t>(rank)) % 4; }
+    std::uint64_t rows(std::uint64_t step, int rank) const
+    {
+        return 1 + (step + static_cast<std::uint64_t>(rank)) % 4;
+    }
     std::uint64_t all_rows(std::uint64_t step) const { return first_row(step, ranks); }
     std::uint64_t first_row(std::uint64_t step, int rank) const
     {
@@ -60,7 +63,8 @@ struct Model {
         // A rank that has nothing at all to say in some steps.
         if (ranks > 2 && rank == 1 && step % 4 == 3) return writer.end_step();
         const auto field = writer.define("field", Type::float64, ShapeKind::global_array);
-        const Dims shape{all_rows(step), columns}, start{first_row(step, rank), 0}, count{rows(step, rank), columns};
+        const Dims shape{all_rows(step), columns}, start{first_row(step, rank), 0},
+            count{rows(step, rank), columns};
         std::vector<double> cells(count[0] * columns);
         for (std::uint64_t i = 0; i < cells.size(); ++i)
             cells[i] = cell(step, start[0] + i / columns, i % columns);
@@ -71,11 +75,12 @@ struct Model {
         writer.put_value(writer.define("step", Type::uint64, ShapeKind::global_value), &step);
         writer.put_string(writer.define("text", Type::string, ShapeKind::local_value), text(step, rank));
         const auto local = writer.define("local", Type::int32, ShapeKind::local_array);
-        std::vector<std::int32_t> numbers(local_count(step, rank), static_cast<std::int32_t>(step * 100) + rank);
+        std::vector<std::int32_t> numbers(local_count(step, rank),
+                                          static_cast<std::int32_t>(step * 100) + rank);
         writer.put(local, {}, {}, Dims{numbers.size()}, numbers.data());
         std::vector<float> joined(2 + static_cast<std::size_t>(rank), static_cast<float>(step));
-        writer.put(writer.define("joined", Type::float32, ShapeKind::joined_array), Dims{joined_dimension}, {},
-                   Dims{joined.size()}, joined.data());
+        writer.put(writer.define("joined", Type::float32, ShapeKind::joined_array), Dims{joined_dimension},
+                   {}, Dims{joined.size()}, joined.data());
         float rare = static_cast<float>(step);
         if (has_rare(step) && rank == ranks - 1)
             writer.put_value(writer.define("rare", Type::float32, ShapeKind::local_value), &rare);
@@ -98,7 +103,8 @@ struct Model {
         reader.get(id("field"), Dims{0, 5}, Dims{shape[0], 3}, part.data(), Mode::deferred, step);
         reader.perform_gets();
         for (std::uint64_t row = 0; row < shape[0]; ++row) {
-            const bool missing = ranks > 2 && silent(step, 1) && row >= first_row(step, 1) && row < first_row(step, 2);
+            const bool missing =
+                ranks > 2 && silent(step, 1) && row >= first_row(step, 1) && row < first_row(step, 2);
             for (std::uint64_t column = 0; column < columns; ++column)
                 ASSERT_EQ(cells[row * columns + column], missing ? -1 : cell(step, row, column))
                     << row << "," << column;

@@ -1,5 +1,5 @@
-// Steps that refer to plans of steps before, blocks that lie in the blob, and how a reader tells that nothing but
-// values is new.
+// Steps that refer to plans of steps before, blocks that lie in the blob, and how a reader tells that nothing
+// but values is new.
 #include "blob_codec.h"
 #include "steps/step_metadata.h"
 #include "stepstore/error.h"
@@ -47,7 +47,8 @@ TEST(Plan, ASingleElementThatIsNotInlineHasDataAsAnyBlock)
     entries[0].flags = entries[1].flags = entry_is_single;
     entries[0].dimensions = entries[1].dimensions = 1;
     const std::uint64_t dims[] = {1};
-    const LocalType types[] = {{Type::float64, ShapeKind::local_array}, {Type::float32, ShapeKind::local_array}};
+    const LocalType types[] = {{Type::float64, ShapeKind::local_array},
+                               {Type::float32, ShapeKind::local_array}};
     entries[1].variable = 1;
     std::vector<std::byte> bytes;
     encode_plan(entries, dims, true, bytes);
@@ -78,15 +79,15 @@ TEST_F(BlobCodec, AStepMayLeaveThePlanOfTheStepBeforeAnywhere)
         std::uint64_t start, count;
     };
     const std::vector<std::vector<Put>> steps = {
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}},  // a plan
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}},  // the same
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 6, 4}, {'s', 0, 0}, {'x', 10, 1}},  // one block differs: an override
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}},                             // ends early
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}},                // goes on
-        {},                                                                  // nothing
-        {{'s', 0, 0}, {'x', 0, 5}},                                          // differs from the first
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}},  // the first again
-        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 2}},  // other flags in the last
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}}, // a plan
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}}, // the same
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 6, 4}, {'s', 0, 0}, {'x', 10, 1}}, // one block differs: an override
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}},                            // ends early
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}},               // goes on
+        {},                                                                 // nothing
+        {{'s', 0, 0}, {'x', 0, 5}},                                         // differs from the first
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 1}}, // the first again
+        {{'x', 0, 5}, {'n', 0, 0}, {'x', 5, 5}, {'s', 0, 0}, {'x', 10, 2}}, // other flags in the last
     };
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < steps.size(); ++step) {

@@ -1,5 +1,6 @@
-// The files of the layout posix: what a power failure leaves of them, and damage to any of their bytes. The program's
-// own fdatasync, fsync and pwritev stand in front of the system's and note what has reached the disk.
+// The files of the layout posix: what a power failure leaves of them, and damage to any of their bytes. The
+// program's own fdatasync, fsync and pwritev stand in front of the system's and note what has reached the
+// disk.
 #include "steps/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
@@ -70,7 +71,8 @@ public:
         const std::lock_guard lock(guard_);
         if (!is_ours(path) || path.filename() != "index") return;
         for (const auto& entry : fs::directory_iterator(path.parent_path()))
-            if (entry.path().filename() != "index" && files_[entry.path()] != content(entry.path())) ++early_entries_;
+            if (entry.path().filename() != "index" && files_[entry.path()] != content(entry.path()))
+                ++early_entries_;
     }
 
     // The pool as the power failure leaves it. What lies beside files/ promises the same by tests of its own.

@@ -1,6 +1,8 @@
-// Streams made up from a seed, in every layout, written and read in every way, compared with a plain in-memory model.
+// Streams made up from a seed, in every layout, written and read in every way, compared with a plain
+// in-memory model.
 //
-// STEPSTORE_TEST_SEED=N runs that stream alone, as a failure names it; STEPSTORE_TEST_STREAMS=N so many of them.
+// STEPSTORE_TEST_SEED=N runs that stream alone, as a failure names it; STEPSTORE_TEST_STREAMS=N so many of
+// them.
 #include "steps/model.h"
 #include "support/random_stream.h"
 #include "support/temporary.h"
@@ -51,7 +53,8 @@ class RandomWriter {
 public:
     RandomWriter(const RandomStream& stream, const std::string& location, const WriterOptions& options,
                  std::shared_ptr<Communicator> communicator)
-        : stream_(stream), rank_(communicator->rank()), random_(stream.seed * 31 + static_cast<std::uint64_t>(rank_)),
+        : stream_(stream), rank_(communicator->rank()),
+          random_(stream.seed * 31 + static_cast<std::uint64_t>(rank_)),
           writer_(location, options, communicator)
     {
     }
@@ -187,8 +190,8 @@ private:
             ASSERT_EQ(blocks[i].minmax.has_value(), ranged);
             if (ranged) expect_extremes(variable.type, expected.data, *blocks[i].minmax);
             const Box box = random_box(random_, expected.count);
-            start_get(variable.name + " block " + std::to_string(i), expected_in_block(stream_, entry, i, box),
-                      [&](std::byte* memory, Mode mode) {
+            start_get(variable.name + " block " + std::to_string(i),
+                      expected_in_block(stream_, entry, i, box), [&](std::byte* memory, Mode mode) {
                           reader_.get_block(id, i, box.start, box.count, memory, mode, step);
                       });
         }
@@ -218,7 +221,8 @@ WriterOptions random_writer_options(Random& random, const RandomStream& stream)
     if (random.one_in(2)) options.chunk_size = std::uint64_t{4096} << random.below(5);
     if (random.one_in(2)) options.data_chunk_size = std::uint64_t{4096} << random.below(5);
     if (random.one_in(2)) options.gather_below = random.below(2000);
-    if (random.one_in(3)) options.compression.method = compression_method_named(random.of(compression_method_names()));
+    if (random.one_in(3))
+        options.compression.method = compression_method_named(random.of(compression_method_names()));
     return options;
 }
 
@@ -258,8 +262,8 @@ void round_trip(std::uint64_t seed)
     const TemporaryDirectory directory;
     const std::string location = directory / "pool";
     const WriterOptions options = random_writer_options(random, stream);
-    SCOPED_TRACE("STEPSTORE_TEST_SEED=" + std::to_string(seed) + ": " + std::to_string(stream.ranks) + " writers, " +
-                 std::string(name_of(options.layout)));
+    SCOPED_TRACE("STEPSTORE_TEST_SEED=" + std::to_string(seed) + ": " + std::to_string(stream.ranks) +
+                 " writers, " + std::string(name_of(options.layout)));
     run_ranks(stream.ranks, [&](std::shared_ptr<Communicator> communicator) {
         RandomWriter(stream, location, options, communicator).write();
     });

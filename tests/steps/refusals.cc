@@ -1,4 +1,5 @@
-// What a program does wrong gets an error that names the variable and the step, and costs nothing that was stored.
+// What a program does wrong gets an error that names the variable and the step, and costs nothing that was
+// stored.
 #include "steps/model.h"
 #include "support/temporary.h"
 
@@ -37,7 +38,8 @@ TEST_F(Refusals, OfAWriterNameVariableAndStepAndLeaveItUsable)
     expect_refused([&] { writer.end_step(); }, -DER_INVAL, {"begin_step"});
     writer.begin_step();
     expect_refused([&] { writer.begin_step(); }, -DER_INVAL, {"step 0"});
-    expect_refused([&] { writer.put(x, Dims{4}, Dims{1}, Dims{4}, data); }, -DER_INVAL, {"'x'", "step 0", "{4}"});
+    expect_refused([&] { writer.put(x, Dims{4}, Dims{1}, Dims{4}, data); }, -DER_INVAL,
+                   {"'x'", "step 0", "{4}"});
     expect_refused([&] { writer.put(x, Dims{4}, Dims{UINT64_MAX}, Dims{4}, data); }, -DER_INVAL, {"'x'"});
     expect_refused([&] { writer.put(x, Dims{4}, Dims{0, 0}, Dims{2, 2}, data); }, -DER_INVAL, {"'x'"});
     expect_refused([&] { writer.put(x, Dims{}, Dims{}, Dims{}, data); }, -DER_INVAL, {"'x'", "dimensions"});
@@ -50,7 +52,8 @@ TEST_F(Refusals, OfAWriterNameVariableAndStepAndLeaveItUsable)
     expect_refused([&] { writer.put(77, Dims{4}, Dims{0}, Dims{4}, data); }, -DER_INVAL, {"77"});
     expect_refused([&] { writer.attribute("", Type::float64, data, 1); }, -DER_INVAL, {"name"});
     const std::uint64_t huge = 1ull << 40;
-    expect_refused([&] { writer.put(x, Dims{huge, huge}, Dims{0, 0}, Dims{huge, huge}, data); }, -DER_OVERFLOW, {});
+    expect_refused([&] { writer.put(x, Dims{huge, huge}, Dims{0, 0}, Dims{huge, huge}, data); },
+                   -DER_OVERFLOW, {});
     writer.put(x, Dims{4}, Dims{0}, Dims{4}, data);
     writer.end_step();
     writer.close();
@@ -71,7 +74,8 @@ TEST_F(Refusals, OfAReaderNameVariableAndStep)
         Writer writer(location, options_of(Layout::kv), self_communicator());
         const double data[4] = {1, 2, 3, 4};
         writer.begin_step();
-        writer.put(writer.define("x", Type::float64, ShapeKind::global_array), Dims{4}, Dims{0}, Dims{4}, data);
+        writer.put(writer.define("x", Type::float64, ShapeKind::global_array), Dims{4}, Dims{0}, Dims{4},
+                   data);
         writer.put(writer.define("local", Type::float64, ShapeKind::local_array), {}, {}, Dims{4}, data);
         writer.put_string(writer.define("s", Type::string, ShapeKind::global_value), "text");
         writer.end_step();
@@ -90,13 +94,15 @@ TEST_F(Refusals, OfAReaderNameVariableAndStep)
     expect_refused([&] { reader.get(x, Dims{UINT64_MAX}, Dims{2}, memory); }, -DER_INVAL, {"'x'"});
     expect_refused([&] { reader.get(x, Dims{0, 0}, Dims{1, 1}, memory); }, -DER_INVAL, {"'x'", "dimensions"});
     expect_refused([&] { reader.get(x, Dims{0}, Dims{4}, nullptr); }, -DER_INVAL, {"'x'", "null"});
-    expect_refused([&] { reader.get(local, Dims{0}, Dims{4}, memory); }, -DER_INVAL, {"'local'", "get_block"});
+    expect_refused([&] { reader.get(local, Dims{0}, Dims{4}, memory); }, -DER_INVAL,
+                   {"'local'", "get_block"});
     expect_refused([&] { reader.get(s, Dims{0}, Dims{1}, memory); }, -DER_INVAL, {"'s'"});
     expect_refused([&] { reader.get_value(x, memory); }, -DER_INVAL, {"'x'"});
     expect_refused([&] { reader.get_value(s, memory); }, -DER_INVAL, {"'s'"});
     expect_refused([&] { reader.get_string(x); }, -DER_INVAL, {"'x'"});
     expect_refused([&] { reader.get_block(local, 1, {}, {}, memory); }, -DER_INVAL, {"'local'", "block 1"});
-    expect_refused([&] { reader.get_block(local, 0, Dims{3}, Dims{2}, memory); }, -DER_INVAL, {"'local'", "outside"});
+    expect_refused([&] { reader.get_block(local, 0, Dims{3}, Dims{2}, memory); }, -DER_INVAL,
+                   {"'local'", "outside"});
     expect_refused([&] { reader.shape(99); }, -DER_INVAL, {"99"});
     expect_refused([&] { reader.variables(1); }, -DER_INVAL, {"step 1"});
     EXPECT_EQ(memory[0], -1);

@@ -25,7 +25,8 @@ std::string new_location(Layout layout, const std::string& local)
     const char* pool = std::getenv("STEPSTORE_TEST_DAOS_POOL");
     if (!pool || layout == Layout::posix) return local; // posix needs a pool's directory
     static int count = 0;
-    return "daos://" + std::string(pool) + "/round-trip-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+    return "daos://" + std::string(pool) + "/round-trip-" + std::to_string(getpid()) + "-" +
+           std::to_string(++count);
 }
 
 class RoundTrip : public ::testing::TestWithParam<Layout> {
@@ -167,7 +168,8 @@ TEST_P(RoundTrip, TheProfileOfAllWritersIsKept)
     for (const char* part :
          {"\"rank\":0", "\"rank\":2", "\"steps\":4", "\"stabilisation_seconds\"", "\"metadata_bytes\""})
         EXPECT_NE(profile.find(part), std::string::npos) << profile;
-    EXPECT_NE(reader.describe_json().find("\"layout\":\"" + std::string(name_of(GetParam()))), std::string::npos);
+    EXPECT_NE(reader.describe_json().find("\"layout\":\"" + std::string(name_of(GetParam()))),
+              std::string::npos);
 }
 
 // What docs/design/speed.md has measured, for any number of ranks; a program's own choice goes before it.
@@ -279,7 +281,8 @@ TEST_P(RoundTrip, CloseCountsTheStepsThatAllRanksEnded)
     read(model, 2, 1, Readers::delegate);
 }
 
-// A rank that has failed before it could store takes part in the exchange without a blob, so that nobody waits for it.
+// A rank that has failed before it could store takes part in the exchange without a blob, so that nobody
+// waits for it.
 TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
 {
     const StreamToWrite stream = open_to_write(location, options_of(GetParam()), 3);

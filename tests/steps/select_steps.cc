@@ -39,8 +39,8 @@ TEST(StepSelection, HasBp5sGrammar)
 
 TEST(StepSelection, RefusesAnythingElse)
 {
-    for (const char* bad : {"a", "1:", "n", "n:3", "1:2:0", "1:2:3:4", "-1", "5:2", ":", "1,2", "1:n:x", "1:2:n",
-                            "99999999999999999999", "18446744073709551615"}) {
+    for (const char* bad : {"a", "1:", "n", "n:3", "1:2:0", "1:2:3:4", "-1", "5:2", ":", "1,2", "1:n:x",
+                            "1:2:n", "99999999999999999999", "18446744073709551615"}) {
         SCOPED_TRACE(bad);
         try {
             const StepSelection selection(bad);
@@ -102,7 +102,8 @@ TEST_P(SelectSteps, ShowsThoseAloneCountedFromZero)
             const Dims shape = reader.shape(reader.find("field").value(), shown);
             ASSERT_EQ(shape.at(0), model.all_rows(value));
             double cell = -1;
-            reader.get(reader.find("field").value(), Dims{shape[0] - 1, 3}, Dims{1, 1}, &cell, Mode::sync, shown);
+            reader.get(reader.find("field").value(), Dims{shape[0] - 1, 3}, Dims{1, 1}, &cell, Mode::sync,
+                       shown);
             EXPECT_EQ(cell, Model::cell(value, shape[0] - 1, 3));
         }
         EXPECT_THROW(reader.shape(reader.find("field").value(), expected.size()), Error);

@@ -1,5 +1,5 @@
-// A build without zstd and C-Blosc2: linked with a compression.cc that was compiled without them. It refuses to write
-// compressed, and reads all that is not. WRITER: a program of the full build that writes a stream.
+// A build without zstd and C-Blosc2: linked with a compression.cc that was compiled without them. It refuses
+// to write compressed, and reads all that is not. WRITER: a program of the full build that writes a stream.
 #include "steps/compression.h"
 #include "steps/options.h"
 #include "steps/reader.h"
@@ -54,9 +54,9 @@ TEST(WithoutCodecs, WhatIsNotCompressedIsRead)
         reader.get(reader.find("plain").value(), Dims{0}, Dims{1000}, values.data(), Mode::sync);
         EXPECT_EQ(values[999], 999.0);
         EXPECT_EQ(reader.minmax(squeezed)->max.as<double>(), 999.0);
-        expect_refused(
-            [&] { reader.get(squeezed, Dims{0}, Dims{1000}, values.data(), Mode::sync); },
-            {"'squeezed'", "step 0", "rank 0", method == std::string("zstd") ? "libzstd-dev" : "libblosc2-dev"});
+        expect_refused([&] { reader.get(squeezed, Dims{0}, Dims{1000}, values.data(), Mode::sync); },
+                       {"'squeezed'", "step 0", "rank 0",
+                        method == std::string("zstd") ? "libzstd-dev" : "libblosc2-dev"});
         reader.get(reader.find("plain").value(), Dims{10}, Dims{10}, values.data(), Mode::sync);
         EXPECT_EQ(values[0], 10.0);
     }

@@ -32,7 +32,8 @@ class Writers : public ::testing::Test {
 protected:
     Writers()
     {
-        void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* memory =
+            mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
         shared = new (memory) Shared{};
     }
@@ -59,7 +60,8 @@ protected:
     }
     void write_step(Writer& writer) const { model.write_step(writer, 0); }
 
-    // A process that has the stream open, has ended `steps` steps, and is in another. It ends when it is killed.
+    // A process that has the stream open, has ended `steps` steps, and is in another. It ends when it is
+    // killed.
     pid_t start_writer(bool append, int steps) const
     {
         shared->ready = 0;
@@ -276,9 +278,9 @@ protected:
     }
     static std::uint64_t now_ms()
     {
-        return static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-                .count());
+        return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                              std::chrono::system_clock::now().time_since_epoch())
+                                              .count());
     }
     static constexpr std::uint64_t interval_ms = 200;
 };

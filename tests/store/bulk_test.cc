@@ -1,5 +1,5 @@
-// What a reader that need not verify sees when the record changes between the moment it finds it and the end of its
-// read: each moment is hit exactly, by a target that changes the record within read_extent().
+// What a reader that need not verify sees when the record changes between the moment it finds it and the end
+// of its read: each moment is hit exactly, by a target that changes the record within read_extent().
 #include "base/checksum.h"
 #include "store/bulk.h"
 #include "support/backends.h"
@@ -82,7 +82,8 @@ protected:
         source.birth = birth;
         for (std::size_t at = 0; at < size; at += 1 << 16) {
             source.sums.resize(source.sums.size() + 8);
-            store_little(source.sums.data() + source.sums.size() - 8, checksum(Bytes(bytes).subspan(at, 1 << 16)));
+            store_little(source.sums.data() + source.sums.size() - 8,
+                         checksum(Bytes(bytes).subspan(at, 1 << 16)));
         }
         set(source);
     }
@@ -139,7 +140,8 @@ TEST_P(Bulk, OneReadAndNoVerifyingWhereNothingChanges)
 TEST_P(Bulk, AnotherRecordsChangeIsNone)
 {
     target->meddle = [&] {
-        target->write([](WriteTransaction& transaction) { transaction.put(as_bytes("other"), as_bytes("new")); });
+        target->write(
+            [](WriteTransaction& transaction) { transaction.put(as_bytes("other"), as_bytes("new")); });
     };
     EXPECT_EQ(read(Verify::no), all(std::byte{1}));
     EXPECT_EQ(target->reads, 1);

@@ -1,5 +1,5 @@
-// What a flipped byte, a cut file or a mixed-up target leads to: an error that names it, a finding of check, and
-// nothing else lost.
+// What a flipped byte, a cut file or a mixed-up target leads to: an error that names it, a finding of check,
+// and nothing else lost.
 #include "base/checksum.h"
 #include "store/keys.h"
 #include "store/object.h"
@@ -31,8 +31,8 @@ protected:
             if (factory.look(path) == Found::pool) return factory.open(path);
         return nullptr;
     }
-    static bool has_finding(const CheckReport& report, CheckFinding::Severity severity, const std::string& where,
-                            const std::string& what = "")
+    static bool has_finding(const CheckReport& report, CheckFinding::Severity severity,
+                            const std::string& where, const std::string& what = "")
     {
         return std::ranges::any_of(report.findings, [&](const CheckFinding& one) {
             return one.severity == severity && one.where.find(where) != std::string::npos &&
@@ -40,8 +40,9 @@ protected:
         });
     }
     // Changes the record of a key on one target (on each copy when `copies` is 2).
-    void change_record(const ObjectId& oid, Bytes key, unsigned copy,
-                       const std::function<void(std::vector<std::byte>& key, std::vector<std::byte>& value)>& change)
+    void change_record(
+        const ObjectId& oid, Bytes key, unsigned copy,
+        const std::function<void(std::vector<std::byte>& key, std::vector<std::byte>& value)>& change)
     {
         auto backend = below();
         const Placement placement(1, oid, backend->targets());
@@ -85,9 +86,11 @@ TEST_P(Damage, EveryFlippedBitOfARecordIsFound)
             const auto flip = [&](auto&, auto& value) { value[i] ^= static_cast<std::byte>(1U << i % 8); };
             change_record(oid, as_bytes(key), 0, flip);
             std::string message;
-            EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }, &message), DER_CSUM) << "byte " << i;
-            for (const std::string& name : {std::string("pool"), std::string("target"), std::string("container test"),
-                                            std::string("object"), key.substr(0, 60)})
+            EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }, &message), DER_CSUM)
+                << "byte " << i;
+            for (const std::string& name :
+                 {std::string("pool"), std::string("target"), std::string("container test"),
+                  std::string("object"), key.substr(0, 60)})
                 EXPECT_NE(message.find(name), std::string::npos) << message;
             change_record(oid, as_bytes(key), 0, flip);
         }
@@ -168,8 +171,8 @@ TEST_P(Damage, AFlippedByteInAStoredKeyIsNoSilentAbsence)
     EXPECT_EQ(container->kv_read(oid, as_bytes("alpha")), to_bytes("value"));
 }
 
-// An update beside such a record would hide it, one over it would lose it: it is put back first, as a check with repair
-// does.
+// An update beside such a record would hide it, one over it would lose it: it is put back first, as a check
+// with repair does.
 TEST_P(Damage, ARecordUnderADamagedKeyIsPutBack)
 {
     const ObjectId oid = kv_object(0x78);
@@ -179,10 +182,9 @@ TEST_P(Damage, ARecordUnderADamagedKeyIsPutBack)
     const std::vector<std::pair<const char*, std::function<void()>>> updates{
         {"itself, conditional",
          [&] {
-             EXPECT_EQ(error_of([&] {
-                           container->kv_put(oid, as_bytes("beta0"), {}, Condition::must_not_exist);
-                       }),
-                       DER_EXIST);
+             EXPECT_EQ(
+                 error_of([&] { container->kv_put(oid, as_bytes("beta0"), {}, Condition::must_not_exist); }),
+                 DER_EXIST);
              container->kv_put(oid, as_bytes("beta0"), as_bytes("value"), Condition::must_exist);
          }},
         {"between", [&] { container->kv_put(oid, as_bytes("beta3"), as_bytes("new")); }},
@@ -204,8 +206,8 @@ TEST_P(Damage, ARecordUnderADamagedKeyIsPutBack)
 TEST_P(Damage, AMisplacedRecordIsFound)
 {
     // A whole, intact record under another object's key.
-    change_record((container->kv_put(kv_object(1), as_bytes("key"), as_bytes("v")), kv_object(1)), as_bytes("key"), 0,
-                  [](auto& key, auto&) { key[object_prefix_size - 1] ^= std::byte{2}; });
+    change_record((container->kv_put(kv_object(1), as_bytes("key"), as_bytes("v")), kv_object(1)),
+                  as_bytes("key"), 0, [](auto& key, auto&) { key[object_prefix_size - 1] ^= std::byte{2}; });
     EXPECT_TRUE(Pool::check(path, {}).damaged());
 }
 
@@ -407,7 +409,8 @@ TEST_P(Damage, OverlappingExtentsAreFound)
             kind_prefix(Space::live, 1, oid, Kind::array).add(std::uint64_t{0}).add(std::uint64_t{300});
         record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
     });
-    EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "ends at byte 300", "begins at"));
+    EXPECT_TRUE(
+        has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "ends at byte 300", "begins at"));
 }
 
 TEST_P(Damage, WhatAnInterruptedSnapshotLeavesIsPutRightByTheNext)
@@ -434,7 +437,8 @@ TEST_P(Damage, AnInterruptedDestructionIsFinished)
         pool->create_container(uuid_of(2), "doomed", {});
         auto doomed = pool->open_container("doomed");
         for (int i = 0; i < 100; ++i)
-            doomed->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(i)), pattern(i < 5 ? 70000 : 10, 1));
+            doomed->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(i)),
+                           pattern(i < 5 ? 70000 : 10, 1));
         doomed.reset();
         // As its first step leaves it.
         const Uuid uuid = uuid_of(2);
@@ -443,7 +447,8 @@ TEST_P(Damage, AnInterruptedDestructionIsFinished)
             ASSERT_NE(id, 0U);
             meta.erase(meta_key(MetaSpace::container).add(id).view());
             meta.erase(meta_key(MetaSpace::label).add(as_bytes("doomed")).view());
-            meta.erase(meta_key(MetaSpace::uuid).add(std::as_bytes(std::span<const std::uint8_t>(uuid))).view());
+            meta.erase(
+                meta_key(MetaSpace::uuid).add(std::as_bytes(std::span<const std::uint8_t>(uuid))).view());
             put_sealed(meta, meta_key(MetaSpace::destroying).add(id).view(), BodyWriter().number(id).view());
         });
         CheckReport report = Pool::check(path, {});
@@ -466,7 +471,10 @@ class FileDamage : public Damage {
 protected:
     void SetUp() override { open_pool("lmdb", 2); }
 
-    std::vector<std::filesystem::path> files(const std::string& extension) { return files_with(path, extension); }
+    std::vector<std::filesystem::path> files(const std::string& extension)
+    {
+        return files_with(path, extension);
+    }
     int flip_in_files(const std::string& extension, Bytes bytes, std::size_t offset)
     {
         return testing::flip_in_files(path, extension, bytes, offset);
@@ -493,11 +501,13 @@ TEST_F(FileDamage, AFlippedByteInAStoredKey)
     for (int i = 0; i < 50; ++i)
         container->kv_put(oid, as_bytes("temperature" + std::to_string(100 + i) + "K"), as_bytes("v"));
     close();
-    for (const std::size_t offset : {0UL, 4UL, 13UL}) { // in ways that move it up, down and little in the order
+    for (const std::size_t offset :
+         {0UL, 4UL, 13UL}) { // in ways that move it up, down and little in the order
         const std::string key = "temperature" + std::to_string(110 + 7 * offset % 30) + "K";
         ASSERT_GE(flip_in_files(".mdb", as_bytes(key), offset), 1);
         reopen();
-        EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }), DER_CSUM) << key << " at " << offset;
+        EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }), DER_CSUM)
+            << key << " at " << offset;
         EXPECT_TRUE(Pool::check(path, {}).damaged());
         close();
         std::string flipped = key;
@@ -540,7 +550,8 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     EXPECT_TRUE(has_finding(report, CheckFinding::Severity::damage, "chunk 0"));
     EXPECT_EQ(report.findings.size(), 2U);
     // A write over the damaged block alone cannot keep its rest; one over all of it can.
-    EXPECT_EQ(error_of([&] { write_cells(*container, array, {1, 1 << 20}, 500000, pattern(10, 1)); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { write_cells(*container, array, {1, 1 << 20}, 500000, pattern(10, 1)); }),
+              DER_CSUM);
     write_cells(*container, array, {1, 1 << 20}, 7 << 16, pattern(1 << 16, 3));
     EXPECT_EQ(read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20).size(), cells.size());
     EXPECT_EQ(read_cells(*container, array, {1, 1 << 20}, 7 << 16, 1 << 16), pattern(1 << 16, 3));
@@ -549,7 +560,9 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     for (const auto& file : files(".ext"))
         std::filesystem::remove(file);
     reopen();
-    EXPECT_EQ(error_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no); }),
+    EXPECT_EQ(error_of([&] {
+                  read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no);
+              }),
               DER_CSUM);
 }
 
@@ -583,7 +596,8 @@ TEST_F(FileDamage, BytesOfADeadWriterAreGivenBackAndNothingElse)
     EXPECT_EQ(run_in_child([&] {
                   auto writer = Pool::open(path, Access::read_write)->open_container("test");
                   for (int i = 0; i < 20; ++i)
-                      writer->kv_put(oid, as_bytes(std::to_string(i)), pattern(100000, static_cast<unsigned>(i)));
+                      writer->kv_put(oid, as_bytes(std::to_string(i)),
+                                     pattern(100000, static_cast<unsigned>(i)));
                   write_cells(*writer, array, {1, 300000}, 0, pattern(1000000, 99));
                   auto backend = below();
                   const auto lost = pattern(500000, 7);
@@ -609,15 +623,18 @@ TEST_F(FileDamage, BytesOfADeadWriterAreGivenBackAndNothingElse)
     EXPECT_TRUE(report.findings.empty());
     reopen();
     for (int i = 0; i < 20; ++i)
-        EXPECT_EQ(container->kv_read(oid, as_bytes(std::to_string(i))), pattern(100000, static_cast<unsigned>(i)));
+        EXPECT_EQ(container->kv_read(oid, as_bytes(std::to_string(i))),
+                  pattern(100000, static_cast<unsigned>(i)));
     EXPECT_EQ(read_cells(*container, array, {1, 300000}, 0, 1000000), pattern(1000000, 99));
 }
 
-// The file system takes blocks of its own to say where the pieces of a file with holes lie. Nobody can give them back.
+// The file system takes blocks of its own to say where the pieces of a file with holes lie. Nobody can give
+// them back.
 TEST_P(Damage, AFileOfManyPiecesHasNothingToReclaim)
 {
     for (int i = 0; i < 200; ++i)
-        container->kv_put(kv_object(1), as_bytes(std::to_string(i)), pattern(70'000, static_cast<unsigned>(i)));
+        container->kv_put(kv_object(1), as_bytes(std::to_string(i)),
+                          pattern(70'000, static_cast<unsigned>(i)));
     pool->sync();
     for (int i = 0; i < 200; i += 2)
         ASSERT_TRUE(container->kv_remove(kv_object(1), as_bytes(std::to_string(i))));

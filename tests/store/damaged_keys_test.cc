@@ -1,5 +1,6 @@
-// One byte of one record's key or value is changed, such that the order of the keys stays: whatever is read gives the right
-// value or an error, at every epoch, before updates and after them, and check names the damage.
+// One byte of one record's key or value is changed, such that the order of the keys stays: whatever is read
+// gives the right value or an error, at every epoch, before updates and after them, and check names the
+// damage.
 #include "store/failure.h"
 #include "store/pool_core.h"
 #include "support/store_fixture.h"
@@ -75,8 +76,9 @@ public:
                 Entry entry;
                 const std::byte lowest{};
                 for (bool more = transaction.seek({&lowest, 1}, entry); more; more = transaction.next(entry))
-                    all.push_back(
-                        {index, {entry.key.begin(), entry.key.end()}, {entry.value.begin(), entry.value.end()}});
+                    all.push_back({index,
+                                   {entry.key.begin(), entry.key.end()},
+                                   {entry.value.begin(), entry.value.end()}});
             });
         }
         return all;
@@ -109,7 +111,8 @@ public:
         return all;
     }
 
-    // Returns how many failed. `kind` 0: puts and writes; 1: removals of snapshots and objects; 2: of a container.
+    // Returns how many failed. `kind` 0: puts and writes; 1: removals of snapshots and objects; 2: of a
+    // container.
     int update(int kind)
     {
         int failed = 0;
@@ -123,7 +126,8 @@ public:
             }
         };
         const auto write = [&](const ObjectId& oid, std::uint64_t at, std::uint64_t length) {
-            attempt([&, oid, at, length] { write_cells(*test, oid, attributes, at, pattern(length, at + 7)); });
+            attempt(
+                [&, oid, at, length] { write_cells(*test, oid, attributes, at, pattern(length, at + 7)); });
         };
         if (kind == 1) {
             attempt([&] { test->destroy_snapshot(first); });
@@ -153,7 +157,8 @@ public:
 private:
     const std::string path_;
     const ObjectId keys = kv_object(1), keys_one = kv_object(2, class_sx), keys_punched = kv_object(3),
-                   array = array_object(4), sparse = array_object(5, class_s1), single = array_object(6, class_s1);
+                   array = array_object(4), sparse = array_object(5, class_s1),
+                   single = array_object(6, class_s1);
     Epoch first = 0, second = 0;
 
     void fill()
@@ -161,7 +166,8 @@ private:
         const auto put = [&](const ObjectId& oid, const std::string& key, const std::string& value) {
             test->kv_put(oid, as_bytes(key), as_bytes(value));
         };
-        const auto write = [&](const ObjectId& oid, std::uint64_t at, std::uint64_t length, std::uint64_t seed) {
+        const auto write = [&](const ObjectId& oid, std::uint64_t at, std::uint64_t length,
+                               std::uint64_t seed) {
             write_cells(*test, oid, attributes, at, pattern(length, seed));
         };
         for (int i = 0; i < 20; i += 2)
@@ -199,7 +205,8 @@ private:
 
     void add_probes()
     {
-        const auto add = [&](const std::string& name, std::function<std::string()> ask, bool of_one_record = true) {
+        const auto add = [&](const std::string& name, std::function<std::string()> ask,
+                             bool of_one_record = true) {
             probes.push_back({name, std::move(ask), of_one_record});
         };
         for (const Epoch epoch : {latest, second, first}) {
@@ -208,8 +215,10 @@ private:
                 const std::string key = (i < 10 ? "k0" : "k") + std::to_string(i);
                 add(key + at, [=, this] { return shown(test->kv_read(keys, as_bytes(key), epoch)); });
             }
-            add("long key" + at, [=, this] { return shown(test->kv_read(keys, as_bytes(std::string(100, 'k')), epoch)); });
-            add("only key" + at, [=, this] { return shown(test->kv_read(keys_one, as_bytes("the only one"), epoch)); });
+            add("long key" + at,
+                [=, this] { return shown(test->kv_read(keys, as_bytes(std::string(100, 'k')), epoch)); });
+            add("only key" + at,
+                [=, this] { return shown(test->kv_read(keys_one, as_bytes("the only one"), epoch)); });
             for (const char* key : {"a", "b", "c"})
                 add(key + at, [=, this] { return shown(test->kv_read(keys_punched, as_bytes(key), epoch)); });
             for (const ObjectId& oid : {keys, keys_one, keys_punched})
@@ -221,28 +230,37 @@ private:
             });
             for (const ObjectId& oid : {array, sparse, single}) {
                 const std::string name = "array " + std::to_string(oid.lo) + at;
-                add(name + ", size", [=, this] { return std::to_string(test->array_size(oid, attributes, epoch)); });
+                add(name + ", size",
+                    [=, this] { return std::to_string(test->array_size(oid, attributes, epoch)); });
                 for (std::uint64_t cell = 0; cell < cells; cell += 5)
-                    add(name + ", cell " + std::to_string(cell), [=, this] { return read(oid, cell, 5, epoch); });
+                    add(name + ", cell " + std::to_string(cell),
+                        [=, this] { return read(oid, cell, 5, epoch); });
                 add(name + ", whole", [=, this] { return read(oid, 0, cells, epoch); }, false);
             }
         }
         add("of the other", [this] { return shown(other->kv_read(keys, as_bytes("k00"))); });
         for (const char* name : {"test", "other", "empty", "absent", "00000000-0000-0000-0000-000000000074"})
-            add(std::string("container ") + name, [=, this] { return describe(pool->open_container(name)->query()); },
-                false);
-        add("containers", [this] {
-            std::string all;
-            for (const ContainerInfo& one : pool->containers())
-                all += describe(one) + "\n";
-            return all;
-        }, false);
-        add("snapshots", [this] {
-            std::string all;
-            for (const SnapshotInfo& one : test->snapshots())
-                all += one.name + "\n";
-            return all;
-        }, false);
+            add(
+                std::string("container ") + name,
+                [=, this] { return describe(pool->open_container(name)->query()); }, false);
+        add(
+            "containers",
+            [this] {
+                std::string all;
+                for (const ContainerInfo& one : pool->containers())
+                    all += describe(one) + "\n";
+                return all;
+            },
+            false);
+        add(
+            "snapshots",
+            [this] {
+                std::string all;
+                for (const SnapshotInfo& one : test->snapshots())
+                    all += one.name + "\n";
+                return all;
+            },
+            false);
         add("has snapshot", [this] { return std::to_string(static_cast<int>(test->has_snapshot(second))); });
     }
 
@@ -290,10 +308,12 @@ protected:
             const bool has_left = i != 0 && places[i - 1].target == place.target;
             const bool has_right = i + 1 != places.size() && places[i + 1].target == place.target;
             for (std::size_t at = 0; at < place.key.size(); ++at) {
-                for (const unsigned change : {1U, 3U, 0x10U, 0x80U, 0xffU, static_cast<unsigned>(random() % 255 + 1)}) {
+                for (const unsigned change :
+                     {1U, 3U, 0x10U, 0x80U, 0xffU, static_cast<unsigned>(random() % 255 + 1)}) {
                     std::vector<std::byte> key = place.key;
                     key[at] ^= static_cast<std::byte>(change);
-                    if ((has_left && !less(places[i - 1].key, key)) || (has_right && !less(key, places[i + 1].key)))
+                    if ((has_left && !less(places[i - 1].key, key)) ||
+                        (has_right && !less(key, places[i + 1].key)))
                         continue;
                     if (random() % of == 0) each(place, key, place.value);
                 }
@@ -305,7 +325,8 @@ protected:
     }
     static std::string name_of(const Place& place, Bytes key)
     {
-        return "target " + std::to_string(place.target) + ", key " + store::quoted(place.key) + " became " + store::quoted(key);
+        return "target " + std::to_string(place.target) + ", key " + store::quoted(place.key) + " became " +
+               store::quoted(key);
     }
     std::string path() const { return directory / "pool"; }
     // One of so many damages is tried.
@@ -327,7 +348,8 @@ TEST_P(DamagedKeys, NothingElseIsReadAtAnyEpoch)
         ++damages;
         for (std::size_t i = 0; i < now.size(); ++i)
             EXPECT_TRUE(now[i] == "error" || now[i] == right[i])
-                << world.probes[i].name << " is " << now[i] << ", not " << right[i] << ": " << name_of(place, key);
+                << world.probes[i].name << " is " << now[i] << ", not " << right[i] << ": "
+                << name_of(place, key);
         detected += std::ranges::count(now, "error") != 0;
         EXPECT_TRUE(world.check().damaged()) << name_of(place, key);
         world.replace(place.target, key, place.key, place.value);
@@ -370,8 +392,8 @@ TEST_P(DamagedKeys, NoUpdateHidesThem)
                 if (now[i] == "error" || now[i] == after[i]) continue;
                 if (failed != 0 && (now[i] == before[i] || !world.probes[i].of_one_record)) continue;
                 ADD_FAILURE() << world.probes[i].name << " is " << now[i] << ", not " << after[i] << ": "
-                              << name_of(place, damaged_key) << " (round " << round << " of " << kind << ", " << failed
-                              << " updates failed)";
+                              << name_of(place, damaged_key) << " (round " << round << " of " << kind << ", "
+                              << failed << " updates failed)";
             }
             world.check();
         }

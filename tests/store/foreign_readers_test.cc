@@ -1,5 +1,5 @@
-// Readers that may not write a file of the pool, so that writers do not know of them: another user at umask 022.
-// STEPSTORE_SECONDS: how long they run beside writers (default 4).
+// Readers that may not write a file of the pool, so that writers do not know of them: another user at umask
+// 022. STEPSTORE_SECONDS: how long they run beside writers (default 4).
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
@@ -37,18 +37,23 @@ protected:
         open_pool("lmdb", 2);
         for (auto at = std::filesystem::path(path); at != at.root_path() && at != "/tmp" && at != "/dev/shm";
              at = at.parent_path())
-            std::filesystem::permissions(at, std::filesystem::perms::others_read | std::filesystem::perms::others_exec,
-                                         std::filesystem::perm_options::add);
+            std::filesystem::permissions(
+                at, std::filesystem::perms::others_read | std::filesystem::perms::others_exec,
+                std::filesystem::perm_options::add);
         for (int number = 0; number < keys; ++number)
             container->kv_put(object, as_bytes(key_of(number)), value_of(number, 0));
         container.reset(); // a child would open it as its parent had it
         pool.reset();
     }
-    static bool over(std::chrono::steady_clock::time_point end) { return std::chrono::steady_clock::now() > end; }
+    static bool over(std::chrono::steady_clock::time_point end)
+    {
+        return std::chrono::steady_clock::now() > end;
+    }
     std::chrono::steady_clock::time_point the_end() const
     {
         const char* given = std::getenv("STEPSTORE_SECONDS");
-        return std::chrono::steady_clock::now() + std::chrono::seconds(given != nullptr ? std::atoi(given) : 4);
+        return std::chrono::steady_clock::now() +
+               std::chrono::seconds(given != nullptr ? std::atoi(given) : 4);
     }
     // All values are whole, all keys are there. As a stranger; returns what the child process ends with.
     int read_all_of_it(std::chrono::steady_clock::time_point end) const

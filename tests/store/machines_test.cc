@@ -5,8 +5,8 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fcntl.h>
+#include <filesystem>
 #include <thread>
 
 namespace stepstore::testing {
@@ -38,8 +38,9 @@ protected:
     }
     std::string get() const
     {
-        const auto value =
-            Pool::open(path, Access::read_only)->open_container("test")->kv_read(kv_object(1), as_bytes("key"));
+        const auto value = Pool::open(path, Access::read_only)
+                               ->open_container("test")
+                               ->kv_read(kv_object(1), as_bytes("key"));
         return value ? std::string(as_text(*value)) : "(none)";
     }
 
@@ -250,28 +251,31 @@ TEST_F(Machines, RaceForAPoolThatNobodyHas)
 // A handle whose pool was removed by other means than by us.
 TEST_F(Machines, NoPutIsAcknowledgedOnceThePoolsFilesAreRemoved)
 {
-    EXPECT_EQ(run_in_child([&] {
-                  auto pool = Pool::open(path, Access::read_write);
-                  auto container = pool->open_container("test");
-                  for (int n = 0; n < 100; ++n)
-                      container->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(n)), as_bytes("value"));
-                  fs::remove_all(path);
-                  std::this_thread::sleep_for(20ms);
-                  for (int n = 0; n < 100; ++n) {
-                      std::string message;
-                      const int error = error_of(
-                          [&] {
-                              container->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(n)), as_bytes("new"));
-                          },
-                          &message);
-                      if (n == 0 && (error != DER_STALE || message.find("removed") == std::string::npos)) return 1;
-                      if (error == 0) std::this_thread::sleep_for(1ms); // within a few milliseconds of the last look
-                  }
-                  std::this_thread::sleep_for(20ms);
-                  const int last = error_of([&] { container->kv_put(kv_object(1, class_sx), as_bytes("a"), {}); });
-                  return last == DER_STALE ? 0 : 2;
-              }),
-              0);
+    EXPECT_EQ(
+        run_in_child([&] {
+            auto pool = Pool::open(path, Access::read_write);
+            auto container = pool->open_container("test");
+            for (int n = 0; n < 100; ++n)
+                container->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(n)), as_bytes("value"));
+            fs::remove_all(path);
+            std::this_thread::sleep_for(20ms);
+            for (int n = 0; n < 100; ++n) {
+                std::string message;
+                const int error = error_of(
+                    [&] {
+                        container->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(n)),
+                                          as_bytes("new"));
+                    },
+                    &message);
+                if (n == 0 && (error != DER_STALE || message.find("removed") == std::string::npos)) return 1;
+                if (error == 0)
+                    std::this_thread::sleep_for(1ms); // within a few milliseconds of the last look
+            }
+            std::this_thread::sleep_for(20ms);
+            const int last = error_of([&] { container->kv_put(kv_object(1, class_sx), as_bytes("a"), {}); });
+            return last == DER_STALE ? 0 : 2;
+        }),
+        0);
 }
 
 } // namespace

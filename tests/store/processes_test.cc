@@ -56,7 +56,8 @@ TEST_F(Processes, WriteReadAndListTheSameObjectsAtOnce)
     const std::uint64_t slot = 150000; // not the chunk's length: slots share chunks
     in_processes([&](int number) {
         // Half of them open the pool anew, half go on with what they got from their parent.
-        auto mine = number % 2 == 0 ? container : Pool::open(path, Access::read_write)->open_container("test");
+        auto mine =
+            number % 2 == 0 ? container : Pool::open(path, Access::read_write)->open_container("test");
         const auto me = static_cast<std::uint64_t>(number);
         std::mt19937_64 random(me);
         for (std::uint64_t turn = 0; turn < 60; ++turn) {
@@ -73,7 +74,8 @@ TEST_F(Processes, WriteReadAndListTheSameObjectsAtOnce)
             if (turn % 10 != 0) continue;
             const auto keys = list_keys(*mine, own);
             for (std::uint64_t i = 0; i <= turn; ++i) {
-                if (std::ranges::count(keys, "writer" + std::to_string(me) + "/" + std::to_string(i)) != 1) return 4;
+                if (std::ranges::count(keys, "writer" + std::to_string(me) + "/" + std::to_string(i)) != 1)
+                    return 4;
             }
         }
         return 0;
@@ -103,7 +105,8 @@ TEST_F(Processes, ReadersOfReplacedExtentsSeeWholeValues)
     container->kv_put(oid, as_bytes("key"), signed_value(1, 4));
     write_cells(*container, array, attributes, 0, contents[0]);
     in_processes([&](int number) {
-        auto mine = Pool::open(path, number == 7 ? Access::read_only : Access::read_write)->open_container("test");
+        auto mine =
+            Pool::open(path, number == 7 ? Access::read_only : Access::read_write)->open_container("test");
         for (std::uint64_t turn = 0; turn < 300; ++turn) {
             if (number < 2) {
                 mine->kv_put(oid, as_bytes("key"), signed_value(1, 6 * turn + 4)); // 300000 bytes each
@@ -125,8 +128,9 @@ TEST_F(Processes, ReadersOfReplacedExtentsSeeWholeValues)
 TEST_F(Processes, ObjectIdsAreUniqueOverAllProcesses)
 {
     constexpr std::size_t rounds = 200;
-    auto* firsts = static_cast<std::uint64_t*>(mmap(nullptr, processes * rounds * sizeof(std::uint64_t),
-                                                    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    auto* firsts =
+        static_cast<std::uint64_t*>(mmap(nullptr, processes * rounds * sizeof(std::uint64_t),
+                                         PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(firsts, MAP_FAILED);
     in_processes([&](int number) {
         auto mine = Pool::open(path, Access::read_write)->open_container("test");
@@ -153,8 +157,8 @@ TEST_F(Processes, OneOfManyCreates)
             const int error = error_of([&] { Pool::create(other, options); });
             if (error != 0 && error != DER_EXIST) return 100;
             auto made = Pool::open(other, Access::read_write); // there it is, for the others too
-            const int again =
-                error_of([&] { made->create_container(uuid_of(static_cast<std::uint8_t>(number)), "same", {}); });
+            const int again = error_of(
+                [&] { made->create_container(uuid_of(static_cast<std::uint8_t>(number)), "same", {}); });
             if (again != 0 && again != DER_EXIST) return 101;
             made->open_container("same")->kv_put(kv_object(1), as_bytes(std::to_string(number)), {});
             return (error == 0 ? 1 : 0) + (again == 0 ? 2 : 0);
@@ -171,7 +175,8 @@ TEST_F(Processes, OneOfManyCreates)
     }
     EXPECT_EQ(pools, 1);
     EXPECT_EQ(containers, 1);
-    EXPECT_EQ(list_keys(*Pool::open(other, Access::read_only)->open_container("same"), kv_object(1)).size(), 8U);
+    EXPECT_EQ(list_keys(*Pool::open(other, Access::read_only)->open_container("same"), kv_object(1)).size(),
+              8U);
 }
 
 TEST_F(Processes, ACheckBesideWritersFindsNoDamage)
@@ -187,13 +192,15 @@ TEST_F(Processes, ACheckBesideWritersFindsNoDamage)
                 write_cells(*mine, array_object(2), {1, 100000}, turn * 997 % 500000, pattern(130000, turn));
                 if (turn % 20 == 0) mine->create_snapshot("");
                 if (turn % 30 == 29) {
-                    const int gone = error_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
+                    const int gone =
+                        error_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
                     if (gone != 0 && gone != DER_NONEXIST) return 1; // another writer may have been faster
                 }
                 if (turn % 50 != 0) continue;
                 const std::string label = "passing" + std::to_string(me);
                 mine->pool()->create_container(uuid_of(static_cast<std::uint8_t>(100 + me)), label, {});
-                mine->pool()->open_container(label)->kv_put(kv_object(1), as_bytes("k"), signed_value(me, turn));
+                mine->pool()->open_container(label)->kv_put(kv_object(1), as_bytes("k"),
+                                                            signed_value(me, turn));
                 mine->pool()->destroy_container(label, true);
             }
             return 0;

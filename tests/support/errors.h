@@ -19,10 +19,10 @@ Error error_of(Body body)
     return {0, "no error"};
 }
 
-#define EXPECT_ERROR(expected, statement)                                                                              \
-    do {                                                                                                               \
-        const ::stepstore::Error error_ = ::stepstore::testing::error_of([&] { statement; });                          \
-        EXPECT_EQ(error_.code(), expected) << error_.what();                                                           \
+#define EXPECT_ERROR(expected, statement)                                                                    \
+    do {                                                                                                     \
+        const ::stepstore::Error error_ = ::stepstore::testing::error_of([&] { statement; });                \
+        EXPECT_EQ(error_.code(), expected) << error_.what();                                                 \
     } while (0)
 
 } // namespace stepstore::testing

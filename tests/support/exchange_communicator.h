@@ -1,4 +1,5 @@
-// A Communicator whose every call is one exchange: each rank posts its bytes, and all see what all have posted.
+// A Communicator whose every call is one exchange: each rank posts its bytes, and all see what all have
+// posted.
 #pragma once
 
 #include "comm/communicator.h"
@@ -24,7 +25,8 @@ public:
     {
         bytes = exchange(rank_ == root ? Bytes(bytes) : Bytes())[static_cast<std::size_t>(root)];
     }
-    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, int root) override
+    void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                int root) override
     {
         const auto all = exchange(mine);
         gathered.clear();

@@ -1,4 +1,5 @@
-// A kernel without openat2, for programs that include this in one of their files: in front of the system's call.
+// A kernel without openat2, for programs that include this in one of their files: in front of the system's
+// call.
 #pragma once
 
 #include <atomic>

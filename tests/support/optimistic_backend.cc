@@ -1,15 +1,18 @@
-// A back end that runs bodies as one behind a network would: without a lock, on what can be read now. What a body reads
-// is recorded as conditions, what it puts is kept aside. Then both go to the target as one update, which is carried out
-// where every condition still holds, and else refused; then the body runs again. docs/design/store.md says how that
-// becomes one operation of librados.
+// A back end that runs bodies as one behind a network would: without a lock, on what can be read now. What a
+// body reads is recorded as conditions, what it puts is kept aside. Then both go to the target as one update,
+// which is carried out where every condition still holds, and else refused; then the body runs again.
+// docs/design/store.md says how that becomes one operation of librados.
 //
-// 1. A condition is a look-up with its result: a key and its value, or the first entry from a key on, or the last one
+// 1. A condition is a look-up with its result: a key and its value, or the first entry from a key on, or the
+//    last one
 //    before it, or that there is none. All of them are looked up again within the update.
-// 2. An update with an epoch is refused where one with a greater epoch was carried out before: epochs ascend on a target,
+// 2. An update with an epoch is refused where one with a greater epoch was carried out before: epochs ascend
+//    on a target,
 //    or a snapshot could miss what came between its epoch and its mark.
 // 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
 //
-// It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for nothing.
+// It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for
+// nothing.
 #include "stepstore/error.h"
 #include "store/builtin.h"
 
@@ -266,10 +269,12 @@ std::string path_below(const std::string& path)
 
 class OptimisticStorage final : public Storage {
 public:
-    OptimisticStorage(std::string path, std::unique_ptr<Storage> real) : path_(std::move(path)), real_(std::move(real))
+    OptimisticStorage(std::string path, std::unique_ptr<Storage> real)
+        : path_(std::move(path)), real_(std::move(real))
     {
         static std::mutex guard;
-        static std::map<Target*, std::atomic<Epoch>> last_epochs; // memory's targets are the same for every opener
+        static std::map<Target*, std::atomic<Epoch>>
+            last_epochs; // memory's targets are the same for every opener
         const std::lock_guard lock(guard);
         for (unsigned index = 0; index < real_->targets(); ++index)
             targets_.emplace_back(real_->target(index), last_epochs[&real_->target(index)]);
@@ -302,17 +307,19 @@ const Backend& below()
     return memory;
 }
 
-[[maybe_unused]] const bool registered = (register_backend({
-    "optimistic",
-    [](const std::string& path, const NewPool& options) -> std::unique_ptr<Storage> {
-        return std::make_unique<OptimisticStorage>(path, below().create(path_below(path), options));
-    },
-    [](const std::string& path) -> std::unique_ptr<Storage> {
-        return std::make_unique<OptimisticStorage>(path, below().open(path_below(path)));
-    },
-    [](const std::string& path) { below().destroy(path_below(path)); },
-    [](const std::string& path) { return below().look(path_below(path)); },
-}), true);
+[[maybe_unused]] const bool registered =
+    (register_backend({
+         "optimistic",
+         [](const std::string& path, const NewPool& options) -> std::unique_ptr<Storage> {
+             return std::make_unique<OptimisticStorage>(path, below().create(path_below(path), options));
+         },
+         [](const std::string& path) -> std::unique_ptr<Storage> {
+             return std::make_unique<OptimisticStorage>(path, below().open(path_below(path)));
+         },
+         [](const std::string& path) { below().destroy(path_below(path)); },
+         [](const std::string& path) { return below().look(path_below(path)); },
+     }),
+     true);
 
 } // namespace
 } // namespace stepstore::testing

@@ -10,8 +10,8 @@
 
 namespace stepstore::testing {
 
-// Memory that the processes share. Every rank posts its bytes in one of two places in turn: in the first one again only
-// when all have posted in the second one, so have seen what was in the first.
+// Memory that the processes share. Every rank posts its bytes in one of two places in turn: in the first one
+// again only when all have posted in the second one, so have seen what was in the first.
 class ProcessGroup {
 public:
     explicit ProcessGroup(int size) : size_(static_cast<std::size_t>(size))
@@ -64,8 +64,8 @@ inline std::vector<int> run_processes(int size, const std::function<int(std::sha
     const auto group = std::make_shared<ProcessGroup>(size);
     std::vector<pid_t> children;
     for (int rank = 0; rank < size; ++rank)
-        children.push_back(
-            start_child([&, rank] { return body(std::make_shared<ExchangeCommunicator<ProcessGroup>>(group, rank)); }));
+        children.push_back(start_child(
+            [&, rank] { return body(std::make_shared<ExchangeCommunicator<ProcessGroup>>(group, rank)); }));
     std::vector<int> ends;
     for (const pid_t child : children)
         ends.push_back(end_of(child));

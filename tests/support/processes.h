@@ -11,8 +11,8 @@
 
 namespace stepstore::testing {
 
-// Forks; the child runs `body` and ends with its value (255 after an exception, whose text goes to stderr). Returns the
-// child's id.
+// Forks; the child runs `body` and ends with its value (255 after an exception, whose text goes to stderr).
+// Returns the child's id.
 inline pid_t start_child(const std::function<int()>& body)
 {
     std::fflush(nullptr);

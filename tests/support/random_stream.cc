@@ -5,9 +5,10 @@
 namespace stepstore::testing {
 namespace {
 
-const std::vector<Type> types = {Type::int8,     Type::int16,     Type::int32,      Type::int64,   Type::uint8,
-                                 Type::uint16,   Type::uint32,    Type::uint64,     Type::float32, Type::float64,
-                                 Type::float128, Type::complex64, Type::complex128, Type::string,  Type::character};
+const std::vector<Type> types = {Type::int8,       Type::int16,   Type::int32,    Type::int64,
+                                 Type::uint8,      Type::uint16,  Type::uint32,   Type::uint64,
+                                 Type::float32,    Type::float64, Type::float128, Type::complex64,
+                                 Type::complex128, Type::string,  Type::character};
 
 template <class T>
 void append(std::vector<std::byte>& data, const T& value)
@@ -40,7 +41,8 @@ void append_element(std::vector<std::byte>& data, Type type, Random& random)
         return;
     }
     case Type::complex64: return append(data, std::complex<float>(real<float>(random), real<float>(random)));
-    case Type::complex128: return append(data, std::complex<double>(real<double>(random), real<double>(random)));
+    case Type::complex128:
+        return append(data, std::complex<double>(real<double>(random), real<double>(random)));
     default: {
         std::byte bytes[sizeof bits];
         std::memcpy(bytes, &bits, sizeof bits);
@@ -123,8 +125,8 @@ void fill_local_array(Random& random, const RandomVariable& variable, int ranks,
 {
     for (int rank = 0; rank < ranks; ++rank)
         for (std::uint64_t i = random.below(3); i > 0; --i)
-            entry.blocks.push_back(
-                make_block(random, variable, rank, {}, random_shape(random, variable.dimensions, limits.empty_blocks)));
+            entry.blocks.push_back(make_block(
+                random, variable, rank, {}, random_shape(random, variable.dimensions, limits.empty_blocks)));
 }
 
 void fill_joined_array(Random& random, const RandomVariable& variable, int ranks, const RandomLimits& limits,
@@ -258,8 +260,8 @@ std::vector<std::byte> expected_box(const RandomStream& stream, const RandomEntr
     return memory;
 }
 
-std::vector<std::byte> expected_in_block(const RandomStream& stream, const RandomEntry& entry, std::size_t number,
-                                         const Box& box)
+std::vector<std::byte> expected_in_block(const RandomStream& stream, const RandomEntry& entry,
+                                         std::size_t number, const Box& box)
 {
     const auto size = element_size(stream.variables[entry.variable].type);
     const auto& block = entry.blocks[number];
@@ -292,9 +294,15 @@ RandomStream make_random_stream(std::uint64_t seed, const RandomLimits& limits)
             RandomEntry entry{i, {}, {}};
             const auto& variable = stream.variables[i];
             switch (variable.kind) {
-            case ShapeKind::global_array: fill_global_array(random, variable, stream.ranks, limits, entry); break;
-            case ShapeKind::local_array: fill_local_array(random, variable, stream.ranks, limits, entry); break;
-            case ShapeKind::joined_array: fill_joined_array(random, variable, stream.ranks, limits, entry); break;
+            case ShapeKind::global_array:
+                fill_global_array(random, variable, stream.ranks, limits, entry);
+                break;
+            case ShapeKind::local_array:
+                fill_local_array(random, variable, stream.ranks, limits, entry);
+                break;
+            case ShapeKind::joined_array:
+                fill_joined_array(random, variable, stream.ranks, limits, entry);
+                break;
             default: fill_value(random, variable, stream.ranks, entry);
             }
             if (!entry.blocks.empty()) entries.push_back(std::move(entry));

@@ -1,6 +1,6 @@
-// A stream of steps made up from a seed: variables of any type and shape, cut into blocks among ranks in any way,
-// coming, going and changing shape from step to step; and a plain in-memory model that says what a reader must get. The
-// model uses nothing of what it checks: an element is found by its index.
+// A stream of steps made up from a seed: variables of any type and shape, cut into blocks among ranks in any
+// way, coming, going and changing shape from step to step; and a plain in-memory model that says what a
+// reader must get. The model uses nothing of what it checks: an element is found by its index.
 #pragma once
 
 #include "steps/types.h"
@@ -84,7 +84,7 @@ std::uint64_t element_count(const Dims& count);
 // What a get of the box must give, starting from memory filled with `untouched`.
 std::vector<std::byte> expected_box(const RandomStream& stream, const RandomEntry& entry, const Box& box,
                                     std::byte untouched);
-std::vector<std::byte> expected_in_block(const RandomStream& stream, const RandomEntry& entry, std::size_t block,
-                                         const Box& box);
+std::vector<std::byte> expected_in_block(const RandomStream& stream, const RandomEntry& entry,
+                                         std::size_t block, const Box& box);
 
 } // namespace stepstore::testing

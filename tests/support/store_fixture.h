@@ -85,8 +85,9 @@ inline void write_cells(Container& container, const ObjectId& oid, const ArrayAt
     container.array_write(oid, attributes, {&range, 1}, {&bytes, 1});
 }
 
-inline std::vector<std::byte> read_cells(Container& container, const ObjectId& oid, const ArrayAttributes& attributes,
-                                         std::uint64_t index, std::uint64_t cells, Epoch epoch = latest,
+inline std::vector<std::byte> read_cells(Container& container, const ObjectId& oid,
+                                         const ArrayAttributes& attributes, std::uint64_t index,
+                                         std::uint64_t cells, Epoch epoch = latest,
                                          ReadResult* result = nullptr, Verify verify = Verify::yes)
 {
     std::vector<std::byte> bytes(cells * attributes.cell_size, std::byte{0xee});

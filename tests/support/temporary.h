@@ -13,7 +13,8 @@ public:
     TemporaryDirectory()
     {
         std::string name = (std::filesystem::temp_directory_path() / "stepstore-test-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory " + name);
+        if (mkdtemp(name.data()) == nullptr)
+            throw std::runtime_error("cannot make a temporary directory " + name);
         path_ = name;
     }
     ~TemporaryDirectory()

@@ -10,8 +10,8 @@
 
 namespace stepstore::testing {
 
-// What the ranks share. A rank that leaves (its body threw) breaks the group: the others' calls throw instead of
-// hanging.
+// What the ranks share. A rank that leaves (its body threw) breaks the group: the others' calls throw instead
+// of hanging.
 class ThreadGroup {
 public:
     explicit ThreadGroup(int size) : size_(size), posted_(static_cast<std::size_t>(size)) {}

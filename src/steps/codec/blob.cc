@@ -71,7 +71,8 @@ BlobState inspect_blob(Bytes at, BlobHeader& header)
 {
     if (at.size() < blob_header_size) return BlobState::absent;
     const Bytes head = at.first(blob_header_size);
-    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte{0}; })) return BlobState::absent;
+    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte{0}; }))
+        return BlobState::absent;
     if (load_little<std::uint64_t>(head.data() + checksum_at) != checksum(head.first(checksum_at)))
         return BlobState::header_damaged;
     each_field(header, [&](std::size_t offset, auto& value) {
@@ -80,8 +81,9 @@ BlobState inspect_blob(Bytes at, BlobHeader& header)
     if (header.magic != blob_magic && header.magic != overflow_magic) return BlobState::header_damaged;
     const auto version = load_little<std::uint16_t>(head.data() + 4);
     if (version > blob_version)
-        throw Error(-DER_DF_INCOMPT, "the blob of " + step_rank(header.step, header.rank) + " has format version " +
-                                         std::to_string(version) + "; this library reads up to version " +
+        throw Error(-DER_DF_INCOMPT, "the blob of " + step_rank(header.step, header.rank) +
+                                         " has format version " + std::to_string(version) +
+                                         "; this library reads up to version " +
                                          std::to_string(blob_version) + ": use a newer Stepstore");
     if (header.magic == overflow_magic) return BlobState::whole;
     if (header.length < blob_header_size) return BlobState::header_damaged;
@@ -96,32 +98,36 @@ BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, s
     const BlobState state = inspect_blob(blob, header);
     const std::string name = "the metadata blob of " + step_rank(step, rank);
     if (state != BlobState::whole || header.magic != blob_magic)
-        throw Error(-DER_CSUM, name + " is damaged (" +
-                                   (state == BlobState::absent           ? "its place holds nothing"
-                                    : state == BlobState::incomplete     ? "it ends too early"
-                                    : state == BlobState::header_damaged ? "its header's checksum does not match"
-                                                                         : "its checksum does not match") +
-                                   "): this step cannot be read; other steps can");
+        throw Error(-DER_CSUM,
+                    name + " is damaged (" +
+                        (state == BlobState::absent           ? "its place holds nothing"
+                         : state == BlobState::incomplete     ? "it ends too early"
+                         : state == BlobState::header_damaged ? "its header's checksum does not match"
+                                                              : "its checksum does not match") +
+                        "): this step cannot be read; other steps can");
     if (header.step != step || header.rank != rank || header.generation != generation)
         throw Error(-DER_DF_INVAL, name + " says that it is " + step_rank(header.step, header.rank) +
-                                       " of generation " + std::to_string(header.generation) + ", not of generation " +
-                                       std::to_string(generation) + ": it was written to a wrong place");
+                                       " of generation " + std::to_string(header.generation) +
+                                       ", not of generation " + std::to_string(generation) +
+                                       ": it was written to a wrong place");
     return header;
 }
 
 BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked)
 {
-    const std::uint64_t sum = std::uint64_t{header.definitions_bytes} + header.plan_bytes + header.override_bytes +
-                              header.fixed_bytes + header.tail_bytes;
+    const std::uint64_t sum = std::uint64_t{header.definitions_bytes} + header.plan_bytes +
+                              header.override_bytes + header.fixed_bytes + header.tail_bytes;
     const bool compressed = (header.flags & blob_compressed) != 0;
     if (header.length > blob.size() || header.length < blob_header_size ||
         (compressed ? sum / most_shrinking > header.length : sum != header.length - blob_header_size))
-        throw Error(-DER_DF_INVAL, "the sections of the metadata blob of " + step_rank(header.step, header.rank) +
+        throw Error(-DER_DF_INVAL, "the sections of the metadata blob of " +
+                                       step_rank(header.step, header.rank) +
                                        " do not add up to its length: the blob is damaged");
     Bytes payload = blob.subspan(blob_header_size, header.length - blob_header_size);
     if (compressed) {
         unpacked.resize(sum);
-        decompress(Codec::zstd, payload, unpacked, "the metadata blob of " + step_rank(header.step, header.rank));
+        decompress(Codec::zstd, payload, unpacked,
+                   "the metadata blob of " + step_rank(header.step, header.rank));
         payload = unpacked;
     }
     BlobSections sections;

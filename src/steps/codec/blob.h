@@ -1,5 +1,5 @@
-// A blob: what one rank says about one step. A header of 112 bytes that describes and checks itself, then five
-// sections. The bytes are specified in docs/format-stream.md.
+// A blob: what one rank says about one step. A header of 112 bytes that describes and checks itself, then
+// five sections. The bytes are specified in docs/format-stream.md.
 #pragma once
 
 #include "base/bytes.h"
@@ -11,9 +11,11 @@
 
 namespace stepstore::steps {
 
-inline constexpr std::uint32_t blob_magic = 0x4c425353;     // "SSBL"
-inline constexpr std::uint32_t overflow_magic = 0x564f5353; // "SSOV": stands in a slot for a blob that lies elsewhere
-inline constexpr std::uint16_t blob_version = 3; // the newest that is read; written is the least that has the flags
+inline constexpr std::uint32_t blob_magic = 0x4c425353; // "SSBL"
+inline constexpr std::uint32_t overflow_magic =
+    0x564f5353; // "SSOV": stands in a slot for a blob that lies elsewhere
+inline constexpr std::uint16_t blob_version =
+    3; // the newest that is read; written is the least that has the flags
 inline constexpr std::size_t blob_header_size = 112;
 inline constexpr std::uint64_t no_step = UINT64_MAX;
 
@@ -41,7 +43,8 @@ inline constexpr std::uint16_t blob_statistics = 1;
 inline constexpr std::uint16_t blob_compressed = 2; // version 2: what follows the header is one zstd frame
 inline constexpr std::uint16_t blob_placed = 4;     // version 2: some blocks are placed (plan.h)
 inline constexpr std::uint16_t blob_singles = 8;    // version 2: some blocks are single elements (plan.h)
-inline constexpr std::uint16_t blob_inline = 16;    // version 3: all single elements lie in the blob alone (plan.h)
+inline constexpr std::uint16_t blob_inline =
+    16; // version 3: all single elements lie in the blob alone (plan.h)
 
 // Fills in the checksums; blob: header and payload, of header.length bytes.
 void seal_blob(BlobHeader& header, MutableBytes blob);
@@ -50,8 +53,8 @@ void store_header(const BlobHeader& header, MutableBytes at);
 
 enum class BlobState : std::uint8_t { absent, header_damaged, payload_damaged, incomplete, whole };
 
-// Looks at what lies in a blob's place. absent: fewer bytes than a header, or zeros. incomplete: header good, but `at`
-// is shorter than the header's length. Throws -DER_DF_INCOMPT for a newer version.
+// Looks at what lies in a blob's place. absent: fewer bytes than a header, or zeros. incomplete: header good,
+// but `at` is shorter than the header's length. Throws -DER_DF_INCOMPT for a newer version.
 BlobState inspect_blob(Bytes at, BlobHeader& header);
 
 // What an intact blob must be, or an Error that names step and rank: what: "blob of step 3 rank 1 in ...".
@@ -69,8 +72,8 @@ std::string copy_key(std::uint64_t step, std::uint32_t rank, BlobPart part);
 struct BlobSections {
     Bytes definitions, plan, overrides, fixed, tail;
 };
-// unpacked: holds the sections of a compressed blob, as long as they are used. Throws -DER_DF_INVAL when the sections
-// do not add up to the blob, -DER_NOSYS when it is compressed and this build cannot undo that.
+// unpacked: holds the sections of a compressed blob, as long as they are used. Throws -DER_DF_INVAL when the
+// sections do not add up to the blob, -DER_NOSYS when it is compressed and this build cannot undo that.
 BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked);
 
 } // namespace stepstore::steps

@@ -72,7 +72,8 @@ std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fet
     return installed;
 }
 
-// Walks back from the newest section to the first that this reader does not know, then applies them in their order.
+// Walks back from the newest section to the first that this reader does not know, then applies them in their
+// order.
 void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch)
 {
     const std::uint32_t rank = header.rank;
@@ -96,7 +97,8 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
             if (step > header.step) damaged(header, "looks for its definitions in a later step");
             piece.blob = fetch(step, rank, BlobPart::definitions);
             const BlobHeader theirs = opened(piece.blob, step, rank);
-            piece.section = parse_definitions(sections_of(theirs, piece.blob, piece.unpacked).definitions, what);
+            piece.section =
+                parse_definitions(sections_of(theirs, piece.blob, piece.unpacked).definitions, what);
         }
         if (piece.section.batch != wanted) damaged(header, "misses its definitions");
         wanted = piece.section.after;
@@ -105,12 +107,14 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
     }
     while (!pieces.empty()) {
         const Piece& piece = pieces.back();
-        apply(rank, piece.step, piece.section, "the definitions in the blob of " + step_rank(piece.step, rank));
+        apply(rank, piece.step, piece.section,
+              "the definitions in the blob of " + step_rank(piece.step, rank));
         pieces.pop_back();
     }
 }
 
-void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section, std::string_view what)
+void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section,
+                    std::string_view what)
 {
     RankState& state = states_[rank];
     const bool same = memo_.before == state.mapping && std::ranges::equal(section.records, memo_.records);
@@ -133,7 +137,9 @@ void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSect
             if (mapping->local.size() <= id) mapping->local.resize(std::size_t{id} + 1, Dictionary::none);
             mapping->local[id] = number;
         },
-        [&](std::uint64_t since, Attribute&& attribute) { dictionary_->add(since, rank, std::move(attribute)); });
+        [&](std::uint64_t since, Attribute&& attribute) {
+            dictionary_->add(since, rank, std::move(attribute));
+        });
     memo_.before = std::move(state.mapping);
     memo_.after = mapping;
     memo_.records.assign(section.records.begin(), section.records.end());
@@ -144,7 +150,8 @@ void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSect
 std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch)
 {
     auto& plans = states_[header.rank].plans;
-    const auto known = std::ranges::find(plans, header.plan_step, [](const auto& plan) { return plan->step; });
+    const auto known =
+        std::ranges::find(plans, header.plan_step, [](const auto& plan) { return plan->step; });
     if (known != plans.end()) {
         std::rotate(known, known + 1, plans.end());
         return plans.back();
@@ -209,7 +216,8 @@ Placement RankStep::place(std::uint32_t index) const
     if ((placed.flags & entry_is_inline) != 0) return {header.data_base, 0, Codec::none, 0};
     if ((placed.flags & entry_is_placed) == 0) {
         const Overrides* changed = overrides();
-        return {header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]), raw, Codec::none, 0};
+        return {header.data_base + (changed ? changed->data_at[index] : plan->data_at[index]), raw,
+                Codec::none, 0};
     }
     const PlanEntry& planned = plan->entries[index];
     const LocalType local = mapping->types[planned.variable];

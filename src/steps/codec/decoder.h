@@ -1,9 +1,9 @@
-// From blobs to steps: the reader's side of the codec. Installing a step costs little when nothing changed: per rank a
-// header, a look at two caches, and views of the sections; blocks, values and strings are decoded when they are asked
-// for.
+// From blobs to steps: the reader's side of the codec. Installing a step costs little when nothing changed:
+// per rank a header, a look at two caches, and views of the sections; blocks, values and strings are decoded
+// when they are asked for.
 //
-// All ranks of a reader that install the same blobs in the same order hold the same state; so rank 0 can find out which
-// other blobs (with definitions or plans of earlier steps) a step needs, and send them along.
+// All ranks of a reader that install the same blobs in the same order hold the same state; so rank 0 can find
+// out which other blobs (with definitions or plans of earlier steps) a step needs, and send them along.
 #pragma once
 
 #include "base/function_ref.h"
@@ -38,13 +38,13 @@ class Dictionary {
 public:
     static constexpr std::uint32_t none = UINT32_MAX;
 
-    // The reader's id; a name that ranks define differently stays what it was first, and every use of it throws
-    // (check()).
+    // The reader's id; a name that ranks define differently stays what it was first, and every use of it
+    // throws (check()).
     VariableId add(std::uint64_t step, std::uint32_t rank, const Variable& variable);
     void add(std::uint64_t step, std::uint32_t rank, Attribute&& attribute);
     const std::vector<Variable>& variables() const { return variables_; }
     std::uint32_t find(std::string_view name) const; // none: not there
-    void check(VariableId id) const;                 // -DER_INVAL: no such id; -DER_DF_INVAL: defined differently
+    void check(VariableId id) const; // -DER_INVAL: no such id; -DER_DF_INVAL: defined differently
 
     // As of a step: of the latest step not after it, of the lowest rank in that step.
     const Attribute* attribute(std::string_view name, std::uint64_t step) const;
@@ -61,15 +61,17 @@ private:
     std::vector<std::pair<std::uint64_t, std::uint32_t>> origins_; // step, rank
     std::unordered_map<std::string, VariableId> by_name_;
     std::map<VariableId, std::string> conflicts_;
-    std::map<std::string, std::vector<Version>, std::less<>> attributes_; // versions ascending by step, then rank
-    std::vector<std::uint64_t> attribute_steps_;                          // of every version, ascending
+    std::map<std::string, std::vector<Version>, std::less<>>
+        attributes_;                             // versions ascending by step, then rank
+    std::vector<std::uint64_t> attribute_steps_; // of every version, ascending
 };
 
 // A writer rank's variable numbers and the reader's, both ways.
 struct Mapping {
-    std::vector<LocalType> types;      // by the writer's number
-    std::vector<std::uint32_t> global; // by the writer's number; Dictionary::none for a conflicting definition
-    std::vector<std::uint32_t> local;  // by the reader's; Dictionary::none when the rank does not define it
+    std::vector<LocalType> types; // by the writer's number
+    std::vector<std::uint32_t>
+        global;                       // by the writer's number; Dictionary::none for a conflicting definition
+    std::vector<std::uint32_t> local; // by the reader's; Dictionary::none when the rank does not define it
     std::uint32_t local_of(VariableId id) const { return id < local.size() ? local[id] : Dictionary::none; }
 };
 
@@ -85,8 +87,8 @@ public:
     const PlanEntry& entry(std::uint32_t index) const;
     BlockGeometry geometry(std::uint32_t index) const;
     bool is_inline(std::uint32_t index) const { return (plan->entries[index].flags & entry_is_inline) != 0; }
-    // Where a block lies in the rank's data array, as checked against the step's data (an inline one: nowhere, 0
-    // bytes). -DER_DF_INVAL: damage.
+    // Where a block lies in the rank's data array, as checked against the step's data (an inline one:
+    // nowhere, 0 bytes). -DER_DF_INVAL: damage.
     Placement place(std::uint32_t index) const;
     std::uint64_t raw_bytes(std::uint32_t index) const; // of a block, before compression
     std::uint32_t first_of(VariableId id) const;        // Plan::none: none
@@ -108,8 +110,10 @@ struct InstalledStep {
 
 class Decoder {
 public:
-    // Gives the blob of a rank's earlier step, or the copy of the part of it that is wanted. The decoder checks it.
-    using FetchBlob = FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, BlobPart part)>;
+    // Gives the blob of a rank's earlier step, or the copy of the part of it that is wanted. The decoder
+    // checks it.
+    using FetchBlob =
+        FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, BlobPart part)>;
 
     // Of one segment; `dictionary` is that of the whole stream.
     Decoder(std::uint64_t generation, std::uint32_t ranks,
@@ -118,8 +122,8 @@ public:
     // Throws for damage, naming step and rank; the decoder can be used further.
     std::unique_ptr<InstalledStep> install(StepBlobs&& blobs, FetchBlob fetch);
     const Dictionary& dictionary() const { return *dictionary_; }
-    // Forgets what the ranks' earlier steps said (names keep their ids); the next step fetches what it needs. After a
-    // failed install all ranks of a reader do this, so that they hold the same state again.
+    // Forgets what the ranks' earlier steps said (names keep their ids); the next step fetches what it needs.
+    // After a failed install all ranks of a reader do this, so that they hold the same state again.
     void forget();
 
 private:
@@ -135,7 +139,8 @@ private:
     };
 
     void learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch);
-    void apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section, std::string_view what);
+    void apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section,
+               std::string_view what);
     std::shared_ptr<const Plan> plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch);
     BlobHeader opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const;
 

@@ -1,7 +1,7 @@
 #include "steps/codec/definitions.h"
 
-#include "steps/codec/blob.h"
 #include "base/wire.h"
+#include "steps/codec/blob.h"
 
 namespace stepstore::steps {
 
@@ -113,7 +113,8 @@ void each_definition(const DefinitionSection& section, std::string_view what,
             const auto kind = from.fixed<std::uint8_t>();
             if (kind < 1 || kind > 5) from.fail("names an unknown shape kind");
             variable.kind = static_cast<ShapeKind>(kind);
-            if (variable.type == Type::string && !is_value(variable.kind)) from.fail("holds an array of strings");
+            if (variable.type == Type::string && !is_value(variable.kind))
+                from.fail("holds an array of strings");
             on_variable(number++, std::move(variable));
         } else if (record == attribute_record) {
             const std::uint64_t step = from.varint();

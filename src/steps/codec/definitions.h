@@ -1,10 +1,11 @@
-// Definitions: what a rank says once and every later step refers to: variables (name, type, kind) and attributes.
+// Definitions: what a rank says once and every later step refers to: variables (name, type, kind) and
+// attributes.
 //
-// A rank's definitions are a log in batches; a step that brings new ones closes batch number b (from 1) and carries it
-// in its own blob, so that a reader that follows needs no further request. A reader that starts later must find the
-// batches before: the section of batch b holds the batches (b - lowbit(b), b] and the step whose blob holds batch b -
-// lowbit(b) (a Fenwick tree), so any reader reaches all of n batches in at most log2(n) blobs, and nothing is stored
-// more than log2(n) times.
+// A rank's definitions are a log in batches; a step that brings new ones closes batch number b (from 1) and
+// carries it in its own blob, so that a reader that follows needs no further request. A reader that starts
+// later must find the batches before: the section of batch b holds the batches (b - lowbit(b), b] and the
+// step whose blob holds batch b - lowbit(b) (a Fenwick tree), so any reader reaches all of n batches in at
+// most log2(n) blobs, and nothing is stored more than log2(n) times.
 #pragma once
 
 #include "base/function_ref.h"
@@ -22,8 +23,8 @@ public:
     void variable(std::string_view name, Type type, ShapeKind kind);
     void attribute(std::uint64_t step, const Attribute& attribute);
 
-    // Closes the open batch, if it holds anything, for the blob of `step`, and appends its section. Returns the bytes
-    // appended.
+    // Closes the open batch, if it holds anything, for the blob of `step`, and appends its section. Returns
+    // the bytes appended.
     std::size_t write_section(std::uint64_t step, std::vector<std::byte>& to);
     std::uint32_t batches() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
     std::uint64_t last_step() const; // no_step when there is no batch

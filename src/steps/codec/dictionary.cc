@@ -23,8 +23,9 @@ VariableId Dictionary::add(std::uint64_t step, std::uint32_t rank, const Variabl
         return std::string(name_of(v.kind)) + " of " + std::string(name_of(v.type));
     };
     conflicts_.try_emplace(it->second, "variable '" + variable.name + "' is a " + as(first) + " in " +
-                                           step_rank(first_step, first_rank) + ", and a " + as(variable) + " in " +
-                                           step_rank(step, rank) + ": the writer's ranks must define it alike");
+                                           step_rank(first_step, first_rank) + ", and a " + as(variable) +
+                                           " in " + step_rank(step, rank) +
+                                           ": the writer's ranks must define it alike");
     return none;
 }
 
@@ -32,8 +33,8 @@ void Dictionary::add(std::uint64_t step, std::uint32_t rank, Attribute&& attribu
 {
     std::vector<Version>& versions = attributes_[attribute.name];
     const auto key = std::pair(step, rank);
-    const auto at =
-        std::ranges::lower_bound(versions, key, {}, [](const Version& v) { return std::pair(v.step, v.rank); });
+    const auto at = std::ranges::lower_bound(versions, key, {},
+                                             [](const Version& v) { return std::pair(v.step, v.rank); });
     if (at != versions.end() && std::pair(at->step, at->rank) == key)
         at->attribute = std::move(attribute); // set twice
     else
@@ -44,7 +45,8 @@ void Dictionary::add(std::uint64_t step, std::uint32_t rank, Attribute&& attribu
 
 std::uint64_t Dictionary::attribute_changes(std::uint64_t step) const
 {
-    return static_cast<std::uint64_t>(std::ranges::upper_bound(attribute_steps_, step) - attribute_steps_.begin());
+    return static_cast<std::uint64_t>(std::ranges::upper_bound(attribute_steps_, step) -
+                                      attribute_steps_.begin());
 }
 
 std::uint32_t Dictionary::find(std::string_view name) const
@@ -56,9 +58,10 @@ std::uint32_t Dictionary::find(std::string_view name) const
 void Dictionary::check(VariableId id) const
 {
     if (id >= variables_.size())
-        throw Error(-DER_INVAL, "there is no variable with id " + std::to_string(id) + "; the stream defines " +
-                                    std::to_string(variables_.size()));
-    if (const auto found = conflicts_.find(id); found != conflicts_.end()) throw Error(-DER_DF_INVAL, found->second);
+        throw Error(-DER_INVAL, "there is no variable with id " + std::to_string(id) +
+                                    "; the stream defines " + std::to_string(variables_.size()));
+    if (const auto found = conflicts_.find(id); found != conflicts_.end())
+        throw Error(-DER_DF_INVAL, found->second);
 }
 
 const Attribute* Dictionary::attribute(std::string_view name, std::uint64_t step) const

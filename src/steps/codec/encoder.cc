@@ -27,22 +27,25 @@ bool same_dims(std::span<const std::uint64_t> a, std::span<const std::uint64_t> 
 std::uint32_t checked_size(std::size_t size, const char* section, std::uint64_t step, std::uint32_t rank)
 {
     if (size > UINT32_MAX)
-        throw Error(-DER_OVERFLOW, "the metadata of " + step_rank(step, rank) + " is too large: its " + section +
-                                       " take " + std::to_string(size) + " bytes, and at most 4 GiB fit");
+        throw Error(-DER_OVERFLOW, "the metadata of " + step_rank(step, rank) + " is too large: its " +
+                                       section + " take " + std::to_string(size) +
+                                       " bytes, and at most 4 GiB fit");
     return static_cast<std::uint32_t>(size);
 }
 
 void require_alike(const Variable& before, Type type, ShapeKind kind)
 {
     if (before.type == type && before.kind == kind) return;
-    throw Error(-DER_INVAL, "variable '" + before.name + "' was defined as " + std::string(name_of(before.kind)) +
-                                " of " + std::string(name_of(before.type)) + "; it cannot become a " +
+    throw Error(-DER_INVAL, "variable '" + before.name + "' was defined as " +
+                                std::string(name_of(before.kind)) + " of " +
+                                std::string(name_of(before.type)) + "; it cannot become a " +
                                 std::string(name_of(kind)) + " of " + std::string(name_of(type)));
 }
 
 } // namespace
 
-Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression)
+Encoder::Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics,
+                 Compression metadata_compression)
     : generation_(generation), rank_(rank), statistics_(statistics), compression_(metadata_compression)
 {
     plans_.reserve(cached_plans);
@@ -60,7 +63,8 @@ VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
         require_alike(variables_[found->second].variable, type, kind);
         return found->second;
     }
-    if (const auto found = expected_.find(key); found != expected_.end()) require_alike(found->second, type, kind);
+    if (const auto found = expected_.find(key); found != expected_.end())
+        require_alike(found->second, type, kind);
     if (key.empty()) throw Error(-DER_INVAL, "a variable needs a name");
     if (name_of(type).empty()) throw Error(-DER_INVAL, "variable '" + key + "' has an unknown type");
     if (type == Type::string && !is_value(kind))
@@ -89,8 +93,9 @@ void Encoder::attribute(std::uint64_t step, Attribute attribute)
     const auto found = attributes_.find(attribute.name);
     if (found != attributes_.end()) {
         const Attribute& before = found->second;
-        if (before.type == attribute.type && before.array == attribute.array && before.count == attribute.count &&
-            before.data == attribute.data && before.strings == attribute.strings)
+        if (before.type == attribute.type && before.array == attribute.array &&
+            before.count == attribute.count && before.data == attribute.data &&
+            before.strings == attribute.strings)
             return;
     }
     definitions_.attribute(step, attribute);
@@ -152,8 +157,8 @@ std::uint32_t Encoder::add_entry(PlanEntry entry, DimsView shape, DimsView start
     return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
-std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
-                                 bool placed)
+std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                                 std::uint64_t bytes, bool placed)
 {
     known(id); // there is one
     PlanEntry entry;
@@ -178,8 +183,8 @@ std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec co
 {
     const PlanEntry& placed = entry_at(entry);
     const Variable& variable = variables_[placed.variable].variable;
-    std::byte* to =
-        fixed_.data() + placed.fixed_at + minmax_size(variable.type, variable.kind, statistics_, placed.flags);
+    std::byte* to = fixed_.data() + placed.fixed_at +
+                    minmax_size(variable.type, variable.kind, statistics_, placed.flags);
     store_placement({data_length_, length, codec, checksum}, to);
     const std::uint64_t at = data_base_ + data_length_;
     data_length_ += length;
@@ -210,7 +215,8 @@ void Encoder::add_string(VariableId id, std::string_view value)
     const std::uint32_t entry = value_entry(id, known(id));
     const std::size_t at = tail_.size();
     if (at + value.size() > UINT32_MAX)
-        throw Error(-DER_OVERFLOW, "the strings of one step of rank " + std::to_string(rank_) + " exceed 4 GiB");
+        throw Error(-DER_OVERFLOW,
+                    "the strings of one step of rank " + std::to_string(rank_) + " exceed 4 GiB");
     const Bytes bytes = as_bytes(value);
     tail_.insert(tail_.end(), bytes.begin(), bytes.end());
     std::byte* place = fixed_.data() + entry_at(entry).fixed_at;
@@ -234,7 +240,8 @@ Encoder::CachedPlan* Encoder::matching_plan(std::size_t& differing)
         std::size_t differs = 0;
         if (!same_dims(dims_, plan.dims)) {
             for (const PlanEntry& entry : entries_)
-                differs += !std::equal(dims_.begin() + entry.dims_at, dims_.begin() + entry.dims_at + entry.dims_size(),
+                differs += !std::equal(dims_.begin() + entry.dims_at,
+                                       dims_.begin() + entry.dims_at + entry.dims_size(),
                                        plan.dims.begin() + entry.dims_at);
         }
         if (differs > near || (best != nullptr && differs >= differing)) continue;
@@ -303,8 +310,8 @@ void Encoder::copy_definitions(const BlobHeader& header)
     copy.rank = rank_;
     copy.definitions_bytes = header.definitions_bytes;
     Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, BlobPart::definitions));
-    kept.blob.assign(blob_.begin(),
-                     blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size + header.definitions_bytes));
+    kept.blob.assign(blob_.begin(), blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size +
+                                                                                header.definitions_bytes));
     seal(copy, kept.blob);
 }
 
@@ -330,8 +337,9 @@ Bytes Encoder::finish(std::uint64_t step)
     copies_.clear();
     if (following_ && followed_ != following_->entries.size()) stop_following();
     BlobHeader header;
-    header.flags = static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |
-                                              (singles_ ? blob_singles | blob_inline : 0));
+    header.flags =
+        static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |
+                                   (singles_ ? blob_singles | blob_inline : 0));
     header.generation = generation_;
     header.step = step;
     header.rank = rank_;
@@ -343,7 +351,8 @@ Bytes Encoder::finish(std::uint64_t step)
     checked_size(dims_.size(), "dimensions", step, rank_);
     blob_.clear();
     blob_.resize(blob_header_size);
-    header.definitions_bytes = checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
+    header.definitions_bytes =
+        checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
     if (header.definitions_bytes > 0) copy_definitions(header);
     header.batches = definitions_.batches();
     header.definitions_step = definitions_.last_step();

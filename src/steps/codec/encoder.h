@@ -1,4 +1,5 @@
-// Makes the blobs of one writer rank. Nothing is allocated per put once the buffers have grown to a step's size.
+// Makes the blobs of one writer rank. Nothing is allocated per put once the buffers have grown to a step's
+// size.
 #pragma once
 
 #include "steps/codec/blob.h"
@@ -14,8 +15,9 @@
 
 namespace stepstore::steps {
 
-// What a rank says of a variable that other ranks may have too: its definition, and of an array the shape of a step. Of
-// a local array only the number of dimensions counts: a 0 for each. Empty: a value, or nothing was put yet.
+// What a rank says of a variable that other ranks may have too: its definition, and of an array the shape of
+// a step. Of a local array only the number of dimensions counts: a 0 for each. Empty: a value, or nothing was
+// put yet.
 struct Claim {
     Variable variable;
     Dims shape;
@@ -24,28 +26,32 @@ struct Claim {
 class Encoder {
 public:
     // metadata_compression: of the blobs.
-    Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics, Compression metadata_compression = {});
+    Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics,
+            Compression metadata_compression = {});
 
     // A variable of earlier steps of the stream: whoever defines it defines it alike.
     void expect(Variable variable);
-    VariableId define(std::string_view name, Type type, ShapeKind kind); // -DER_INVAL: defined otherwise before
-    const Variable& variable(VariableId id) const;                       // -DER_INVAL: no such id
-    void attribute(std::uint64_t step, Attribute attribute);             // the same value again: nothing happens
+    VariableId define(std::string_view name, Type type,
+                      ShapeKind kind);                       // -DER_INVAL: defined otherwise before
+    const Variable& variable(VariableId id) const;           // -DER_INVAL: no such id
+    void attribute(std::uint64_t step, Attribute attribute); // the same value again: nothing happens
 
     void begin_step(std::uint64_t data_base);
-    // One block: its entry. It lies behind the step's data so far; or, when it is to be placed, where place() puts it.
-    // From the first placed block of a step on all are. A single element has no place: set_element() stores it.
-    std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count, std::uint64_t bytes,
-                            bool placed = false);
-    // add_block() for what is most often the next: a block of one element that the step before put there, and that was
-    // checked then. `none`: it is not.
+    // One block: its entry. It lies behind the step's data so far; or, when it is to be placed, where place()
+    // puts it. From the first placed block of a step on all are. A single element has no place: set_element()
+    // stores it.
+    std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                            std::uint64_t bytes, bool placed = false);
+    // add_block() for what is most often the next: a block of one element that the step before put there, and
+    // that was checked then. `none`: it is not.
     static constexpr std::uint32_t none = UINT32_MAX;
     std::uint32_t next_element(VariableId id, DimsView shape, DimsView start, DimsView count)
     {
         if (following_ == nullptr || followed_ == following_->entries.size()) return none;
         const PlanEntry& planned = following_->entries[followed_];
         if (planned.variable != id || (planned.flags & entry_is_inline) == 0) return none;
-        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count)) return none;
+        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count))
+            return none;
         singles_ = true;
         return followed_++;
     }
@@ -64,25 +70,27 @@ public:
     std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
     void add_value(VariableId id, const void* value);
     void add_string(VariableId id, std::string_view value);
-    // Where the min and max of a block of several elements belong, one element each; nullptr without statistics. Valid
-    // until the next add_.
+    // Where the min and max of a block of several elements belong, one element each; nullptr without
+    // statistics. Valid until the next add_.
     std::byte* minmax_slot(std::uint32_t entry);
     std::uint64_t data_length() const { return data_length_; } // of the blocks added (or placed) in this step
     std::size_t entries() const { return following_ ? followed_ : entries_.size(); }
 
-    // What later steps refer to is kept a second time, so that one damaged blob does not take other steps with it: to
-    // be stored, before the blob of finish(), under these keys of the stream's side object. Definitions when they are
-    // new; a plan when a second step refers to it, so plans that are used once cost nothing.
+    // What later steps refer to is kept a second time, so that one damaged blob does not take other steps
+    // with it: to be stored, before the blob of finish(), under these keys of the stream's side object.
+    // Definitions when they are new; a plan when a second step refers to it, so plans that are used once cost
+    // nothing.
     struct Copy {
         std::string key;
         std::vector<std::byte> blob; // a blob with that section alone
     };
     const std::vector<Copy>& copies() const { return copies_; } // of the last finish()
 
-    // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4 GiB.
+    // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4
+    // GiB.
     Bytes finish(std::uint64_t step);
-    // What the step of the last finish() says for the first time, or differently than the step before. Takes no time
-    // where a step puts blocks as the one before.
+    // What the step of the last finish() says for the first time, or differently than the step before. Takes
+    // no time where a step puts blocks as the one before.
     std::vector<Claim> new_claims();
 
 private:
@@ -105,8 +113,8 @@ private:
 
     Known& known(VariableId id);
     std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
-    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, DimsView shape, DimsView start,
-                             DimsView count)
+    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, DimsView shape,
+                             DimsView start, DimsView count)
     {
         const std::size_t n = planned.dimensions;
         const auto takes = [&](DimsView part, bool there) {
@@ -154,10 +162,11 @@ private:
     std::uint64_t data_base_ = 0;
     std::uint64_t data_length_ = 0;
     bool placing_ = false;
-    bool singles_ = false; // entry_is_single
+    bool singles_ = false;              // entry_is_single
     std::uint64_t plan_step_ = no_step; // of the plan that finish() used
-    bool overrides_ = false; // whether blocks differ from it
-    // As long as all puts were those of the plan of the step before, it stands for them: entries_ and dims_ are empty.
+    bool overrides_ = false;            // whether blocks differ from it
+    // As long as all puts were those of the plan of the step before, it stands for them: entries_ and dims_
+    // are empty.
     CachedPlan* following_ = nullptr;
     std::uint32_t followed_ = 0;
     std::vector<PlanEntry> entries_;

@@ -53,8 +53,10 @@ std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std:
 // An entry says rightly whether its block is a single element.
 void require_single(const PlanEntry& entry, const std::uint64_t* dims, const WireReader& from)
 {
-    const bool single = std::ranges::all_of(geometry_of(entry, dims).count, [](auto extent) { return extent == 1; });
-    if (single != ((entry.flags & entry_is_single) != 0)) from.fail("calls a block a single element, or does not");
+    const bool single =
+        std::ranges::all_of(geometry_of(entry, dims).count, [](auto extent) { return extent == 1; });
+    if (single != ((entry.flags & entry_is_single) != 0))
+        from.fail("calls a block a single element, or does not");
     if ((entry.flags & entry_is_inline) != 0 && (!single || (entry.flags & entry_is_placed) != 0))
         from.fail("holds a block inline that is no single element");
 }
@@ -74,7 +76,8 @@ void decode_geometry(WireReader& from, Plan& plan, PlanEntry& entry, std::vector
     entry.dimensions = from.fixed<std::uint8_t>();
     entry.flags = from.fixed<std::uint8_t>();
     if (entry.dimensions == 0 || entry.dimensions > max_dimensions ||
-        (entry.flags & ~(entry_has_shape | entry_has_start | entry_is_placed | entry_is_single | entry_is_inline)) != 0)
+        (entry.flags &
+         ~(entry_has_shape | entry_has_start | entry_is_placed | entry_is_single | entry_is_inline)) != 0)
         from.fail("holds an impossible geometry");
     entry.dims_at = static_cast<std::uint32_t>(plan.dims.size());
     for (std::uint32_t i = 0; i < entry.dims_size(); ++i)
@@ -104,9 +107,11 @@ std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8
 
 std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
 {
-    if (is_value(kind)) return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
+    if (is_value(kind))
+        return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
     if (entry_flags & entry_is_inline) return static_cast<std::uint32_t>(size_of(type));
-    return minmax_size(type, kind, statistics, entry_flags) + ((entry_flags & entry_is_placed) ? placement_size : 0);
+    return minmax_size(type, kind, statistics, entry_flags) +
+           ((entry_flags & entry_is_placed) ? placement_size : 0);
 }
 
 void store_placement(const Placement& placement, std::byte* to)
@@ -209,7 +214,8 @@ void encode_overrides(std::span<const PlanEntry> entries, std::span<const std::u
     }
 }
 
-Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalType> types, std::string_view what)
+Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalType> types,
+                           std::string_view what)
 {
     WireReader from(bytes, what);
     Overrides result;
@@ -218,7 +224,8 @@ Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalT
     std::uint64_t expected = 0;
     while (!from.at_end()) {
         const std::uint64_t skipped = from.varint();
-        if (skipped >= plan.entries.size() - expected) from.fail("changes a block that its plan does not have");
+        if (skipped >= plan.entries.size() - expected)
+            from.fail("changes a block that its plan does not have");
         const std::uint64_t index = expected + skipped;
         expected = index + 1;
         PlanEntry& entry = result.entries[index];

@@ -1,7 +1,7 @@
-// A plan: the sequence of puts of one rank in one step, with the geometry of every block. Most steps put the same as
-// the step before, so a step stores a plan only when it is new, and otherwise the step whose blob holds it, plus the
-// blocks whose geometry differs (overrides). Everything else of a step has a place that follows from the plan: no
-// search, no parsing.
+// A plan: the sequence of puts of one rank in one step, with the geometry of every block. Most steps put the
+// same as the step before, so a step stores a plan only when it is new, and otherwise the step whose blob
+// holds it, plus the blocks whose geometry differs (overrides). Everything else of a step has a place that
+// follows from the plan: no search, no parsing.
 #pragma once
 
 #include "steps/compression.h"
@@ -18,21 +18,24 @@ inline constexpr std::uint8_t entry_is_value = 4;
 inline constexpr std::uint8_t entry_is_placed = 8; // the step says where the block lies, and in which form
 // One element, which is both min and max and is stored once as those.
 inline constexpr std::uint8_t entry_is_single = 16;
-// The block lies in the fixed section and has no data elsewhere: single elements, all of them from blob version 3 on.
+// The block lies in the fixed section and has no data elsewhere: single elements, all of them from blob
+// version 3 on.
 inline constexpr std::uint8_t entry_is_inline = 32;
 
 // One put. 16 bytes without padding: two sequences are compared with memcmp.
 struct PlanEntry {
     std::uint32_t variable = 0; // the writer's number
     std::uint32_t dims_at = 0;  // in the dims: shape (if any), start (if any), count; `dimensions` each
-    std::uint32_t fixed_at = 0; // where its value, its string's place or its min/max lies in the fixed section
+    std::uint32_t fixed_at =
+        0; // where its value, its string's place or its min/max lies in the fixed section
     std::uint8_t dimensions = 0;
     std::uint8_t flags = 0;
     std::uint16_t reserved = 0;
 
     std::uint32_t dims_size() const
     {
-        const unsigned parts = 1u + ((flags & entry_has_shape) ? 1u : 0u) + ((flags & entry_has_start) ? 1u : 0u);
+        const unsigned parts =
+            1u + ((flags & entry_has_shape) ? 1u : 0u) + ((flags & entry_has_start) ? 1u : 0u);
         return (flags & entry_is_value) ? 0 : dimensions * parts;
     }
 };
@@ -69,8 +72,8 @@ inline BlockGeometry geometry_of(const PlanEntry& entry, const std::uint64_t* di
     return geometry;
 }
 
-// The writer's side: appends the bytes of a sequence; and of the entries whose dims differ from the plan's (the
-// sequences being alike).
+// The writer's side: appends the bytes of a sequence; and of the entries whose dims differ from the plan's
+// (the sequences being alike).
 void encode_plan(std::span<const PlanEntry> entries, std::span<const std::uint64_t> dims, bool statistics,
                  std::vector<std::byte>& to);
 void encode_overrides(std::span<const PlanEntry> entries, std::span<const std::uint64_t> dims,
@@ -91,7 +94,10 @@ struct Plan {
     std::vector<std::uint32_t> next;
     static constexpr std::uint32_t none = UINT32_MAX;
 
-    std::uint32_t first_of(std::uint32_t variable) const { return variable < first.size() ? first[variable] : none; }
+    std::uint32_t first_of(std::uint32_t variable) const
+    {
+        return variable < first.size() ? first[variable] : none;
+    }
 };
 
 // types: of the writer's variables, by the writer's number.
@@ -107,6 +113,7 @@ struct Overrides {
     std::vector<PlanEntry> entries;     // as the plan's, with places in `dims`
     std::vector<std::uint64_t> data_at; // as in Plan
 };
-Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalType> types, std::string_view what);
+Overrides decode_overrides(Bytes bytes, const Plan& plan, std::span<const LocalType> types,
+                           std::string_view what);
 
 } // namespace stepstore::steps

@@ -1,15 +1,19 @@
-// The layout `array`: one array object, dense. The steps lie one after the other, and in each the blobs in rank order.
+// The layout `array`: one array object, dense. The steps lie one after the other, and in each the blobs in
+// rank order.
 //
-// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: behind the
+// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: behind
+//    the
 //    steps before and the ranks before. A rank that has failed says so instead of a size, and all give the step up.
-// 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its blob. The
+// 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its
+//    blob. The
 //    order does not matter.
-// 3. A step is there when its sizes are there and every rank's blob is whole in its place. Blobs carry a header and a
+// 3. A step is there when its sizes are there and every rank's blob is whole in its place. Blobs carry a
+//    header and a
 //    checksum, and places are never written twice. So a reader can tell, and the writers need no second exchange.
 //
-// A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage: its
-// sizes are put only after an allgather that every rank enters with the blob before stored. Where there is no next
-// step, and the stream is not closed, the step is not there yet.
+// A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage:
+// its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
+// is no next step, and the stream is not closed, the step is not there yet.
 #include "base/checksum.h"
 #include "base/wire.h"
 #include "steps/layouts/layout.h"
@@ -34,7 +38,8 @@ struct Sizes {
     std::vector<std::uint64_t> offsets; // from base; ranks + 1
 };
 
-std::vector<std::byte> encode_sizes(std::uint64_t step, std::uint64_t base, std::span<const std::uint64_t> sizes)
+std::vector<std::byte> encode_sizes(std::uint64_t step, std::uint64_t base,
+                                    std::span<const std::uint64_t> sizes)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
@@ -50,9 +55,10 @@ std::vector<std::byte> encode_sizes(std::uint64_t step, std::uint64_t base, std:
 Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
 {
     const std::string what = "the record of the blobs' sizes of step " + std::to_string(step);
-    if (bytes.size() < 8 ||
-        load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) != checksum(bytes.first(bytes.size() - 8)))
-        throw Error(-DER_CSUM, what + " is damaged: its checksum does not match; this step cannot be read, others can");
+    if (bytes.size() < 8 || load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) !=
+                                checksum(bytes.first(bytes.size() - 8)))
+        throw Error(-DER_CSUM,
+                    what + " is damaged: its checksum does not match; this step cannot be read, others can");
     WireReader from(bytes.first(bytes.size() - 8), what);
     if (from.fixed<std::uint32_t>() != sizes_magic || from.fixed<std::uint64_t>() != step)
         from.fail("is that of something else");
@@ -110,11 +116,12 @@ private:
         std::vector<std::uint64_t> sizes = communicator_.allgather(mine);
         for (std::size_t rank = 0; rank < sizes.size(); ++rank)
             if (sizes[rank] >= finished_size && mine != failed_size)
-                throw Error(
-                    -DER_CANCELED,
-                    step_rank(step, static_cast<std::uint32_t>(rank)) + ": this rank " +
-                        (sizes[rank] == failed_size ? "failed" : "writes no more (an earlier step failed there)") +
-                        ", so the step was given up on all ranks; the steps before it are kept");
+                throw Error(-DER_CANCELED,
+                            step_rank(step, static_cast<std::uint32_t>(rank)) + ": this rank " +
+                                (sizes[rank] == failed_size
+                                     ? "failed"
+                                     : "writes no more (an earlier step failed there)") +
+                                ", so the step was given up on all ranks; the steps before it are kept");
         return sizes;
     }
 
@@ -155,7 +162,8 @@ public:
     std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
     {
         auto blob = raw_blob(step, rank);
-        if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+        if (!blob)
+            throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
         return std::move(*blob);
     }
 
@@ -195,7 +203,8 @@ private:
     {
         ++requests_;
         array_.read(known_.base + known_.offsets[rank],
-                    MutableBytes(into.bytes).subspan(into.offsets[rank], into.offsets[rank + 1] - into.offsets[rank]));
+                    MutableBytes(into.bytes)
+                        .subspan(into.offsets[rank], into.offsets[rank + 1] - into.offsets[rank]));
     }
 
     const StreamRecord& record_; // the reader keeps it up to date

@@ -1,11 +1,14 @@
-// The layout `array-aligned`: one array object in slots of one chunk each. Slot step * ranks + rank holds a rank's blob
-// of a step. Steps count from the first of the segment.
+// The layout `array-aligned`: one array object in slots of one chunk each. Slot step * ranks + rank holds a
+// rank's blob of a step. Steps count from the first of the segment.
 //
-// 1. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. No rank waits
+// 1. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. No
+//    rank waits
 //    for another.
-// 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout `kv`,
+// 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout
+//    `kv`,
 //    where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
-// 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not written
+// 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
+//    written
 //    reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
 #include "steps/layouts/layout.h"
 
@@ -19,9 +22,11 @@ std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint3
 {
     std::uint64_t at = 0;
     const bool overflow = __builtin_mul_overflow(step - record.first_step, record.ranks, &at) ||
-                          __builtin_add_overflow(at, rank, &at) || __builtin_mul_overflow(at, record.chunk_size, &at);
+                          __builtin_add_overflow(at, rank, &at) ||
+                          __builtin_mul_overflow(at, record.chunk_size, &at);
     if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
-        throw Error(-DER_OVERFLOW, step_rank(step, rank) + " lies beyond the end of the largest possible array");
+        throw Error(-DER_OVERFLOW,
+                    step_rank(step, rank) + " lies beyond the end of the largest possible array");
     return at;
 }
 
@@ -85,7 +90,8 @@ public:
     std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
     {
         auto blob = raw_blob(step, rank);
-        if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+        if (!blob)
+            throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
         return std::move(*blob);
     }
 
@@ -98,7 +104,8 @@ public:
         const BlobState state = inspect_blob(blob, header);
         if (state == BlobState::absent) return std::nullopt;
         if (state == BlobState::whole && header.magic == overflow_magic) return overflowed(step, rank);
-        if (state != BlobState::header_damaged) blob.resize(std::min<std::uint64_t>(blob.size(), header.length));
+        if (state != BlobState::header_damaged)
+            blob.resize(std::min<std::uint64_t>(blob.size(), header.length));
         return blob;
     }
 
@@ -108,9 +115,10 @@ private:
         ++requests_;
         auto blob = overflow_.get(blob_key(step, rank));
         if (!blob)
-            throw Error(-DER_CSUM,
-                        "the metadata blob of " + step_rank(step, rank) +
-                            " is larger than a chunk, and not where such blobs are kept: this step cannot be read");
+            throw Error(
+                -DER_CSUM,
+                "the metadata blob of " + step_rank(step, rank) +
+                    " is larger than a chunk, and not where such blobs are kept: this step cannot be read");
         return std::move(*blob);
     }
 
@@ -166,7 +174,8 @@ void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
             slot_at(context.record, end, 0));
 }
 
-std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext& context, Communicator& communicator)
+std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext& context,
+                                                        Communicator& communicator)
 {
     return std::make_unique<AlignedWriter>(context, static_cast<std::uint32_t>(communicator.rank()));
 }

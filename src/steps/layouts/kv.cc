@@ -1,7 +1,8 @@
 // The layout `kv`: a key-value object with a key "Step<N>-Rank<R>" per blob.
 //
 // 1. A rank stores its blob with one put, which is atomic; no rank waits for another.
-// 2. A step is there when all ranks' keys are. A reader that polls asks for one key, the first that it has not seen.
+// 2. A step is there when all ranks' keys are. A reader that polls asks for one key, the first that it has
+//    not seen.
 // Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is.
 #include "steps/layouts/layout.h"
 
@@ -56,7 +57,8 @@ public:
     std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
     {
         auto blob = raw_blob(step, rank);
-        if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+        if (!blob)
+            throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
         return std::move(*blob);
     }
 

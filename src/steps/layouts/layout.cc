@@ -36,8 +36,8 @@ std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, C
     case Layout::array_aligned: return make_array_aligned_writer(context, communicator);
     case Layout::array_adaptive: break;
     }
-    throw Error(-DER_NOSYS,
-                "the layout " + std::string(name_of(context.record.layout)) + " is not available in this version");
+    throw Error(-DER_NOSYS, "the layout " + std::string(name_of(context.record.layout)) +
+                                " is not available in this version");
 }
 
 std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
@@ -49,8 +49,8 @@ std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
     case Layout::array_aligned: return make_array_aligned_reader(context);
     case Layout::array_adaptive: break;
     }
-    throw Error(-DER_NOSYS,
-                "the layout " + std::string(name_of(context.record.layout)) + " is not available in this version");
+    throw Error(-DER_NOSYS, "the layout " + std::string(name_of(context.record.layout)) +
+                                " is not available in this version");
 }
 
 void shorten(Array array, std::uint64_t bytes)
@@ -82,7 +82,8 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
         open_blob(blob, record.generation, step, rank);
         return blob;
     } catch (const Error& error) {
-        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST) throw;
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST)
+            throw;
         auto copy = side.get(copy_key(step, rank, part));
         if (!copy) throw;
         return std::move(*copy);

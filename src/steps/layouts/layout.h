@@ -1,8 +1,9 @@
-// Where the metadata blobs of a step lie: the seam between the timestep engine and its layouts, one file each.
+// Where the metadata blobs of a step lie: the seam between the timestep engine and its layouts, one file
+// each.
 //
-// A blob describes itself (step, rank, generation, length, checksums), so a layout needs no lock and no second message
-// to publish: a step is there when all its ranks' blobs are. Blobs of 0 bytes do not exist: also a rank that put
-// nothing has a header.
+// A blob describes itself (step, rank, generation, length, checksums), so a layout needs no lock and no
+// second message to publish: a step is there when all its ranks' blobs are. Blobs of 0 bytes do not exist:
+// also a rank that put nothing has a header.
 #pragma once
 
 #include "base/files.h"
@@ -27,13 +28,14 @@ struct LayoutContext {
 class LayoutWriter {
 public:
     virtual ~LayoutWriter() = default;
-    // Stores this rank's blob; when it returns, this rank's part is done. Where collective() is true, all ranks call it
-    // for the same steps in the same order, and a rank that has no blob because it failed calls abandon() instead, so
-    // that nobody waits for it.
+    // Stores this rank's blob; when it returns, this rank's part is done. Where collective() is true, all
+    // ranks call it for the same steps in the same order, and a rank that has no blob because it failed calls
+    // abandon() instead, so that nobody waits for it.
     virtual void store(std::uint64_t step, Bytes blob) = 0;
     virtual void abandon(std::uint64_t /*step*/) {}
-    // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step failed: it
-    // then takes part in the exchanges of those that still write, so that they are told instead of waiting for it.
+    // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step
+    // failed: it then takes part in the exchanges of those that still write, so that they are told instead of
+    // waiting for it.
     virtual void finish() {}
     virtual bool collective() const { return false; }
     std::uint64_t requests() const { return requests_; } // to the store
@@ -45,8 +47,8 @@ protected:
 class LayoutReader {
 public:
     virtual ~LayoutReader() = default;
-    // All blobs of a step. False: not all of them are there (yet); what was found already is not fetched again. Throws
-    // for damage.
+    // All blobs of a step. False: not all of them are there (yet); what was found already is not fetched
+    // again. Throws for damage.
     virtual bool fetch(std::uint64_t step, StepBlobs& into) = 0;
     // One blob of a step that is known to be whole.
     virtual std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) = 0;
@@ -78,8 +80,8 @@ std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
 std::optional<Place> pool_directory(const std::string& pool);
 std::string describe_pool(const std::string& pool); // as stepstore_pool_describe does
 bool survives_power_failure(const std::string& pool);
-// Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole. Nobody
-// writes the segment any more.
+// Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole.
+// Nobody writes the segment any more.
 void trim_layout(const LayoutContext& context, std::uint64_t end);
 void shorten(Array array, std::uint64_t bytes); // never makes it longer
 void trim_posix(const LayoutContext&, std::uint64_t end);
@@ -99,13 +101,17 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
 // "Step<N>-Rank<R>"
 std::string blob_key(std::uint64_t step, std::uint32_t rank);
 
-// The buffer in which the blobs of one step come together, each rank's in a slot as large as its blob is expected to be
-// (by the one before), so that no size has to be asked for; a blob that is larger is fetched again.
+// The buffer in which the blobs of one step come together, each rank's in a slot as large as its blob is
+// expected to be (by the one before), so that no size has to be asked for; a blob that is larger is fetched
+// again.
 class BlobCollector {
 public:
     explicit BlobCollector(std::uint32_t ranks);
-    void begin(std::uint64_t step);                    // forgets another step's blobs; keeps those of this one
-    std::uint32_t missing() const { return missing_; } // the first rank without a blob; ranks() when there is none
+    void begin(std::uint64_t step); // forgets another step's blobs; keeps those of this one
+    std::uint32_t missing() const
+    {
+        return missing_;
+    } // the first rank without a blob; ranks() when there is none
     std::uint32_t ranks() const { return static_cast<std::uint32_t>(sizes_.size()); }
     bool has(std::uint32_t rank) const { return sizes_[rank] != 0; }
     MutableBytes slot(std::uint32_t rank);

@@ -1,14 +1,17 @@
-// The layout `posix`: the baseline of the references. Rank 0 gathers all blobs of a step and appends them to one file;
-// data lies in files per writer rank (data_files.h). All below the pool's directory:
+// The layout `posix`: the baseline of the references. Rank 0 gathers all blobs of a step and appends them to
+// one file; data lies in files per writer rank (data_files.h). All below the pool's directory:
 // files/<container>/<generation>/{metadata,index,blocks.<rank>,sums.<rank>}.
 //
-// 1. All ranks hand their blobs to rank 0 (gather); a rank that has failed hands over nothing, and rank 0 gives the
+// 1. All ranks hand their blobs to rank 0 (gather); a rank that has failed hands over nothing, and rank 0
+//    gives the
 // step up. Rank 0 tells all what became of the step (broadcast).
-// 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`: entry N is
+// 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`:
+//    entry N is
 // step N, counted from the first step of the segment.
-// In a pool that survives power failures every rank syncs its data before it hands over its blob, and rank 0 `metadata`
-// before it writes the entry, and the entry before it tells that the step is stored.
-// 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being written (or its
+// In a pool that survives power failures every rank syncs its data before it hands over its blob, and rank 0
+// `metadata` before it writes the entry, and the entry before it tells that the step is stored.
+// 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being
+//    written (or its
 // writer died).
 #include "base/checksum.h"
 #include "base/system_error.h"
@@ -128,12 +131,13 @@ private:
         }
         if (done == record_.ranks) return {Outcome::all_finished, {}};
         if (with_blob < record_.ranks) {
-            Outcome outcome{
-                Outcome::given_up,
-                "rank " + std::to_string(without) + " failed, in this step or before" +
-                    (step == no_step ? std::string() : ", so step " + std::to_string(step) + " was given up") +
-                    " on all ranks; the steps before it are kept"};
-            if (mine.size() > finished.size()) failed_ = std::make_exception_ptr(Error(-DER_CANCELED, outcome.why));
+            Outcome outcome{Outcome::given_up,
+                            "rank " + std::to_string(without) + " failed, in this step or before" +
+                                (step == no_step ? std::string()
+                                                 : ", so step " + std::to_string(step) + " was given up") +
+                                " on all ranks; the steps before it are kept"};
+            if (mine.size() > finished.size())
+                failed_ = std::make_exception_ptr(Error(-DER_CANCELED, outcome.why));
             return outcome;
         }
         try {
@@ -192,7 +196,8 @@ public:
         ++requests_;
         if (!inside || metadata_->read(entry.offset, bytes) != bytes.size() || bytes.size() < table ||
             checksum(Bytes(bytes).first(table)) != entry.sizes_checksum)
-            throw Error(-DER_CSUM, "the metadata of step " + std::to_string(step) + " in " + metadata_->path() +
+            throw Error(-DER_CSUM, "the metadata of step " + std::to_string(step) + " in " +
+                                       metadata_->path() +
                                        " is damaged or cut off: this step cannot be read, others can");
         into.step = step;
         into.offsets.assign(1, 0);
@@ -200,7 +205,8 @@ public:
             into.offsets.push_back(into.offsets.back() + load_little<std::uint64_t>(bytes.data() + 8 * rank));
         if (into.offsets.back() != bytes.size() - table || !std::ranges::is_sorted(into.offsets))
             throw Error(-DER_CSUM, "the sizes of the blobs of step " + std::to_string(step) + " in " +
-                                       metadata_->path() + " do not add up: this step cannot be read, others can");
+                                       metadata_->path() +
+                                       " do not add up: this step cannot be read, others can");
         bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(table));
         into.bytes = std::move(bytes);
         return true;
@@ -209,7 +215,8 @@ public:
     std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
     {
         auto blob = raw_blob(step, rank);
-        if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+        if (!blob)
+            throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
         return std::move(*blob);
     }
 
@@ -322,7 +329,8 @@ Place posix_place(const std::string& pool, const StreamRecord& record)
 void remove_posix_files(const std::string& pool, const StreamRecord& record)
 {
     const Place directory = posix_place(pool, record);
-    if (const int error = remove_tree(directory); error != 0) throw system_error(error, directory, "cannot remove it");
+    if (const int error = remove_tree(directory); error != 0)
+        throw system_error(error, directory, "cannot remove it");
 }
 
 } // namespace stepstore::steps

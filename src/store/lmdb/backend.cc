@@ -41,8 +41,10 @@ public:
     Space space() override
     {
         struct statvfs status {};
-        if (fstatvfs(state().place().root(), &status) != 0) fail_errno("pool " + path_, "cannot ask for its space");
-        return {std::uint64_t{status.f_blocks} * status.f_frsize, std::uint64_t{status.f_bavail} * status.f_frsize};
+        if (fstatvfs(state().place().root(), &status) != 0)
+            fail_errno("pool " + path_, "cannot ask for its space");
+        return {std::uint64_t{status.f_blocks} * status.f_frsize,
+                std::uint64_t{status.f_bavail} * status.f_frsize};
     }
 
 private:
@@ -77,7 +79,8 @@ std::string absolute(const std::string& path)
 {
     std::error_code error;
     const auto full = std::filesystem::absolute(path, error);
-    if (error || path.empty()) fail(path.empty() ? ENOENT : error.value(), "pool \"" + path + "\"", "not a path");
+    if (error || path.empty())
+        fail(path.empty() ? ENOENT : error.value(), "pool \"" + path + "\"", "not a path");
     auto text = full.lexically_normal().string();
     if (text.size() > 1 && text.ends_with('/')) text.pop_back();
     return text;
@@ -108,8 +111,7 @@ std::unique_ptr<Storage> open(const std::string& path)
 
 Backend backend()
 {
-    return {"lmdb", create, open, [](const std::string& path) { destroy(absolute(path)); },
-            look};
+    return {"lmdb", create, open, [](const std::string& path) { destroy(absolute(path)); }, look};
 }
 
 } // namespace stepstore::store::lmdb

@@ -50,7 +50,8 @@ void make_ready_to_lock(const Place& directory, const std::string& where)
     if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_unit) != 0 && errno != EOPNOTSUPP)
         fail_errno(where, "cannot make " + path);
     if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return;
-    throw Error(-DER_DF_INVAL, where + ": " + path + " is no lock file of LMDB: it was not touched; remove it if the "
+    throw Error(-DER_DF_INVAL, where + ": " + path +
+                                   " is no lock file of LMDB: it was not touched; remove it if the "
                                    "pool is yours, and open the pool again");
 }
 
@@ -79,7 +80,8 @@ namespace {
 Descriptor open_index(const Place& path, const std::string& where)
 {
     Descriptor fd = open_file(path, O_RDONLY);
-    if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, where + ": " + path + " is missing: its index is lost");
+    if (!fd && errno == ENOENT)
+        throw Error(-DER_DF_INVAL, where + ": " + path + " is missing: its index is lost");
     if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
     return fd;
 }
@@ -88,9 +90,9 @@ Descriptor open_index(const Place& path, const std::string& where)
 
 Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
                          bool no_lock, bool for_writing, WritersFile& writers, unsigned target)
-    : directory_(directory), where_(std::move(where)), durability_(durability), generation_(process_generation()),
-      writers_(writers), target_(target), unseen_(no_lock), file_(open_index(directory / "data.mdb", where_)),
-      map_(file_.get())
+    : directory_(directory), where_(std::move(where)), durability_(durability),
+      generation_(process_generation()), writers_(writers), target_(target), unseen_(no_lock),
+      file_(open_index(directory / "data.mdb", where_)), map_(file_.get())
 {
     const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty())
@@ -116,7 +118,8 @@ void Environment::open(unsigned flags)
     } closing{this}; // what goes wrong leaves it closed
     // For writing LMDB would make a file that is not there.
     if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ / "data.mdb"))
-        throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
+        throw Error(-DER_DF_INVAL,
+                    where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
     make_ready_to_lock(directory_, where_);
     int result = mdb_env_create(&env_);
@@ -159,8 +162,8 @@ void Environment::close()
     if (env_ != nullptr) mdb_env_close(std::exchange(env_, nullptr));
 }
 
-// LMDB's locks on its lock file belong to the process, and go when any descriptor of that file is closed. So it is closed
-// before it is opened again, never open twice.
+// LMDB's locks on its lock file belong to the process, and go when any descriptor of that file is closed. So
+// it is closed before it is opened again, never open twice.
 void Environment::open_for_writing()
 {
     if (for_writing_.load(std::memory_order_acquire)) [[likely]]
@@ -176,7 +179,7 @@ void Environment::open_for_writing()
         const std::exception_ptr reason = std::current_exception();
         try {
             open(flags_ | MDB_RDONLY); // reading can go on
-        } catch (const Error&) { // who comes next is told
+        } catch (const Error&) {       // who comes next is told
         }
         std::rethrow_exception(reason);
     }
@@ -201,8 +204,9 @@ void Environment::verify_length(const Meta& meta)
     if (size_of(fd_, where_) < needed) {
         const auto damage = check_pages(file_.get(), meta, 1);
         if (!damage.empty()) {
-            throw Error(-DER_CSUM, where_ + ": the index file " + directory_ + "/data.mdb was cut off or damaged (" +
-                                       damage.front() + "); \"stepstore pool check\" says what can be saved");
+            throw Error(-DER_CSUM, where_ + ": the index file " + directory_ +
+                                       "/data.mdb was cut off or damaged (" + damage.front() +
+                                       "); \"stepstore pool check\" says what can be saved");
         }
         // Spares others the walk; where it cannot be done, nothing else is lost.
         (void)!fallocate(fd_, 0, static_cast<off_t>(needed - 1), 1);
@@ -228,7 +232,8 @@ void Environment::grow(std::size_t seen, std::size_t wanted)
     growers_.fetch_sub(1);
     if (map_size_.load() != seen) return; // another thread was faster
     int dead = 0;
-    if (mdb_reader_check(env_, &dead) == 0 && dead > 0) return; // what they kept from being used again may be enough
+    if (mdb_reader_check(env_, &dead) == 0 && dead > 0)
+        return; // what they kept from being used again may be enough
     std::size_t size = seen * 2;
     while (size - seen < wanted + wanted / 8)
         size *= 2;
@@ -273,7 +278,8 @@ void Environment::sync(bool own, FunctionRef<void()> bulk_first)
     if (version <= synced) return;
     try {
         bulk_first();
-        if (fdatasync(file_.get()) != 0) fail_errno(where_, "cannot sync the index"); // LMDB needs no more than that
+        if (fdatasync(file_.get()) != 0)
+            fail_errno(where_, "cannot sync the index"); // LMDB needs no more than that
     } catch (...) {
         if (had_own) own_unsynced_ = true;
         throw;
@@ -304,7 +310,8 @@ std::vector<std::string> Environment::check()
     read([&](ReadTransaction& transaction) {
         damage = walk(100);
         // Without a slot the pages may have been used again meanwhile.
-        if (unseen_ && newest_transaction(file_.get(), page_size_) > transaction.version() + 1) throw SnapshotGone{};
+        if (unseen_ && newest_transaction(file_.get(), page_size_) > transaction.version() + 1)
+            throw SnapshotGone{};
     });
     for (std::string& text : damage)
         text = where_ + ": " + directory_ + "/data.mdb: " + text;

@@ -15,10 +15,10 @@
 // target, for that reader. Growth by another process is met as MDB_MAP_RESIZED
 // when a transaction begins, and adopted in the same way.
 //
-// Opening. LMDB sets aside and clears 3 MiB for each index that it opens for writing, which takes longer than all else
-// that a short-lived reader does. So an index whose first use is a read is opened for reading only, and anew for
-// writing at the first write, with the map guard held exclusive: no transaction of this process is there meanwhile, and
-// so nobody sees it closed.
+// Opening. LMDB sets aside and clears 3 MiB for each index that it opens for writing, which takes longer than
+// all else that a short-lived reader does. So an index whose first use is a read is opened for reading only,
+// and anew for writing at the first write, with the map guard held exclusive: no transaction of this process
+// is there meanwhile, and so nobody sees it closed.
 //
 // Writing. Durability `process`: a transaction and a commit each, no sync
 // (MDB_NOSYNC). Durability `power`: a commit syncs, so the calls that wait are
@@ -54,26 +54,26 @@ class Environment {
 public:
     // Makes an empty index in `directory`, which must exist.
     static void create(const Place& directory, const std::string& where);
-    // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of this
-    // reader: it copies pages (tree.h) and does not open LMDB.
+    // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of
+    // this reader: it copies pages (tree.h) and does not open LMDB.
     // for_writing: as it is opened; else anew at the first write.
     // writers, target: where a writer takes its turn.
-    Environment(const Place& directory, std::string where, Durability durability, bool read_only, bool no_lock,
-                bool for_writing, WritersFile& writers, unsigned target);
+    Environment(const Place& directory, std::string where, Durability durability, bool read_only,
+                bool no_lock, bool for_writing, WritersFile& writers, unsigned target);
     ~Environment();
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
 
     void read(FunctionRef<void(ReadTransaction&)> body);
     void write(FunctionRef<void(WriteTransaction&)> body);
-    // Everything committed so far survives a power failure. bulk_first: syncs what the index refers to; called before the
-    // index is synced, and only when something was committed since the last sync of this process: by whomever, or
-    // (own) by this process.
+    // Everything committed so far survives a power failure. bulk_first: syncs what the index refers to;
+    // called before the index is synced, and only when something was committed since the last sync of this
+    // process: by whomever, or (own) by this process.
     void sync(bool own, FunctionRef<void()> bulk_first);
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
-    std::uint64_t bytes() const; // that the file takes
+    std::uint64_t bytes() const;                                   // that the file takes
     bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
-    void compact();              // gives back the space of pages that no version in use has
+    void compact(); // gives back the space of pages that no version in use has
     std::vector<std::string> check();
 
 private:
@@ -130,8 +130,8 @@ private:
     const std::uint64_t generation_;
     WritersFile& writers_;
     const unsigned target_;
-    unsigned flags_ = 0;      // of opening it for what is allowed
-    MDB_env* env_ = nullptr;  // nullptr: it could not be opened again
+    unsigned flags_ = 0;     // of opening it for what is allowed
+    MDB_env* env_ = nullptr; // nullptr: it could not be opened again
     MDB_dbi database_ = 0;
     int fd_ = -1; // LMDB's own, of data.mdb
     std::uint64_t page_size_ = 0;
@@ -143,11 +143,11 @@ private:
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};
     std::atomic<std::size_t> map_size_{0};
-    std::atomic<std::uint64_t> verified_page_{0};    // the file is known to reach to the end of this page
-    std::atomic<std::uint64_t> synced_version_{0};   // this transaction and those before it are on the medium
-    std::atomic<bool> own_unsynced_{false};          // this process has committed what it has not synced
-    std::atomic<std::uint64_t> look_at_page_{0};     // a commit that ends behind it looks at old readers
-    std::atomic<bool> too_much_pinned_{false};       // by one of them
+    std::atomic<std::uint64_t> verified_page_{0};  // the file is known to reach to the end of this page
+    std::atomic<std::uint64_t> synced_version_{0}; // this transaction and those before it are on the medium
+    std::atomic<bool> own_unsynced_{false};        // this process has committed what it has not synced
+    std::atomic<std::uint64_t> look_at_page_{0};   // a commit that ends behind it looks at old readers
+    std::atomic<bool> too_much_pinned_{false};     // by one of them
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;

@@ -45,8 +45,8 @@ void Environment::read(FunctionRef<void(ReadTransaction&)> body)
     body(transaction);
 }
 
-// Finds the meta page of the version that this reader's slot keeps, or of a later one. False, and the reader is gone:
-// another process made the map larger.
+// Finds the meta page of the version that this reader's slot keeps, or of a later one. False, and the reader
+// is gone: another process made the map larger.
 bool Environment::find_version(Reader* reader)
 {
     try {
@@ -78,8 +78,8 @@ void Environment::damaged_metas(const std::string& problem) const
                                "): \"stepstore pool check\" says what can be saved");
 }
 
-// The meta page of this version, and the file reaches as far as it says. False: it does not stand there; `problem`
-// says why.
+// The meta page of this version, and the file reaches as far as it says. False: it does not stand there;
+// `problem` says why.
 bool Environment::meta_of(std::uint64_t version, Meta& meta, std::string& problem)
 {
     const std::byte* map = map_.covering(2 * page_size_);
@@ -95,8 +95,8 @@ bool Environment::meta_of(std::uint64_t version, Meta& meta, std::string& proble
     return true;
 }
 
-// The meta page of the version that this reader's slot keeps. False: a later commit may be overwriting it; it begins
-// to only when the other page has the version after this one.
+// The meta page of the version that this reader's slot keeps. False: a later commit may be overwriting it; it
+// begins to only when the other page has the version after this one.
 bool Environment::find_meta(Reader& reader)
 {
     const std::uint64_t version = mdb_txn_id(reader.transaction);
@@ -104,8 +104,8 @@ bool Environment::find_meta(Reader& reader)
     std::string problem;
     const bool there = meta_of(version, meta, problem);
     std::atomic_thread_fence(std::memory_order_acquire);
-    const auto other = load_little<std::uint64_t>(map_.covering(2 * page_size_) + ((version & 1) ^ 1) * page_size_ +
-                                                  meta_length - sizeof version);
+    const auto other = load_little<std::uint64_t>(
+        map_.covering(2 * page_size_) + ((version & 1) ^ 1) * page_size_ + meta_length - sizeof version);
     if (there && other != version + 1) {
         reader.meta = meta;
         return true;
@@ -129,10 +129,12 @@ void Environment::read_unseen(FunctionRef<void(ReadTransaction&)> body)
         } catch (const SnapshotGone&) {
         }
     }
-    throw Error(-DER_TIMEDOUT,
-                where_ + ": others write faster than this process can read, which may not write the pool's lock files: "
-                         "read less at once, or ask the owner for write permission" +
-                    owner_of(directory_));
+    throw Error(
+        -DER_TIMEDOUT,
+        where_ +
+            ": others write faster than this process can read, which may not write the pool's lock files: "
+            "read less at once, or ask the owner for write permission" +
+            owner_of(directory_));
 }
 
 // nullptr: another process made the map larger.
@@ -142,7 +144,8 @@ Environment::Reader* Environment::begin_read()
     const std::size_t first = own_slot();
     for (std::size_t step = 0; step < pooled_readers && reader == nullptr; ++step) {
         auto& slot = readers_[(first + step) % pooled_readers];
-        if (slot.load(std::memory_order_relaxed) != nullptr) reader = slot.exchange(nullptr, std::memory_order_acquire);
+        if (slot.load(std::memory_order_relaxed) != nullptr)
+            reader = slot.exchange(nullptr, std::memory_order_acquire);
     }
     if (reader == nullptr) {
         reader = new_reader();
@@ -179,7 +182,8 @@ void Environment::end_read(Reader* reader)
     for (std::size_t step = 0; step < pooled_readers; ++step) {
         Reader* free = nullptr;
         auto& slot = readers_[(first + step) % pooled_readers];
-        if (slot.compare_exchange_strong(free, reader, std::memory_order_release, std::memory_order_relaxed)) return;
+        if (slot.compare_exchange_strong(free, reader, std::memory_order_release, std::memory_order_relaxed))
+            return;
     }
     free_reader(reader);
 }

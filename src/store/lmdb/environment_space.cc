@@ -57,7 +57,8 @@ int note_reader(const char* line, void* context)
     unsigned long long process = 0;
     unsigned long long thread = 0;
     unsigned long long version = 0;
-    if (std::sscanf(line, "%llu %llx %llu", &process, &thread, &version) != 3 || version >= oldest.version) return 0;
+    if (std::sscanf(line, "%llu %llx %llu", &process, &thread, &version) != 3 || version >= oldest.version)
+        return 0;
     oldest = {version, process};
     return 0;
 }
@@ -94,12 +95,14 @@ public:
         if (mdb_cursor_open(transaction_, free_pages, &cursor) != 0) return;
         MDB_val key;
         MDB_val value;
-        for (MDB_cursor_op move = MDB_FIRST; mdb_cursor_get(cursor, &key, &value, move) == 0; move = MDB_NEXT) {
+        for (MDB_cursor_op move = MDB_FIRST; mdb_cursor_get(cursor, &key, &value, move) == 0;
+             move = MDB_NEXT) {
             if (key.mv_size != sizeof(std::uint64_t) || value.mv_size < sizeof(std::uint64_t)) break;
             std::uint64_t version = 0;
             std::memcpy(&version, key.mv_data, sizeof version);
             const auto* words = static_cast<const std::uint64_t*>(value.mv_data);
-            each(version, std::span(words + 1, std::min(words[0], value.mv_size / sizeof(std::uint64_t) - 1)));
+            each(version,
+                 std::span(words + 1, std::min(words[0], value.mv_size / sizeof(std::uint64_t) - 1)));
         }
         mdb_cursor_close(cursor);
     }
@@ -153,7 +156,8 @@ Environment::Pinned Environment::pinned()
         free += pages.size();
         if (version >= found.reader.version) found.bytes += pages.size() * page_size_;
     });
-    found.bound = bound_for((info.me_last_pgno + 1 - std::min<std::uint64_t>(free, info.me_last_pgno)) * page_size_);
+    found.bound =
+        bound_for((info.me_last_pgno + 1 - std::min<std::uint64_t>(free, info.me_last_pgno)) * page_size_);
     found.behind = list.version() - found.reader.version;
     return found;
 }
@@ -203,9 +207,11 @@ void Environment::compact()
     std::vector<std::string> damage;
     read([&](ReadTransaction&) { damage = walk(1); });
     if (!damage.empty())
-        throw Error(-DER_CSUM, where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
-                                   "): no space of it is given back; \"stepstore pool check\" says what can be saved");
-    if (fdatasync(file_.get()) != 0) fail_errno(where_, "cannot sync the index"); // most of it, with no lock held
+        throw Error(-DER_CSUM,
+                    where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
+                        "): no space of it is given back; \"stepstore pool check\" says what can be saved");
+    if (fdatasync(file_.get()) != 0)
+        fail_errno(where_, "cannot sync the index"); // most of it, with no lock held
     for (std::uint64_t from = 0; punch_free_pages(from);) {
     }
 }
@@ -226,8 +232,9 @@ bool Environment::punch_free_pages(std::uint64_t& from)
     std::vector<std::uint64_t> pages;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> freed) {
         if (version >= std::min(oldest, list.version())) return;
-        std::ranges::copy_if(freed, std::back_inserter(pages),
-                             [&](std::uint64_t page) { return page >= from && page > 1 && page <= info.me_last_pgno; });
+        std::ranges::copy_if(freed, std::back_inserter(pages), [&](std::uint64_t page) {
+            return page >= from && page > 1 && page <= info.me_last_pgno;
+        });
     });
     std::ranges::sort(pages);
     const auto deadline = std::chrono::steady_clock::now() + lock_time;
@@ -239,7 +246,8 @@ bool Environment::punch_free_pages(std::uint64_t& from)
             from = pages[at];
             return true;
         }
-        while (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(pages[at] * page_size_),
+        while (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                         static_cast<off_t>(pages[at] * page_size_),
                          static_cast<off_t>((end - at) * page_size_)) != 0) {
             if (errno == EINTR) continue;
             if (errno == EOPNOTSUPP || errno == ENOSYS) return false; // such a file system keeps the space

@@ -51,7 +51,8 @@ void Environment::begin_to_write(std::optional<MapUse>& use, std::optional<Trans
 }
 
 // False: the map was full; nothing is left of the attempt.
-bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted)
+bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen,
+                            std::size_t& wanted)
 {
     std::optional<MapUse> use;
     std::optional<Transaction> transaction;

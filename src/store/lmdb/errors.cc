@@ -14,7 +14,7 @@ struct Meaning {
 };
 
 constexpr const char* damaged_index = "the index file is damaged; \"stepstore pool "
-                                "check\" says what can be saved";
+                                      "check\" says what can be saved";
 
 const Meaning meanings[] = {
     {MDB_KEYEXIST, DER_EXIST, "the key exists already"},

@@ -28,10 +28,11 @@ std::uint64_t aligned(std::uint64_t offset)
     return (offset + ExtentStore::alignment - 1) & ~(ExtentStore::alignment - 1);
 }
 
-// A payload may begin half a unit behind a multiple of the alignment, and as much more as the memory that it comes from
-// is behind a cache line. So it lies far from where memory begins in its page, which is nearly always at its front:
-// copies take two to six times as long when one place is a few bytes behind the other in its page, and up to twice as
-// long when they lie differently in cache lines (docs/design/lmdb-backend.md). It costs a unit of the file at most.
+// A payload may begin half a unit behind a multiple of the alignment, and as much more as the memory that it
+// comes from is behind a cache line. So it lies far from where memory begins in its page, which is nearly
+// always at its front: copies take two to six times as long when one place is a few bytes behind the other in
+// its page, and up to twice as long when they lie differently in cache lines (docs/design/lmdb-backend.md).
+// It costs a unit of the file at most.
 constexpr std::uint64_t cache_line = 64;
 constexpr std::uint64_t most_skew = ExtentStore::alignment / 2 + cache_line - 1;
 constexpr std::uint64_t skewed_from = 256 << 10; // bytes: 1.6 % of them
@@ -50,7 +51,8 @@ std::uint64_t wanted_skew(std::span<const Bytes> pieces, std::uint64_t length)
     return ExtentStore::alignment / 2 + reinterpret_cast<std::uintptr_t>(pieces.front().data()) % cache_line;
 }
 
-// What is written in one go: the payloads, each in a room of its own, at offsets from where the first room begins.
+// What is written in one go: the payloads, each in a room of its own, at offsets from where the first room
+// begins.
 struct Together {
     explicit Together(std::span<Payload> payloads)
     {
@@ -109,8 +111,8 @@ bool ExtentStore::Appended::reach_end()
 
 ExtentStore::ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
                          std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target)
-    : directory_(std::move(directory)), where_(std::move(where)), durability_(durability), read_only_(read_only),
-      new_file_number_(std::move(new_file_number)), rooms_(rooms), target_(target)
+    : directory_(std::move(directory)), where_(std::move(where)), durability_(durability),
+      read_only_(read_only), new_file_number_(std::move(new_file_number)), rooms_(rooms), target_(target)
 {
 }
 
@@ -181,8 +183,8 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
         spares_.erase(spare);
         return file;
     }
-    // The full file stays ours until the next one is full too: extents at its end may not be in the index yet, and a
-    // repair of another process takes what nothing refers to from files that nobody holds.
+    // The full file stays ours until the next one is full too: extents at its end may not be in the index
+    // yet, and a repair of another process takes what nothing refers to from files that nobody holds.
     if (appended_ && appended_->end >= rotate_at) full_ = std::move(appended_);
     if (!appended_) appended_ = take_over();
     if (!appended_) appended_ = make_file();
@@ -204,7 +206,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
         if (unlinked(fd.get(), path)) continue;
         file->number = number;
         file->begin = file->end = aligned(size_of(fd.get(), path)); // again: its last holder may have
-                                                      // gone on until it lost the lock
+                                                                    // gone on until it lost the lock
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
         if (file->end >= rotate_at) continue;
@@ -272,8 +274,9 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
 void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
 {
     if (skip > extent.length || into.size() > extent.length - skip) {
-        throw Error(-DER_CSUM, where_ + ": " + std::to_string(into.size()) + " bytes from " + std::to_string(skip) +
-                                   " on do not lie in an extent of " + std::to_string(extent.length) + " bytes");
+        throw Error(-DER_CSUM, where_ + ": " + std::to_string(into.size()) + " bytes from " +
+                                   std::to_string(skip) + " on do not lie in an extent of " +
+                                   std::to_string(extent.length) + " bytes");
     }
     if (into.empty()) return;
     if (extent.offset > static_cast<std::uint64_t>(INT64_MAX) - extent.length || extent.length > INT64_MAX)
@@ -282,7 +285,8 @@ void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes
     const std::int64_t got = read_all(fd->get(), into, extent.offset + skip);
     if (got < 0) fail_errno(where_, "cannot read " + path_of(extent.file));
     if (static_cast<std::size_t>(got) < into.size()) {
-        throw Error(-DER_CSUM, where_ + ": the extent file " + path_of(extent.file) + " was cut off: it ends " +
+        throw Error(-DER_CSUM, where_ + ": the extent file " + path_of(extent.file) +
+                                   " was cut off: it ends " +
                                    std::to_string(into.size() - static_cast<std::size_t>(got)) +
                                    " bytes before the end of what is stored there");
     }
@@ -295,7 +299,8 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
     while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                      static_cast<off_t>(length)) != 0) {
         if (errno == EINTR) continue;
-        if (errno == EOPNOTSUPP || errno == ENOSYS) return; // such a file system keeps the space; all else is the same
+        if (errno == EOPNOTSUPP || errno == ENOSYS)
+            return; // such a file system keeps the space; all else is the same
         fail_errno(where_, "cannot give back space in " + path);
     }
 }
@@ -304,7 +309,8 @@ void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
     const Place path = path_of(extent.file);
-    if (extent.offset % alignment > most_skew || extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
+    if (extent.offset % alignment > most_skew ||
+        extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
         extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
@@ -330,7 +336,8 @@ void ExtentStore::punch_room(const ExtentRef& room)
 void ExtentStore::punch_left(const ExtentRef& room)
 {
     const Place path = path_of(room.file);
-    if (room_of(room) != room || room.offset > static_cast<std::uint64_t>(INT64_MAX) - room.length || !exists(path))
+    if (room_of(room) != room || room.offset > static_cast<std::uint64_t>(INT64_MAX) - room.length ||
+        !exists(path))
         return;
     const auto fd = cached(room.file);
     const std::uint64_t end = std::min(room.offset + room.length, size_of(fd->get(), path));
@@ -369,11 +376,12 @@ bool ExtentStore::keep(const ExtentRef& room)
     for (const Spare& spare : spares_) {
         if (spare.file->number == room.file && spare.offset == room.offset) return true;
     }
-    if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end) return false;
+    if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end)
+        return false;
     if (room.offset < appended_->begin) return false; // a dead process may have noted it
     if (room.length > max_spare) return false;
-    // The oldest make room: a program that turns to another size would find the place full of sizes it asks for no
-    // more.
+    // The oldest make room: a program that turns to another size would find the place full of sizes it asks
+    // for no more.
     while (spare_bytes_ + room.length > max_spare) {
         const Spare oldest = spares_.front();
         spares_.erase(spares_.begin());
@@ -423,7 +431,8 @@ std::vector<Target::ExtentFile> ExtentStore::files()
         if (!fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
         Target::ExtentFile file{number, size_of(fd.get(), path), allocated_of(fd.get(), path), false};
         file.allocated -= std::min(file.allocated, spare_in(number));
-        file.in_use = appending_to(number) || !try_lock(fd.get(), read_only_ ? Lock::shared : Lock::exclusive, path);
+        file.in_use =
+            appending_to(number) || !try_lock(fd.get(), read_only_ ? Lock::shared : Lock::exclusive, path);
         all.push_back(file);
     }
     return all;
@@ -441,7 +450,8 @@ std::uint64_t ExtentStore::allocated()
     return bytes;
 }
 
-// Not by the count of blocks, which has those of the file system's own records of where the file's pieces lie, too.
+// Not by the count of blocks, which has those of the file system's own records of where the file's pieces
+// lie, too.
 std::uint64_t ExtentStore::allocated(const ExtentRef& range)
 {
     const Descriptor fd = open_file(path_of(range.file), O_RDONLY);
@@ -499,8 +509,8 @@ void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number) const
     if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path_of(number));
 }
 
-// Not again while no file was made or removed. A directory is stamped with the coarse clock while its names change, so
-// a stamp that is older than that clock before the look stays only if no name has changed since.
+// Not again while no file was made or removed. A directory is stamped with the coarse clock while its names
+// change, so a stamp that is older than that clock before the look stays only if no name has changed since.
 void ExtentStore::sync_names()
 {
     const auto nanoseconds = [](const timespec& time) {

@@ -96,8 +96,8 @@ std::vector<std::string> values_of(std::string_view text, std::string_view word)
 [[noreturn]] void other_version(const std::string& pool, unsigned version)
 {
     throw Error(-DER_DF_INCOMPT,
-                "pool " + pool + " has format version " + std::to_string(version) + ", this library reads version " +
-                    std::to_string(format_version) +
+                "pool " + pool + " has format version " + std::to_string(version) +
+                    ", this library reads version " + std::to_string(format_version) +
                     (version > format_version ? ": use a newer Stepstore"
                                               : ": copy its content with the Stepstore that made it"));
 }
@@ -110,9 +110,11 @@ Format parse_format(const Place& pool, const Descriptor& fd, const std::string& 
     if (length < 0) fail_errno(path, "cannot read the file");
     const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
 
-    if (!text.starts_with(first_line)) damaged_format(path, "it does not begin with the line \"stepstore pool\"");
+    if (!text.starts_with(first_line))
+        damaged_format(path, "it does not begin with the line \"stepstore pool\"");
     const std::size_t end = text.rfind(checksum_word);
-    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n') damaged_format(path, "it has no checksum");
+    if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n')
+        damaged_format(path, "it has no checksum");
     const std::string_view body = text.substr(0, end);
     if (text.substr(end) != std::string(checksum_word) + hexadecimal(checksum(as_bytes(body))) + "\n")
         damaged_format(path, "its checksum does not match");
@@ -121,7 +123,8 @@ Format parse_format(const Place& pool, const Descriptor& fd, const std::string& 
     if (*version != format_version) other_version(pool, *version);
     Format format;
     const auto targets = number_of(body, "targets");
-    if (!targets || *targets == 0 || *targets > max_targets) damaged_format(path, "it states no number of targets");
+    if (!targets || *targets == 0 || *targets > max_targets)
+        damaged_format(path, "it states no number of targets");
     format.targets = *targets;
     const auto durability = value_of(body, "durability");
     if (durability != "process" && durability != "power") damaged_format(path, "it states no durability");
@@ -137,7 +140,8 @@ void write_unfinished(const Place& pool, const Format& format)
     std::string text(first_line);
     text += "version " + std::to_string(format_version) + "\n";
     text += "targets " + std::to_string(format.targets) + "\n";
-    text += std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
+    text +=
+        std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
     for (const std::string& directory : format.directories)
         text += "targets-in " + directory + "\n";
     text += std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
@@ -165,8 +169,10 @@ Format read_format(const Place& pool)
     const Descriptor fd = open_file(path, O_RDONLY);
     if (!fd && errno == ENOENT) {
         if (!exists(pool / unfinished_name) && exists(pool / meta_name / "data.mdb"))
-            throw Error(-DER_DF_INVAL, path + " is missing: the pool is damaged; put the file back from a copy");
-        throw Error(-DER_NONEXIST, "there is no pool in " + pool + ": create it first, or look at the path again");
+            throw Error(-DER_DF_INVAL,
+                        path + " is missing: the pool is damaged; put the file back from a copy");
+        throw Error(-DER_NONEXIST,
+                    "there is no pool in " + pool + ": create it first, or look at the path again");
     }
     if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
     return parse_format(pool, fd, path);

@@ -19,7 +19,8 @@
 //   writers             who writes (writers_file.h)
 //   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), extents/ (extents.h)
 //
-// In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose they are.
+// In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose
+// they are.
 #pragma once
 
 #include "base/files.h"
@@ -39,7 +40,8 @@ inline constexpr const char* lock_name = "lock";
 inline constexpr const char* shared_name = "shared";
 inline constexpr const char* meta_name = "meta";
 inline constexpr const char* extents_name = "extents";
-inline constexpr const char* files_name = "files"; // what the pool's users keep beside its objects; goes with the pool
+inline constexpr const char* files_name =
+    "files"; // what the pool's users keep beside its objects; goes with the pool
 
 std::string target_name(unsigned index); // "target-007"
 bool is_target_name(const std::string& name);

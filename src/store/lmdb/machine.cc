@@ -31,15 +31,36 @@ struct KnownSystem {
     const char* name; // nullptr: only one machine can have it
 };
 constexpr KnownSystem known_systems[] = {
-    // ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, zfs, overlay, bcachefs, jfs, reiserfs, nilfs, vfat, exfat, ntfs
-    {0xEF53, nullptr},     {0x58465342, nullptr}, {0x9123683E, nullptr}, {0x01021994, nullptr},
-    {0x858458F6, nullptr}, {0xF2F52010, nullptr}, {0x2FC12FC1, nullptr}, {0x794C7630, nullptr},
-    {0xCA451A4E, nullptr}, {0x3153464A, nullptr}, {0x52654973, nullptr}, {0x3434, nullptr},
-    {0x4D44, nullptr},     {0x2011BAB0, nullptr}, {0x7366746E, nullptr},
+    // ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, zfs, overlay, bcachefs, jfs, reiserfs, nilfs, vfat,
+    // exfat, ntfs
+    {0xEF53, nullptr},
+    {0x58465342, nullptr},
+    {0x9123683E, nullptr},
+    {0x01021994, nullptr},
+    {0x858458F6, nullptr},
+    {0xF2F52010, nullptr},
+    {0x2FC12FC1, nullptr},
+    {0x794C7630, nullptr},
+    {0xCA451A4E, nullptr},
+    {0x3153464A, nullptr},
+    {0x52654973, nullptr},
+    {0x3434, nullptr},
+    {0x4D44, nullptr},
+    {0x2011BAB0, nullptr},
+    {0x7366746E, nullptr},
     // shared
-    {0x6969, "NFS"},        {0x517B, "SMB"},      {0xFF534D42, "SMB (CIFS)"}, {0xFE534D42, "SMB"},
-    {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"},     {0x00C36400, "CephFS"},
-    {0x65735546, "FUSE"},   {0x01021997, "9P"},   {0x01161970, "GFS2"},       {0x7461636F, "OCFS2"},
+    {0x6969, "NFS"},
+    {0x517B, "SMB"},
+    {0xFF534D42, "SMB (CIFS)"},
+    {0xFE534D42, "SMB"},
+    {0x0BD00BD0, "Lustre"},
+    {0x47504653, "GPFS"},
+    {0x19830326, "BeeGFS"},
+    {0x00C36400, "CephFS"},
+    {0x65735546, "FUSE"},
+    {0x01021997, "9P"},
+    {0x01161970, "GFS2"},
+    {0x7461636F, "OCFS2"},
 };
 
 std::string shared_file_system(const Place& pool)
@@ -85,12 +106,13 @@ std::int64_t steady_ms()
 bool MachineClaim::is_name(const std::string& file)
 {
     const std::string begin = std::string(name) + ".";
-    return file == name || (file.starts_with(begin) && file.find_first_not_of("0123456789", begin.size()) == file.npos);
+    return file == name ||
+           (file.starts_with(begin) && file.find_first_not_of("0123456789", begin.size()) == file.npos);
 }
 
 MachineClaim::MachineClaim(Place pool)
-    : pool_(std::move(pool)), file_system_(shared_file_system(pool_)), mine_(needed() ? this_machine() : Machine()),
-      timeout_(needed() ? timeout_of_environment() : 0ms)
+    : pool_(std::move(pool)), file_system_(shared_file_system(pool_)),
+      mine_(needed() ? this_machine() : Machine()), timeout_(needed() ? timeout_of_environment() : 0ms)
 {
 }
 
@@ -110,10 +132,11 @@ std::string MachineClaim::encoded() const
     std::snprintf(numbers, sizeof numbers, "process %llu\nsign %020llu\ntimeout %llu\n",
                   static_cast<unsigned long long>(getpid()), static_cast<unsigned long long>(now_ms()),
                   static_cast<unsigned long long>(timeout_.count()));
-    std::string text = std::string(note_begin) + "\nhost " + mine_.host + "\nid " + mine_.id + "\nboot " + mine_.boot +
-                       "\n" + numbers;
+    std::string text = std::string(note_begin) + "\nhost " + mine_.host + "\nid " + mine_.id + "\nboot " +
+                       mine_.boot + "\n" + numbers;
     char sum[32];
-    std::snprintf(sum, sizeof sum, "checksum %016llx\n", static_cast<unsigned long long>(checksum(as_bytes(text))));
+    std::snprintf(sum, sizeof sum, "checksum %016llx\n",
+                  static_cast<unsigned long long>(checksum(as_bytes(text))));
     return text + sum;
 }
 
@@ -127,7 +150,8 @@ MachineClaim::Note MachineClaim::decode(const std::string& text)
     char sum[32] = {};
     if (end == std::string::npos || !text.starts_with(note_begin)) return note;
     const std::string body = text.substr(0, end);
-    std::snprintf(sum, sizeof sum, "checksum %016llx\n", static_cast<unsigned long long>(checksum(as_bytes(body))));
+    std::snprintf(sum, sizeof sum, "checksum %016llx\n",
+                  static_cast<unsigned long long>(checksum(as_bytes(body))));
     if (text.substr(end) != sum) return note;
     std::istringstream lines(body);
     for (std::string line; std::getline(lines, line);) {
@@ -150,7 +174,8 @@ std::optional<std::string> MachineClaim::read() const
     const Place place = pool_ / name;
     const Descriptor fd = open_file(place, O_RDONLY);
     if (!fd && errno == ENOENT) return std::nullopt;
-    if (!fd) fail_errno("pool " + pool_, "cannot look which machine writes it, in " + place + owner_of(place));
+    if (!fd)
+        fail_errno("pool " + pool_, "cannot look which machine writes it, in " + place + owner_of(place));
     std::string text(4096, '\0');
     const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0);
     if (length < 0) fail_errno("pool " + pool_, "cannot read " + place);
@@ -162,8 +187,8 @@ std::optional<std::string> MachineClaim::read() const
 bool MachineClaim::put_in_place(bool replace)
 {
     static std::atomic<unsigned> count{0};
-    const Place fresh = pool_ / (std::string(name) + "." + std::to_string(getpid()) + std::to_string(count++) +
-                                 std::to_string(checksum(as_bytes(mine_.boot))));
+    const Place fresh = pool_ / (std::string(name) + "." + std::to_string(getpid()) +
+                                 std::to_string(count++) + std::to_string(checksum(as_bytes(mine_.boot))));
     const std::string text = encoded();
     {
         const Descriptor fd = open_file(fresh, O_WRONLY | O_CREAT | O_TRUNC);
@@ -171,7 +196,8 @@ bool MachineClaim::put_in_place(bool replace)
         if (error == 0 && fsync(fd.get()) != 0) error = errno;
         if (error != 0) {
             remove(fresh);
-            fail(error, "pool " + pool_, "cannot note which machine writes it, in " + fresh + owner_of(pool_));
+            fail(error, "pool " + pool_,
+                 "cannot note which machine writes it, in " + fresh + owner_of(pool_));
         }
     }
     if (!replace) {
@@ -194,13 +220,14 @@ bool MachineClaim::put_in_place(bool replace)
 
 void MachineClaim::refuse(const Note& other) const
 {
-    throw Error(-DER_BUSY,
-                "pool " + pool_ + " is being written by machine " + other.machine.host + " (process " +
-                    std::to_string(other.process) + "), and this is " + mine_.host +
-                    ": a local pool belongs to one machine at a time. Run all processes on one machine, or give each "
-                    "machine a pool in a directory of its own, or use a DAOS system (daos://POOL/CONTAINER). A machine "
-                    "that died is taken over from after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a sign "
-                    "of life");
+    throw Error(
+        -DER_BUSY,
+        "pool " + pool_ + " is being written by machine " + other.machine.host + " (process " +
+            std::to_string(other.process) + "), and this is " + mine_.host +
+            ": a local pool belongs to one machine at a time. Run all processes on one machine, or give each "
+            "machine a pool in a directory of its own, or use a DAOS system (daos://POOL/CONTAINER). A machine "
+            "that died is taken over from after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a sign "
+            "of life");
 }
 
 // Returns when the machine that wrote this is dead or does not write any more.
@@ -211,7 +238,8 @@ void MachineClaim::wait_until_over(const std::string& text) const
     const std::uint64_t now = now_ms();
     const std::uint64_t age = std::max(now, other.sign_ms) - std::min(now, other.sign_ms);
     if (other.readable && age < other.timeout_ms * 2 / signs_per_timeout) refuse(other);
-    const std::chrono::milliseconds its_own(std::min<std::uint64_t>(other.timeout_ms, 86'400'000)); // at most a day
+    const std::chrono::milliseconds its_own(
+        std::min<std::uint64_t>(other.timeout_ms, 86'400'000)); // at most a day
     const auto patience = std::max(timeout_, its_own);
     const auto begin = Clock::now();
     while (Clock::now() - begin < patience) {
@@ -241,10 +269,11 @@ void MachineClaim::claim()
         if (text && decode(*text).machine.same_as(mine_)) break;
         if (text) wait_until_over(*text);
         if (!put_in_place(text.has_value())) continue;
-        std::fprintf(stderr,
-                     "stepstore: pool %s lies on %s, which several machines may share: only %s can write it now, and "
-                     "what it does there may be slow; a directory of this machine's own is better\n",
-                     static_cast<const std::string&>(pool_).c_str(), file_system_.c_str(), mine_.host.c_str());
+        std::fprintf(
+            stderr,
+            "stepstore: pool %s lies on %s, which several machines may share: only %s can write it now, and "
+            "what it does there may be slow; a directory of this machine's own is better\n",
+            static_cast<const std::string&>(pool_).c_str(), file_system_.c_str(), mine_.host.c_str());
         break;
     }
     signed_ms_ = steady_ms();
@@ -267,7 +296,8 @@ bool MachineClaim::give_sign()
     const Note there = decode(text);
     if (there.readable && !there.machine.same_as(mine_)) return false;
     const std::string fresh = encoded();
-    if (write_all(fd.get(), {as_bytes(fresh)}, 0) == 0 && ftruncate(fd.get(), static_cast<off_t>(fresh.size())) == 0)
+    if (write_all(fd.get(), {as_bytes(fresh)}, 0) == 0 &&
+        ftruncate(fd.get(), static_cast<off_t>(fresh.size())) == 0)
         signed_ms_ = steady_ms();
     return true;
 }
@@ -275,7 +305,8 @@ bool MachineClaim::give_sign()
 void MachineClaim::give_signs(const std::stop_token& stop)
 {
     std::unique_lock lock(waiting_);
-    while (!stopped_.wait_for(lock, stop, timeout_ / signs_per_timeout, [&] { return stop.stop_requested(); })) {
+    while (
+        !stopped_.wait_for(lock, stop, timeout_ / signs_per_timeout, [&] { return stop.stop_requested(); })) {
         if (stop.stop_requested()) return;
         if (give_sign()) continue;
         lost_ = true;
@@ -288,9 +319,11 @@ void MachineClaim::require_held()
     if (!claimed()) return;
     if (!lost_ && timeout_ > 0ms && steady_ms() - signed_ms_ > timeout_.count() && !give_sign()) lost_ = true;
     if (!lost_) return;
-    throw Error(-DER_STALE, "pool " + pool_ + " was taken over by another machine, to which " + mine_.host +
-                                " seemed dead (no sign of life for longer than STEPSTORE_MACHINE_TIMEOUT_SECS), or its "
-                                "file " + name + " was removed: what this process writes is not kept any more");
+    throw Error(-DER_STALE,
+                "pool " + pool_ + " was taken over by another machine, to which " + mine_.host +
+                    " seemed dead (no sign of life for longer than STEPSTORE_MACHINE_TIMEOUT_SECS), or its "
+                    "file " +
+                    name + " was removed: what this process writes is not kept any more");
 }
 
 void MachineClaim::give_back() noexcept

@@ -49,7 +49,8 @@ void write_text(const Place& place, const std::string& text, const std::string& 
 bool pools_own_name(const std::string& name)
 {
     return name == format_name || name == unfinished_name || name == lock_name || name == shared_name ||
-           name == writers_name || name == meta_name || name == files_name || is_target_name(name) || MachineClaim::is_name(name);
+           name == writers_name || name == meta_name || name == files_name || is_target_name(name) ||
+           MachineClaim::is_name(name);
 }
 
 Found look_at(const Place& pool)
@@ -72,7 +73,8 @@ std::string owner_text(const Place& pool, const std::string& directory)
 }
 
 // A new name in each of these, which no other pool has.
-std::vector<std::string> directories_for_targets(const std::string& pool, const std::vector<std::string>& wanted)
+std::vector<std::string> directories_for_targets(const std::string& pool,
+                                                 const std::vector<std::string>& wanted)
 {
     std::random_device device;
     char number[17];
@@ -85,7 +87,8 @@ std::vector<std::string> directories_for_targets(const std::string& pool, const 
         const std::string directory =
             std::string(resolved) + "/" + std::filesystem::path(pool).filename().string() + "-" + number;
         if (directory.find('\n') != std::string::npos)
-            throw Error(-DER_INVAL, "pool " + pool + ": the path of a directory for targets has a line break");
+            throw Error(-DER_INVAL,
+                        "pool " + pool + ": the path of a directory for targets has a line break");
         all.push_back(directory);
     }
     return all;
@@ -100,7 +103,8 @@ Place own_directory(const Place& pool, const std::string& path)
     if (!directory) fail_errno("pool " + pool, "cannot open " + path + ", in which it has targets");
     const std::string owner = content_of(directory / owner_name);
     if (owner == owner_text(pool, path)) return directory;
-    if (owner.empty() && std::ranges::all_of(names_in(directory), [](const auto& name) { return name == owner_name; }))
+    if (owner.empty() &&
+        std::ranges::all_of(names_in(directory), [](const auto& name) { return name == owner_name; }))
         return directory; // its maker died before it had said so
     throw Error(-DER_NO_PERM,
                 "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
@@ -155,7 +159,8 @@ void remove_content(const Place& pool)
     const std::optional<Format> format = read_any_format(pool);
     const std::vector<Place> directories = own_directories(pool, format);
     const auto is_its_target = [&](const std::string& name) {
-        return is_target_name(name) && (!format || std::stoul(name.substr(7)) < format->targets); // target-NNN
+        return is_target_name(name) &&
+               (!format || std::stoul(name.substr(7)) < format->targets); // target-NNN
     };
     const auto remove_targets = [&](const Place& directory) {
         for (const std::string& name : names_in(directory))
@@ -165,7 +170,8 @@ void remove_content(const Place& pool)
     for (const Place& directory : directories) {
         remove_targets(directory);
         remove_one(pool, directory / owner_name);
-        rmdir(static_cast<const std::string&>(directory).c_str()); // stays where there is something else in it
+        rmdir(
+            static_cast<const std::string&>(directory).c_str()); // stays where there is something else in it
     }
     remove_target(pool, pool / meta_name);
     remove_one(pool, pool / shared_name);
@@ -184,7 +190,8 @@ void require_free(const Place& pool)
         throw Error(-DER_EXIST, "pool " + pool + " exists already: open it, or take another path");
     const auto names = names_in(pool);
     const auto foreign = std::ranges::find_if_not(names, pools_own_name);
-    const bool lock_alone = names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
+    const bool lock_alone =
+        names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
     if (names.empty() || lock_alone || (foreign == names.end() && found == Found::leavings)) return;
     throw Error(-DER_EXIST, "the directory " + pool + " is not empty and no pool (it holds \"" +
                                 (foreign != names.end() ? *foreign : names.front()) +
@@ -231,7 +238,8 @@ void Making::lock()
     const auto deadline = std::chrono::steady_clock::now() + making_patience;
     for (;; std::this_thread::sleep_for(2ms)) {
         if (std::chrono::steady_clock::now() > deadline)
-            throw Error(-DER_BUSY, "pool " + path_ + " is being made by another process that does not come to an end");
+            throw Error(-DER_BUSY,
+                        "pool " + path_ + " is being made by another process that does not come to an end");
         make_directories();
         pool_ = Place::directory(path_);
         if (!pool_ && errno == ENOENT) continue; // it was just destroyed
@@ -258,7 +266,8 @@ void Making::build()
     write_unfinished(pool_, format);
     const auto make = [&](const Place& directory) {
         if (const int error = make_directory(directory); error != 0)
-            fail(error, "pool " + path_, "cannot make the directory " + directory + owner_of(directory.parent()));
+            fail(error, "pool " + path_,
+                 "cannot make the directory " + directory + owner_of(directory.parent()));
     };
     for (const std::string& path : format.directories) {
         make(Place::directory(parent_of(path)) / std::filesystem::path(path).filename().string());

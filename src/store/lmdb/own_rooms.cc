@@ -71,7 +71,8 @@ void OwnRooms::reclaim()
     for (unsigned number = 0; number < WritersFile::slots; ++number) {
         {
             const std::lock_guard lock(guard_);
-            if (mine_ != nullptr && number == number_) continue; // its lock is ours and would be given to us again
+            if (mine_ != nullptr && number == number_)
+                continue; // its lock is ours and would be given to us again
         }
         if (file_.first_word(number) == 0) continue; // never used, or given back whole
         if (!file_.try_slot(number)) continue;       // its process lives
@@ -91,7 +92,8 @@ bool OwnRooms::take_over(unsigned number)
         const std::uint64_t target = word % extent_unit;
         const bool whole = entry.sum.load() == sum_of(word, entry.file.load(), entry.offset.load());
         try {
-            if (valid && whole) give_back_(static_cast<unsigned>(target), {entry.file, entry.offset, word - target});
+            if (valid && whole)
+                give_back_(static_cast<unsigned>(target), {entry.file, entry.offset, word - target});
             entry.length.store(0);
         } catch (const Error&) { // another time, or by a check
             empty = false;

@@ -1,10 +1,10 @@
 // How LMDB 0.9 lays out its pages, on machines of 64 bits, in the machine's own byte order.
 //
-// A page: number (8), pad (2), flags (2), lower (2), upper (2); then the places of its nodes (2 each), up to `lower`.
-// The nodes lie from `upper` to the end of the page, in any order, without a gap. A run of pages that holds one large
-// value has the number of its pages (4) instead of lower and upper.
-// A node: low half (2) and high half (2) of the size of its value, flags (2), size of its key (2); key; value. In a
-// branch the first three are the number of the page below.
+// A page: number (8), pad (2), flags (2), lower (2), upper (2); then the places of its nodes (2 each), up to
+// `lower`. The nodes lie from `upper` to the end of the page, in any order, without a gap. A run of pages
+// that holds one large value has the number of its pages (4) instead of lower and upper.
+// A node: low half (2) and high half (2) of the size of its value, flags (2), size of its key (2); key;
+// value. In a branch the first three are the number of the page below.
 #pragma once
 
 #include "base/bytes.h"

@@ -43,7 +43,8 @@ Meta::Database database_at(Bytes page, std::size_t offset)
 bool plausible(const Meta& meta, const Meta::Database& database)
 {
     if (database.root == none) return database.depth == 0 && database.entries == 0;
-    return database.root >= 2 && database.root <= meta.last_page && database.depth >= 1 && database.depth <= 32;
+    return database.root >= 2 && database.root <= meta.last_page && database.depth >= 1 &&
+           database.depth <= 32;
 }
 
 // The layout: page header, then magic, version, address, map size, two
@@ -55,7 +56,8 @@ std::optional<Meta> meta_at(Bytes page, std::string& problem)
         return std::nullopt;
     }
     if (at<std::uint32_t>(page, 20) != 1) {
-        problem = "its LMDB data format is version " + std::to_string(at<std::uint32_t>(page, 20)) + " instead of 1";
+        problem = "its LMDB data format is version " + std::to_string(at<std::uint32_t>(page, 20)) +
+                  " instead of 1";
         return std::nullopt;
     }
     Meta meta;
@@ -65,10 +67,11 @@ std::optional<Meta> meta_at(Bytes page, std::string& problem)
     meta.content = database_at(page, 88);
     meta.last_page = at<std::uint64_t>(page, 136);
     meta.transaction = at<std::uint64_t>(page, 144);
-    const bool good_size = meta.page_size >= 512 && meta.page_size <= 65536 && std::has_single_bit(meta.page_size);
-    if (!good_size || meta.map_size > max_map || meta.last_page < 1 || meta.last_page >= max_map / meta.page_size ||
-        meta.free_pages.flags != flags_of_list || meta.content.flags != 0 || !plausible(meta, meta.free_pages) ||
-        !plausible(meta, meta.content)) {
+    const bool good_size =
+        meta.page_size >= 512 && meta.page_size <= 65536 && std::has_single_bit(meta.page_size);
+    if (!good_size || meta.map_size > max_map || meta.last_page < 1 ||
+        meta.last_page >= max_map / meta.page_size || meta.free_pages.flags != flags_of_list ||
+        meta.content.flags != 0 || !plausible(meta, meta.free_pages) || !plausible(meta, meta.content)) {
         problem = "a meta page is damaged";
         return std::nullopt;
     }
@@ -88,8 +91,8 @@ std::optional<Meta> read_meta(const std::byte* page, std::string& problem)
     return meta_at({page, meta_length}, problem);
 }
 
-// A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is read twice
-// alike is whole. A damaged page stays damaged; one that is just written does not.
+// A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is
+// read twice alike is whole. A damaged page stays damaged; one that is just written does not.
 Meta newest_meta(int fd, const std::string& where)
 {
     constexpr int rounds = 1000;
@@ -111,7 +114,8 @@ std::uint64_t newest_transaction(int fd, std::uint64_t page_size)
     std::uint64_t newest = 0;
     for (const std::uint64_t page : {std::uint64_t{0}, std::uint64_t{1}}) {
         std::byte number[8];
-        if (read_all(fd, number, page * page_size + 144) == 8) newest = std::max(newest, at<std::uint64_t>(number, 0));
+        if (read_all(fd, number, page * page_size + 144) == 8)
+            newest = std::max(newest, at<std::uint64_t>(number, 0));
     }
     return newest;
 }
@@ -198,7 +202,8 @@ private:
 
     bool read(std::uint64_t page, MutableBytes into)
     {
-        if (read_all(fd_, into, page * meta_.page_size) == static_cast<std::int64_t>(into.size())) return true;
+        if (read_all(fd_, into, page * meta_.page_size) == static_cast<std::int64_t>(into.size()))
+            return true;
         found(page, "cannot be read: the file was cut off");
         return false;
     }
@@ -207,11 +212,12 @@ private:
     {
         Tree tree{name, list_of_pages, expected, {}, {}, false};
         if (expected.root != none) visit(tree, expected.root, 1);
-        const bool same = tree.counted.branches == expected.branches && tree.counted.leaves == expected.leaves &&
-                          tree.counted.overflows == expected.overflows && tree.counted.entries == expected.entries;
+        const bool same =
+            tree.counted.branches == expected.branches && tree.counted.leaves == expected.leaves &&
+            tree.counted.overflows == expected.overflows && tree.counted.entries == expected.entries;
         if (!same && found_.empty()) {
-            found_.push_back(std::string(name) + ": " + std::to_string(tree.counted.entries) + " entries found where " +
-                             std::to_string(expected.entries) + " should be");
+            found_.push_back(std::string(name) + ": " + std::to_string(tree.counted.entries) +
+                             " entries found where " + std::to_string(expected.entries) + " should be");
         }
     }
 
@@ -253,7 +259,8 @@ private:
         }
     }
 
-    void child(Tree& tree, Bytes page, std::uint64_t number, std::size_t node, std::size_t index, std::uint64_t depth)
+    void child(Tree& tree, Bytes page, std::uint64_t number, std::size_t node, std::size_t index,
+               std::uint64_t depth)
     {
         const std::uint64_t to = at<std::uint16_t>(page, node) |
                                  std::uint64_t{at<std::uint16_t>(page, node + 2)} << 16 |
@@ -273,7 +280,8 @@ private:
     {
         const std::size_t key_size = at<std::uint16_t>(page, node + 6);
         const Bytes key = page.subspan(node + node_size, key_size);
-        if (key.empty() || (tree.list_of_pages && key.size() != 8)) return found(number, "has a key of a wrong size");
+        if (key.empty() || (tree.list_of_pages && key.size() != 8))
+            return found(number, "has a key of a wrong size");
         if (tree.any && !less(tree, tree.last, key)) found(number, "its keys are not in order");
         if (has_floor_ && less(tree, key, floor_)) found(number, "has a key that belongs before this page");
         has_floor_ = false;
@@ -281,8 +289,8 @@ private:
         tree.any = true;
         ++tree.counted.entries;
 
-        const std::uint64_t size = at<std::uint16_t>(page, node) | std::uint64_t{at<std::uint16_t>(page, node + 2)}
-                                                                       << 16;
+        const std::uint64_t size =
+            at<std::uint16_t>(page, node) | std::uint64_t{at<std::uint16_t>(page, node + 2)} << 16;
         const auto flags = at<std::uint16_t>(page, node + 4);
         const std::size_t value = node + node_size + key_size;
         if ((flags & ~big_flag) != 0) return found(number, "has an entry of an unknown kind");
@@ -296,7 +304,8 @@ private:
 
     void big_value(Tree& tree, std::uint64_t number, std::uint64_t size)
     {
-        // The run may be longer than the value needs: a value that shrank within one transaction keeps its pages.
+        // The run may be longer than the value needs: a value that shrank within one transaction keeps its
+        // pages.
         const std::uint64_t needed = (header_size + size + meta_.page_size - 1) / meta_.page_size;
         if (number < 2 || number > meta_.last_page) return found(number, "is referred to but does not exist");
         std::byte header[header_size];
@@ -312,7 +321,8 @@ private:
         tree.counted.overflows += pages;
         if (tree.list_of_pages) {
             std::vector<std::byte> list(size);
-            if (read_all(fd_, list, number * meta_.page_size + header_size) == static_cast<std::int64_t>(size))
+            if (read_all(fd_, list, number * meta_.page_size + header_size) ==
+                static_cast<std::int64_t>(size))
                 page_list(number, list);
         }
     }
@@ -322,7 +332,8 @@ private:
     void page_list(std::uint64_t number, Bytes list)
     {
         const std::uint64_t count = list.size() < 8 ? 0 : at<std::uint64_t>(list, 0);
-        if (list.size() < 8 || count > (list.size() - 8) / 8) return found(number, "its list of free pages is damaged");
+        if (list.size() < 8 || count > (list.size() - 8) / 8)
+            return found(number, "its list of free pages is damaged");
         for (std::uint64_t index = 1; index <= count; ++index)
             free_.push_back(at<std::uint64_t>(list, index * 8));
     }
@@ -354,7 +365,8 @@ std::vector<std::string> check_pages(int fd, const Meta& meta, std::size_t limit
     // than could be in the file twice over.
     const std::uint64_t in_file = size_of(fd, "index file") / meta.page_size;
     if (meta.last_page / 64 > in_file + 1'000'000)
-        return {"the file has " + std::to_string(in_file) + " pages where " + std::to_string(meta.last_page + 1) +
+        return {"the file has " + std::to_string(in_file) + " pages where " +
+                std::to_string(meta.last_page + 1) +
                 " should be: it was cut off, or its first pages are damaged"};
     return Walk(fd, meta, limit).run();
 }

@@ -70,7 +70,8 @@ Descriptor take_lock(const Place& pool)
     const auto deadline = std::chrono::steady_clock::now() + lock_patience;
     for (;;) {
         Descriptor fd = open_lock_file(name, false);
-        if (!fd && errno == ENOENT && exists(pool / format_name)) fd = open_lock_file(name); // a copy without it
+        if (!fd && errno == ENOENT && exists(pool / format_name))
+            fd = open_lock_file(name); // a copy without it
         if (!fd && (errno == EACCES || errno == EPERM || errno == EROFS)) return fd;
         if (!fd && errno != ENOENT) fail_errno("pool " + pool, "cannot open its lock file" + owner_of(name));
         if (fd && try_lock(fd.get(), Lock::shared, name)) {
@@ -90,7 +91,8 @@ Place open_root(const std::string& path)
 {
     Place pool = Place::directory(path);
     if (!pool && (errno == ENOENT || errno == ENOTDIR))
-        throw Error(-DER_NONEXIST, "there is no pool in " + path + ": create it first, or look at the path again");
+        throw Error(-DER_NONEXIST,
+                    "there is no pool in " + path + ": create it first, or look at the path again");
     if (!pool) fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     return pool;
 }
@@ -101,7 +103,8 @@ std::vector<Place> open_directories(const Place& pool, const Format& format)
     for (const std::string& path : format.directories) {
         all.push_back(Place::directory(path));
         if (all.back()) continue;
-        const Error why = error_of(errno, "pool " + pool, "cannot open " + path + ", in which it has targets");
+        const Error why =
+            error_of(errno, "pool " + pool, "cannot open " + path + ", in which it has targets");
         throw Error(-DER_DF_INVAL, std::string(why.what()) + ": mount that disk, or put the directory back");
     }
     if (all.empty()) all.push_back(pool);
@@ -169,13 +172,12 @@ bool PoolState::forget(const Place& pool, bool& alone)
 
 PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
-      permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)),
-      machine_(place_), shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
+      permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)), machine_(place_),
+      shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
       writers_(place_ / writers_name, format.targets + 1),
-      rooms_(writers_,
-             [this](unsigned target, const ExtentRef& room) {
-                 if (target < targets_.size()) targets_[target].extents().punch_left(room);
-             })
+      rooms_(writers_, [this](unsigned target, const ExtentRef& room) {
+          if (target < targets_.size()) targets_[target].extents().punch_left(room);
+      })
 {
     for (unsigned index = 0; index <= format.targets; ++index)
         targets_.emplace_back(*this, index);
@@ -188,7 +190,8 @@ PoolState::~PoolState()
     forget_in_children(lock_.get());
     targets_.clear(); // they give back space
     try {
-        if (machine_.needed() && permissions_.data && try_lock(lock_.get(), Lock::exclusive, place_)) machine_.give_back();
+        if (machine_.needed() && permissions_.data && try_lock(lock_.get(), Lock::exclusive, place_))
+            machine_.give_back();
     } catch (const Error&) { // the file system has no locks: others wait until this machine counts as dead
     }
 }
@@ -207,7 +210,8 @@ void PoolState::claim()
 
 std::string PoolState::name_of(unsigned index) const
 {
-    return "pool " + place_ + (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
+    return "pool " + place_ +
+           (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
 }
 
 Place PoolState::directory_of(unsigned index) const

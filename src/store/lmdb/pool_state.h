@@ -54,7 +54,7 @@ public:
     // On a file system that others share this process only reads, without a trace, until this machine has the
     // pool.
     bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
-    void claim(); // DER_NO_PERM, DER_BUSY
+    void claim();                              // DER_NO_PERM, DER_BUSY
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     Place directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
@@ -65,7 +65,8 @@ private:
     const std::vector<Place> directories_; // of the targets, in turn
     const Permissions permissions_;
     const std::uint64_t generation_;
-    Descriptor lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
+    Descriptor
+        lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
     MachineClaim machine_;
     SharedState shared_;
     WritersFile writers_;

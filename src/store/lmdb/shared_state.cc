@@ -52,8 +52,8 @@ struct SharedState::Header {
     Word boot;
 };
 
-// What the processes on some of the machine's processors counted on one target: readers, of which any number may be at
-// work, write to no line that others write to at the same time.
+// What the processes on some of the machine's processors counted on one target: readers, of which any number
+// may be at work, write to no line that others write to at the same time.
 struct alignas(64) SharedState::CounterLine {
     Word updates;
     Word fetches;
@@ -76,7 +76,8 @@ void SharedState::create(const Place& path, unsigned targets)
     std::memcpy(bytes.data(), static_cast<const void*>(&first), sizeof first);
     const Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
     if (!fd) fail_errno(path, "cannot make the file");
-    if (const int error = write_all(fd.get(), {bytes}, 0); error != 0) fail(error, path, "cannot write the file");
+    if (const int error = write_all(fd.get(), {bytes}, 0); error != 0)
+        fail(error, path, "cannot write the file");
     if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
 }
 
@@ -92,11 +93,13 @@ SharedState::SharedState(const Place& path, unsigned targets, bool durable)
         throw Error(-DER_DF_INVAL, path + " has " + std::to_string(size) + " bytes instead of " +
                                        std::to_string(length_) + ": the pool's clock is damaged");
     }
-    void* map = mmap(nullptr, length_, writable_ ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd.get(), 0);
+    void* map =
+        mmap(nullptr, length_, writable_ ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd.get(), 0);
     if (map == MAP_FAILED) fail_errno(path, "cannot map the file");
     header_ = static_cast<Header*>(map);
     lines_ = reinterpret_cast<CounterLine*>(static_cast<std::byte*>(map) + sizeof(Header));
-    if (std::memcmp(header_->magic, shared_magic, sizeof shared_magic) != 0 || header_->targets.load() != targets) {
+    if (std::memcmp(header_->magic, shared_magic, sizeof shared_magic) != 0 ||
+        header_->targets.load() != targets) {
         munmap(map, length_);
         throw Error(-DER_DF_INVAL, path + " is damaged: it does not begin as the clock of a pool of " +
                                        std::to_string(targets) + " targets");
@@ -142,9 +145,11 @@ void SharedState::raise_ceiling(Epoch epoch)
 Epoch SharedState::next_epoch()
 {
     if (!writable_) {
-        throw Error(-DER_NO_PERM, path_ + ": cannot be written, so that this pool gives no epochs" + owner_of(path_));
+        throw Error(-DER_NO_PERM,
+                    path_ + ": cannot be written, so that this pool gives no epochs" + owner_of(path_));
     }
-    if (!started_.load(std::memory_order_acquire)) [[unlikely]] start_clock();
+    if (!started_.load(std::memory_order_acquire)) [[unlikely]]
+        start_clock();
     Epoch last = header_->clock.load(std::memory_order_relaxed);
     Epoch next;
     do
@@ -159,10 +164,12 @@ void SharedState::count(unsigned target, const Counters& added)
 {
     if (!writable_) return;
     const int processor = sched_getcpu(); // negative where the system does not tell
-    CounterLine& line = lines_[target * stripes + (processor < 0 ? 0 : static_cast<unsigned>(processor) % stripes)];
+    CounterLine& line =
+        lines_[target * stripes + (processor < 0 ? 0 : static_cast<unsigned>(processor) % stripes)];
     if (added.updates != 0) line.updates.fetch_add(added.updates, std::memory_order_relaxed);
     if (added.fetches != 0) line.fetches.fetch_add(added.fetches, std::memory_order_relaxed);
-    if (added.bytes_written != 0) line.bytes_written.fetch_add(added.bytes_written, std::memory_order_relaxed);
+    if (added.bytes_written != 0)
+        line.bytes_written.fetch_add(added.bytes_written, std::memory_order_relaxed);
     if (added.bytes_read != 0) line.bytes_read.fetch_add(added.bytes_read, std::memory_order_relaxed);
 }
 

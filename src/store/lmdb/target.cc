@@ -11,8 +11,9 @@ namespace stepstore::store::lmdb {
 
 LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
     : pool_(pool), number_(index),
-      extents_(pool.directory_of(index) / extents_name, pool.name_of(index), pool.format().durability,
-               !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); }, pool.rooms(), index)
+      extents_(
+          pool.directory_of(index) / extents_name, pool.name_of(index), pool.format().durability,
+          !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); }, pool.rooms(), index)
 {
 }
 
@@ -29,7 +30,8 @@ Environment& LmdbTarget::opened(bool for_writing)
     only_looked_ = pool_.only_looks();
     const Permissions& may = pool_.permissions();
     there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
-                            !may.data || only_looked_, !may.lock || only_looked_, for_writing, pool_.writers(), number_);
+                            !may.data || only_looked_, !may.lock || only_looked_, for_writing,
+                            pool_.writers(), number_);
     environment_.store(there, std::memory_order_release);
     return *there;
 }
@@ -44,8 +46,9 @@ void LmdbTarget::look()
 {
     const Environment* there = environment_.load();
     if (there != nullptr && there->removed()) {
-        throw Error(-DER_STALE, pool_.name_of(number_) +
-                                    " was removed while it was open: what is written there is lost; close the pool");
+        throw Error(-DER_STALE,
+                    pool_.name_of(number_) +
+                        " was removed while it was open: what is written there is lost; close the pool");
     }
     pool_.machine().require_held();
 }
@@ -60,8 +63,8 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 
 bool LmdbTarget::begin_sync(bool own)
 {
-    if (!pool_.permissions().data) return false;                            // who writes nothing has nothing to sync
-    if (pool_.format().durability == Durability::power) return false;       // every commit did it
+    if (!pool_.permissions().data) return false; // who writes nothing has nothing to sync
+    if (pool_.format().durability == Durability::power) return false; // every commit did it
     const Environment* there = environment_.load();
     if (own && (there == nullptr || !there->own_unsynced())) return false;
     extents_.begin_sync();
@@ -70,7 +73,8 @@ bool LmdbTarget::begin_sync(bool own)
 
 void LmdbTarget::sync(bool own)
 {
-    if (!pool_.permissions().data || (own && environment_.load() == nullptr)) return; // nothing of ours to sync
+    if (!pool_.permissions().data || (own && environment_.load() == nullptr))
+        return;                                     // nothing of ours to sync
     index().sync(own, [&] { extents_.sync(own); }); // before the index that refers to them
 }
 

@@ -51,8 +51,8 @@ public:
 
 private:
     Environment& opened(bool for_writing);
-    // Before an update, and before it is acknowledged. Looks, every few milliseconds, whether the index still has a
-    // name and this machine the pool. DER_STALE.
+    // Before an update, and before it is acknowledged. Looks, every few milliseconds, whether the index still
+    // has a name and this machine the pool. DER_STALE.
     void require_there()
     {
         timespec now{};
@@ -65,8 +65,8 @@ private:
     void look();
 
     PoolState& pool_;
-    const unsigned number_; // as in PoolState::target()
-    std::mutex opening_;    // guards only_looked_, before_claim_
+    const unsigned number_;                          // as in PoolState::target()
+    std::mutex opening_;                             // guards only_looked_, before_claim_
     std::atomic<Environment*> environment_{nullptr}; // owned
     bool only_looked_ = false;                       // so was it opened
     std::unique_ptr<Environment> before_claim_;      // other threads may be in it

@@ -197,7 +197,8 @@ std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
         wanted_ = value.size();
         throw MapFull{wanted_};
     }
-    if (result != 0) fail(result, where_, "cannot store a value of " + std::to_string(value.size()) + " bytes");
+    if (result != 0)
+        fail(result, where_, "cannot store a value of " + std::to_string(value.size()) + " bytes");
     return static_cast<std::byte*>(content.mv_data);
 }
 

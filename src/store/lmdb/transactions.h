@@ -30,7 +30,7 @@ public:
     // The pages are about to change: the position's key is kept, and found again
     // by the next move.
     void before_change();
-    void stand_at(Bytes key); // as if it had been given last
+    void stand_at(Bytes key);                                        // as if it had been given last
     Bytes position() const { return placed_ ? position_ : Bytes{}; } // the key last given
 
 private:
@@ -50,8 +50,8 @@ private:
     std::array<std::byte, ReadTransaction::max_key + 12> kept_;
 };
 
-// Until its first change a transaction reads the version that it began with, and by our own means (tree.h). LMDB
-// itself is let near the pages of a key only after they were looked at.
+// Until its first change a transaction reads the version that it began with, and by our own means (tree.h).
+// LMDB itself is let near the pages of a key only after they were looked at.
 class LmdbWrite final : public WriteTransaction {
 public:
     // base: what was committed last. changed: others have written in this transaction before.

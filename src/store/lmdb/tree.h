@@ -1,19 +1,23 @@
-// Reads an index without LMDB: a walk over the pages of its file that believes nothing it reads. LMDB itself trusts
-// its pages, so that one damaged byte can end the process; here every offset is checked before it is followed.
+// Reads an index without LMDB: a walk over the pages of its file that believes nothing it reads. LMDB itself
+// trusts its pages, so that one damaged byte can end the process; here every offset is checked before it is
+// followed.
 //
 // What is promised, where one byte of the file is damaged (tree_sound.cc says why it is so):
 // - No content of the file can lead outside of it, or into a walk without end.
 // - A page that is not what its parent says (number, kind, depth) is DER_CSUM.
-// - What was not found is not there, or what hides it is a neighbour of its place: the store compares that one's
+// - What was not found is not there, or what hides it is a neighbour of its place: the store compares that
+//   one's
 //   checksum. Else DER_CSUM.
-// - A walk goes in one direction, and misses nothing: all pages that it leaves and enters are verified. What it gives
+// - A walk goes in one direction, and misses nothing: all pages that it leaves and enters are verified. What
+//   it gives
 //   lies in its place: before what comes next.
-// Not seen: a page number that was changed into that of an older copy of the same page; and keys that still lie
-// between their neighbours, which the checksums of the records tell.
+// Not seen: a page number that was changed into that of an older copy of the same page; and keys that still
+// lie between their neighbours, which the checksums of the records tell.
 //
 // Two sources of pages:
 // - The map (IndexMap), for a process with a slot in LMDB's table of readers: writers leave its pages alone.
-// - Copies (PageCopies), for a process that may not write the lock file, so that writers do not know of it. LMDB
+// - Copies (PageCopies), for a process that may not write the lock file, so that writers do not know of it.
+//   LMDB
 //   overwrites a page of version N at the earliest in transaction N + 3, which begins after N + 2 was committed. So a
 //   copy is right if N + 2 is not committed when the copy is complete; else SnapshotGone ends the transaction.
 #pragma once
@@ -42,7 +46,8 @@ public:
     ~IndexMap();
     IndexMap(const IndexMap&) = delete;
     IndexMap& operator=(const IndexMap&) = delete;
-    // The file from its beginning, at least `length` bytes, which must be there. nullptr and errno on failure.
+    // The file from its beginning, at least `length` bytes, which must be there. nullptr and errno on
+    // failure.
     const std::byte* covering(std::uint64_t length)
     {
         const Mapping* now = newest_.load(std::memory_order_acquire);
@@ -120,7 +125,8 @@ private:
         unsigned index;
     };
     using Path = std::array<Level, deepest>;
-    // Of a key: at it, or at the first entry behind it. Kept, because the next question is often about the same key.
+    // Of a key: at it, or at the first entry behind it. Kept, because the next question is often about the
+    // same key.
     struct Place {
         Path path;
         std::array<std::byte, max_key + 12> key;
@@ -131,8 +137,8 @@ private:
     // Of a leaf that LMDB changes in this transaction, or has looked at to do so.
     struct Change {
         std::uint64_t leaf = 0;
-        bool again = false; // it has done so before
-        bool sound = false; // it was verified whole
+        bool again = false;      // it has done so before
+        bool sound = false;      // it was verified whole
         bool neighbours = false; // and so were the pages on both sides
     };
     enum class Side : std::uint8_t { none, before, behind };
@@ -184,9 +190,10 @@ private:
     unsigned changed_ = 0;
     Path path_; // of the position
     bool placed_ = false;
-    bool astray_ = false;           // path_ does not lead to position_
-    Side verified_side_ = Side::none; // of the position: the way from there to the next leaf on this side was verified
-    Bytes position_;                // the key last given
+    bool astray_ = false; // path_ does not lead to position_
+    Side verified_side_ =
+        Side::none;  // of the position: the way from there to the next leaf on this side was verified
+    Bytes position_; // the key last given
 };
 
 inline Tree::Node Tree::node(const Page& page, unsigned index) const

@@ -1,19 +1,20 @@
 // What of the pages is verified before something is concluded from them, and before LMDB changes them.
 //
-// The damage in mind is one changed byte. Records have checksums over key and value, so what is found is right or
-// known to be damaged. What remains is to miss something.
+// The damage in mind is one changed byte. Records have checksums over key and value, so what is found is
+// right or known to be damaged. What remains is to miss something.
 //
-// In a leaf. A search looks at the entries on both sides of where it ends, and all it looks at is right but the
-// damaged one. If that one leads it astray, the search ends directly before or behind it. Then the damaged entry is a
-// neighbour of the place, and it is out of order with the entry beside it: verify_place.
+// In a leaf. A search looks at the entries on both sides of where it ends, and all it looks at is right but
+// the damaged one. If that one leads it astray, the search ends directly before or behind it. Then the
+// damaged entry is a neighbour of the place, and it is out of order with the entry beside it: verify_place.
 //
-// In a branch. A damaged key or page number leads into a page to which the key does not belong. So the search ends
-// before the first or behind the last entry of a leaf, and only there is more to verify: verify_edge. The pages on the
-// way lie between the keys of their parents. Of those that end there nothing was cut off. The page beside begins on
-// the other side of the key between the two.
+// In a branch. A damaged key or page number leads into a page to which the key does not belong. So the search
+// ends before the first or behind the last entry of a leaf, and only there is more to verify: verify_edge.
+// The pages on the way lie between the keys of their parents. Of those that end there nothing was cut off.
+// The page beside begins on the other side of the key between the two.
 //
-// LMDB makes the same probes as our search. So in a page that a transaction has not changed yet it meets only what was
-// met before. A changed page is verified whole before it is met again, and so is what may be split or merged.
+// LMDB makes the same probes as our search. So in a page that a transaction has not changed yet it meets only
+// what was met before. A changed page is verified whole before it is met again, and so is what may be split
+// or merged.
 #include "store/lmdb/tree.h"
 
 namespace stepstore::store::lmdb {
@@ -63,10 +64,12 @@ void Tree::verify_page(const Path& path, unsigned level) const
     Bytes before;
     Bytes border;
     const bool leaf = level == bottom();
-    for (unsigned index = leaf ? 0 : 1; index < page.nodes; ++index) { // the first key of a branch is not used
+    for (unsigned index = leaf ? 0 : 1; index < page.nodes;
+         ++index) { // the first key of a branch is not used
         const Bytes key = node(page, index).key;
         if (key.empty() || key.size() > max_key + 12) damaged(page.number, "the size of a key");
-        if (!before.empty() && compare_keys(before, key) >= 0) damaged(page.number, "its keys are not in order");
+        if (!before.empty() && compare_keys(before, key) >= 0)
+            damaged(page.number, "its keys are not in order");
         if (before.empty() && lower_border(path, level, border) && compare_keys(key, border) < 0)
             damaged(page.number, "a key belongs before it");
         before = key;
@@ -75,7 +78,8 @@ void Tree::verify_page(const Path& path, unsigned level) const
         damaged(page.number, "a key belongs behind it");
 }
 
-// One changed place or size of a node changes the sum of all sizes, or that of the squares of ends less begins.
+// One changed place or size of a node changes the sum of all sizes, or that of the squares of ends less
+// begins.
 void Tree::require_filled(const Page& page, unsigned level) const
 {
     const bool leaf = level == bottom();
@@ -84,7 +88,8 @@ void Tree::require_filled(const Page& page, unsigned level) const
     std::uint64_t squares = 0;
     for (unsigned index = 0; index < page.nodes; ++index) {
         const std::uint64_t begin = place_of(page.bytes, index);
-        if (begin < page.upper || begin + node_header_size > page_size) damaged(page.number, "the place of an entry");
+        if (begin < page.upper || begin + node_header_size > page_size)
+            damaged(page.number, "the place of an entry");
         const std::byte* bytes = page.bytes + begin;
         std::uint64_t size = node_header_size + number_at<std::uint16_t>(bytes, 6);
         if (leaf) {
@@ -163,7 +168,8 @@ void Tree::verify_edge(const Place& place) const
     const Page& other = beside[bottom()].page;
     const Bytes edge = node(other, behind ? 0 : other.nodes - 1).key;
     const Bytes key(place.key.data(), place.key_size);
-    if (behind ? compare_keys(edge, border) < 0 || compare_keys(edge, key) <= 0 : compare_keys(edge, border) >= 0)
+    if (behind ? compare_keys(edge, border) < 0 || compare_keys(edge, key) <= 0
+               : compare_keys(edge, border) >= 0)
         damaged(other.number, "a key belongs into the page beside it");
 }
 
@@ -200,7 +206,8 @@ Tree::Change& Tree::change_of(const Page& leaf)
         return one;
     }
     Change& one = changes_[changed_ % changes_.size()];
-    one = {leaf.number, changed_ >= changes_.size(), false, false}; // what was forgotten may have been this one
+    one = {leaf.number, changed_ >= changes_.size(), false,
+           false}; // what was forgotten may have been this one
     ++changed_;
     return one;
 }
@@ -276,8 +283,8 @@ void Tree::require_sound_for_erase(Bytes key)
     if (!place.found) return;
     const std::size_t size = node_header_size + key.size() + value(leaf.page, leaf.index).size() + 1;
     const std::size_t filled = meta_.page_size - leaf.page.upper;
-    // A page that is left with less than a quarter takes from one beside it, or goes into it. Behind the last entry
-    // LMDB looks at the page beside.
+    // A page that is left with less than a quarter takes from one beside it, or goes into it. Behind the last
+    // entry LMDB looks at the page beside.
     if (leaf.index + 1 == leaf.page.nodes || filled < size + meta_.page_size / 3)
         verify_with_neighbours(place.path, change);
     else

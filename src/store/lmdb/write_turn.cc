@@ -31,7 +31,7 @@ namespace stepstore::store::lmdb {
 namespace {
 
 constexpr std::uint64_t others = 0x8000'0000;
-constexpr double default_limit = 600;       // seconds
+constexpr double default_limit = 600;         // seconds
 constexpr std::int64_t first_nap = 2'000'000; // ns, until a sleeper looks for itself
 constexpr std::int64_t longest_nap = 100'000'000;
 constexpr std::uint64_t silence = 60'000'000'000; // ns, between two warnings of a process
@@ -108,14 +108,16 @@ void WriteTurn::wait(const std::string& where)
         const std::uint64_t slept = nanoseconds(CLOCK_MONOTONIC);
         sleep_on(*line_, seen, nap);
         if (static_cast<std::int64_t>(nanoseconds(CLOCK_MONOTONIC) - slept) < nap) continue;
-        if (dead(seen) && line_->owner.compare_exchange_strong(seen, mine_ | others, std::memory_order_acquire)) return;
+        if (dead(seen) &&
+            line_->owner.compare_exchange_strong(seen, mine_ | others, std::memory_order_acquire))
+            return;
         nap = std::min(nap * 2, longest_nap);
         if (!waited) waited.emplace(where + ": cannot write");
         waited->look([&] {
             const std::uint64_t process = seen & (others - 1);
             return text_of_process(process, this_process().host) + ", has been writing since " +
-                   time_of_day(line_->since.load()) + ". Let it go on (kill -CONT " + std::to_string(process) +
-                   ") or end it: no acknowledged update is lost";
+                   time_of_day(line_->since.load()) + ". Let it go on (kill -CONT " +
+                   std::to_string(process) + ") or end it: no acknowledged update is lost";
         });
     }
 }
@@ -126,7 +128,8 @@ WriteTurn::~WriteTurn()
     std::uint64_t seen = mine_;
     if (line_->owner.compare_exchange_strong(seen, 0, std::memory_order_release)) [[likely]]
         return;
-    if (seen != (mine_ | others) || !line_->owner.compare_exchange_strong(seen, 0, std::memory_order_release)) return;
+    if (seen != (mine_ | others) || !line_->owner.compare_exchange_strong(seen, 0, std::memory_order_release))
+        return;
     syscall(SYS_futex, low_half(*line_), FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 

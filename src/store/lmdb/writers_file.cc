@@ -91,8 +91,8 @@ std::byte* WritersFile::slot(unsigned number)
 std::uint64_t WritersFile::first_word(unsigned number) const
 {
     std::uint64_t word = 0;
-    const bool whole = read_all(fd_.get(), std::as_writable_bytes(std::span(&word, 1)), slots_at + number * slot_size) ==
-                       static_cast<std::int64_t>(sizeof word);
+    const bool whole = read_all(fd_.get(), std::as_writable_bytes(std::span(&word, 1)),
+                                slots_at + number * slot_size) == static_cast<std::int64_t>(sizeof word);
     return whole ? word : 0;
 }
 

@@ -50,10 +50,11 @@ public:
     void leave_slot(unsigned number);
     bool room_for_slot(unsigned number); // on the medium: false where that is full
     std::byte* slot(unsigned number);
-    // Its first eight bytes, not through the map: on a full disk of memory (tmpfs) it is an end of the process to look at
-    // a slot that nobody made room for.
+    // Its first eight bytes, not through the map: on a full disk of memory (tmpfs) it is an end of the
+    // process to look at a slot that nobody made room for.
     std::uint64_t first_word(unsigned number) const;
-    std::uint64_t mark(); // of this file and this run of the machine: what was written under another one is void
+    std::uint64_t
+    mark(); // of this file and this run of the machine: what was written under another one is void
 
 private:
     std::byte* first_use();

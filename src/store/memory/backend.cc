@@ -1,11 +1,15 @@
-// The reference back end: pools that live in this process, found by path in a registry of the process, gone with it.
-// It shows what store/backend.h asks for in the plainest way, and is the other side of the contract tests.
+// The reference back end: pools that live in this process, found by path in a registry of the process, gone
+// with it. It shows what store/backend.h asks for in the plainest way, and is the other side of the contract
+// tests.
 //
-// 1. A target is a pointer to the root of a persistent tree (tree.h). A read takes the root as it is and looks
+// 1. A target is a pointer to the root of a persistent tree (tree.h). A read takes the root as it is and
+//    looks
 //    at nothing else: it sees one committed state and waits for nobody.
-// 2. A write holds the target's writer lock, changes a root of its own and publishes it when the body has returned.
+// 2. A write holds the target's writer lock, changes a root of its own and publishes it when the body has
+//    returned.
 //    An exception throws the root away.
-// 3. Bulk extents are byte vectors in a map by number, one "file" each. A released one is dropped; a reader that
+// 3. Bulk extents are byte vectors in a map by number, one "file" each. A released one is dropped; a reader
+//    that
 //    still copies from it holds a reference of its own.
 #include "stepstore/error.h"
 #include "store/builtin.h"
@@ -138,7 +142,8 @@ public:
         if (skip > extent.length || into.size() > extent.length - skip || extent.offset > there ||
             skip > there - extent.offset || into.size() > there - extent.offset - skip) {
             throw Error(-DER_CSUM, name_ + ": extent file " + std::to_string(extent.file) + " holds " +
-                                       std::to_string(there) + " bytes, less than the extent that was asked for");
+                                       std::to_string(there) +
+                                       " bytes, less than the extent that was asked for");
         }
         if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
     }
@@ -242,9 +247,9 @@ public:
 
     Epoch next_epoch() override
     {
-        const auto now = static_cast<Epoch>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-                .count());
+        const auto now = static_cast<Epoch>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                std::chrono::system_clock::now().time_since_epoch())
+                                                .count());
         Epoch last = pool_->clock.load();
         Epoch next;
         do
@@ -265,7 +270,8 @@ private:
 
 std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
 {
-    if (options.targets == 0) throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
+    if (options.targets == 0)
+        throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
     if (!options.target_directories.empty())
         throw Error(-DER_NOTSUPPORTED, "memory pool " + path + ": its targets lie in no directory");
     auto pool = std::make_shared<PoolState>();
@@ -299,7 +305,8 @@ void destroy(const std::string& path)
 {
     auto& all = registry();
     std::lock_guard lock(all.guard);
-    if (all.pools.erase(path) == 0) throw Error(-DER_NONEXIST, "there is no memory pool " + path + " to destroy");
+    if (all.pools.erase(path) == 0)
+        throw Error(-DER_NONEXIST, "there is no memory pool " + path + " to destroy");
 }
 
 Found look(const std::string& path)

@@ -10,7 +10,8 @@ namespace {
 
 Tree with_children(const Node& node, Tree left, Tree right)
 {
-    return std::make_shared<const Node>(Node{node.key, node.priority, node.value, std::move(left), std::move(right)});
+    return std::make_shared<const Node>(
+        Node{node.key, node.priority, node.value, std::move(left), std::move(right)});
 }
 
 // Two trees, every key of `left` less than every key of `right`.

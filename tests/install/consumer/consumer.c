@@ -10,7 +10,8 @@ int main(int argc, char** argv)
     int rc;
 
     (void)argc;
-    if ((rc = daos_init()) != 0 || (rc = daos_pool_connect(argv[1], NULL, DAOS_PC_RW, &pool, NULL, NULL)) != 0 ||
+    if ((rc = daos_init()) != 0 ||
+        (rc = daos_pool_connect(argv[1], NULL, DAOS_PC_RW, &pool, NULL, NULL)) != 0 ||
         (rc = daos_cont_open(pool, "greetings", DAOS_COO_RO, &container, NULL, NULL)) != 0 ||
         (rc = daos_obj_generate_oid(container, &oid, DAOS_OT_KV_HASHED, OC_S1, 0, 0)) != 0 ||
         (rc = daos_kv_open(container, oid, DAOS_OO_RO, &values, NULL)) != 0 ||

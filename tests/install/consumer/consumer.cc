@@ -13,6 +13,7 @@ int main(int, char** argv)
     KeyValue values = container.key_value(container.object_id(1, 0, ObjectType::key_value, "S1"));
     values.put("word", std::as_bytes(std::span(text)));
     const auto stored = values.get("word").value();
-    std::printf("value: %.*s\n", static_cast<int>(stored.size()), reinterpret_cast<const char*>(stored.data()));
+    std::printf("value: %.*s\n", static_cast<int>(stored.size()),
+                reinterpret_cast<const char*>(stored.data()));
     return 0;
 }
