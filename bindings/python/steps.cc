@@ -4,7 +4,7 @@
 
 #include "steps/check.h"
 #include "steps/location.h"
-#include "steps/reader.h"
+#include "steps/read/reader.h"
 
 #include <map>
 #include <mutex>

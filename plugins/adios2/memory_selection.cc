@@ -1,7 +1,7 @@
 #include "memory_selection.h"
 
 #include "daos_errno.h"
-#include "steps/hyperslab.h"
+#include "steps/read/hyperslab.h"
 #include "stepstore/error.h"
 
 namespace stepstore::adios {

@@ -5,7 +5,7 @@
 #include "adios_types.h"
 #include "memory_selection.h"
 #include "parameters.h"
-#include "steps/reader.h"
+#include "steps/read/reader.h"
 
 #include <map>
 #include <optional>

@@ -4,7 +4,7 @@
 #include "adios_types.h"
 #include "attributes.h"
 #include "parameters.h"
-#include "steps/writer.h"
+#include "steps/write/writer.h"
 
 #include <unordered_map>
 

@@ -1,9 +1,9 @@
 #include "steps/check.h"
 
 #include "base/checksum.h"
-#include "steps/data_store.h"
+#include "steps/layouts/data_store.h"
 #include "steps/location.h"
-#include "steps/step_source.h"
+#include "steps/read/step_source.h"
 #include "stepstore/admin.h"
 
 #include <nlohmann/json.hpp>

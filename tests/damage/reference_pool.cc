@@ -1,8 +1,8 @@
 #include "damage/reference_pool.h"
 
 #include "base/checksum.h"
-#include "steps/reader.h"
-#include "steps/writer.h"
+#include "steps/read/reader.h"
+#include "steps/write/writer.h"
 #include "stepstore/admin.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Boxes, min/max, options, locations' grammar: against plain models.
-#include "steps/hyperslab.h"
 #include "steps/options.h"
+#include "steps/read/hyperslab.h"
 #include "steps/statistics.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Which steps have a variable, in a stream whose variables come and go.
-#include "steps/reader.h"
-#include "steps/writer.h"
+#include "steps/read/reader.h"
+#include "steps/write/writer.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 

@@ -1,9 +1,9 @@
 // Damage is named with step and rank, costs only what it hits, and is found by the check.
-#include "steps/catalogue.h"
 #include "steps/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
-#include "steps/stream.h"
+#include "steps/stream/catalogue.h"
+#include "steps/stream/stream.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 

@@ -1,6 +1,6 @@
 // How blocks get to the data object: in few requests, without copies that are not needed, and again after an
 // error.
-#include "steps/data_puts.h"
+#include "steps/write/data_puts.h"
 
 #include "stepstore/error.h"
 

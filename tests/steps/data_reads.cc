@@ -1,5 +1,5 @@
 // What gathered gets ask of the store: each byte once, in requests that a DAOS system takes.
-#include "steps/data_reads.h"
+#include "steps/read/data_reads.h"
 
 #include <gtest/gtest.h>
 

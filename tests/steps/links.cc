@@ -2,7 +2,7 @@
 // nothing outside of the pool is read, written or removed through them. On kernels with openat2 and without.
 #include "steps/check.h"
 #include "steps/model.h"
-#include "steps/stream.h"
+#include "steps/stream/stream.h"
 #include "support/old_kernel.h"
 #include "support/processes.h"
 #include "support/temporary.h"

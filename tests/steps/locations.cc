@@ -1,7 +1,7 @@
 // Where streams live: the grammar of locations, what is made, what is refused, replacement.
-#include "steps/catalogue.h"
 #include "steps/model.h"
-#include "steps/stream.h"
+#include "steps/stream/catalogue.h"
+#include "steps/stream/stream.h"
 #include "stepstore/client.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"

@@ -1,6 +1,6 @@
 // 10,000 steps: the memory of a writer and of a reader that follows the steps stays what it was after 2,000.
-#include "steps/reader.h"
-#include "steps/writer.h"
+#include "steps/read/reader.h"
+#include "steps/write/writer.h"
 #include "support/temporary.h"
 
 #include <gtest/gtest.h>

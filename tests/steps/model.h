@@ -2,8 +2,8 @@
 // and the layout of the test.
 #pragma once
 
-#include "steps/reader.h"
-#include "steps/writer.h"
+#include "steps/read/reader.h"
+#include "steps/write/writer.h"
 
 #include <daos_errno.h>
 #include <gtest/gtest.h>

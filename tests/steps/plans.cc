@@ -1,7 +1,7 @@
 // Steps that refer to plans of steps before, blocks that lie in the blob, and how a reader tells that nothing
 // but values is new.
 #include "blob_codec.h"
-#include "steps/step_metadata.h"
+#include "steps/read/step_metadata.h"
 #include "stepstore/error.h"
 
 #include <complex>

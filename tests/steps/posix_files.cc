@@ -4,7 +4,7 @@
 #include "steps/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
-#include "steps/stream.h"
+#include "steps/stream/stream.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 

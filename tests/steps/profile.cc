@@ -1,7 +1,7 @@
 // What the steps cost: kept per rank and over the steps, in the stream and beside it.
-#include "steps/profile.h"
+#include "steps/profile/profile.h"
 #include "steps/model.h"
-#include "steps/profile_record.h"
+#include "steps/profile/profile_record.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 

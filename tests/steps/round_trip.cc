@@ -2,7 +2,7 @@
 #include "steps/codec/encoder.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
-#include "steps/stream.h"
+#include "steps/stream/stream.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 

@@ -2,7 +2,7 @@
 // to write compressed, and reads all that is not. WRITER: a program of the full build that writes a stream.
 #include "steps/compression.h"
 #include "steps/options.h"
-#include "steps/reader.h"
+#include "steps/read/reader.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>

@@ -1,5 +1,5 @@
 // LOCATION COMPRESSION METADATA_COMPRESSION: writes one step with a compressed and a plain array.
-#include "steps/writer.h"
+#include "steps/write/writer.h"
 
 #include <cstdio>
 #include <numeric>

@@ -1,7 +1,7 @@
 // One writer per stream: who is refused, who takes over from the dead, what readers learn of it.
 #include "base/checksum.h"
 #include "steps/model.h"
-#include "steps/writer_lease.h"
+#include "steps/stream/writer_lease.h"
 #include "support/processes.h"
 #include "support/temporary.h"
 

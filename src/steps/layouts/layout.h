@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "comm/communicator.h"
-#include "steps/catalogue.h"
 #include "steps/codec/decoder.h"
+#include "steps/stream/catalogue.h"
 
 #include <daos_errno.h>
 

@@ -9,8 +9,8 @@
 
 #include "base/function_ref.h"
 #include "steps/compression.h"
-#include "steps/data_store.h"
-#include "steps/hyperslab.h"
+#include "steps/layouts/data_store.h"
+#include "steps/read/hyperslab.h"
 
 #include <map>
 

@@ -1,12 +1,12 @@
-#include "steps/stream.h"
+#include "steps/stream/stream.h"
 
 #include "base/files.h"
 #include "base/system_error.h"
 #include "base/wire.h"
-#include "steps/append.h"
 #include "steps/layouts/layout.h"
-#include "steps/profile_record.h"
-#include "steps/reader.h"
+#include "steps/profile/profile_record.h"
+#include "steps/read/reader.h"
+#include "steps/write/append.h"
 
 #include <chrono>
 #include <filesystem>

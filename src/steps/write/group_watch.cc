@@ -1,4 +1,4 @@
-#include "steps/group_watch.h"
+#include "steps/write/group_watch.h"
 
 #include "base/wire.h"
 

@@ -1,7 +1,7 @@
 // What a rank spent its time on, in the references' terms. Times are seconds of wall clock.
 #pragma once
 
-#include "steps/region.h"
+#include "steps/profile/region.h"
 
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "steps/writer_lease.h"
+#include "steps/stream/writer_lease.h"
 
 #include "base/checksum.h"
 #include "base/wire.h"

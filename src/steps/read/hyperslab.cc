@@ -1,4 +1,4 @@
-#include "steps/hyperslab.h"
+#include "steps/read/hyperslab.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-#include "steps/availability.h"
+#include "steps/read/availability.h"
 
-#include "steps/step_metadata.h"
+#include "steps/read/step_metadata.h"
 
 #include <algorithm>
 #include <iterator>

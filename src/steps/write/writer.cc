@@ -1,15 +1,15 @@
-#include "steps/writer.h"
+#include "steps/write/writer.h"
 
 #include "base/wire.h"
-#include "steps/agreement.h"
-#include "steps/block_check.h"
 #include "steps/codec/encoder.h"
 #include "steps/collective.h"
-#include "steps/data_puts.h"
-#include "steps/group_watch.h"
-#include "steps/profile.h"
-#include "steps/profile_record.h"
-#include "steps/stream.h"
+#include "steps/profile/profile.h"
+#include "steps/profile/profile_record.h"
+#include "steps/stream/stream.h"
+#include "steps/write/agreement.h"
+#include "steps/write/block_check.h"
+#include "steps/write/data_puts.h"
+#include "steps/write/group_watch.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "steps/step_metadata.h"
+#include "steps/read/step_metadata.h"
 
 #include "steps/statistics.h"
 

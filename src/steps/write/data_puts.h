@@ -5,8 +5,8 @@
 #pragma once
 
 #include "steps/codec/encoder.h"
-#include "steps/data_store.h"
-#include "steps/profile.h"
+#include "steps/layouts/data_store.h"
+#include "steps/profile/profile.h"
 
 #include <deque>
 

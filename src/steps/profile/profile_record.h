@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "comm/communicator.h"
 #include "steps/location.h"
-#include "steps/profile.h"
+#include "steps/profile/profile.h"
 
 #include <optional>
 #include <string>

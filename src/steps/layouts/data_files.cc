@@ -1,4 +1,4 @@
-#include "steps/data_files.h"
+#include "steps/layouts/data_files.h"
 
 #include "base/checksum.h"
 #include "steps/file.h"

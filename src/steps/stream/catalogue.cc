@@ -1,4 +1,4 @@
-#include "steps/catalogue.h"
+#include "steps/stream/catalogue.h"
 
 #include "base/checksum.h"
 #include "base/wire.h"

@@ -1,4 +1,4 @@
-#include "steps/data_reads.h"
+#include "steps/read/data_reads.h"
 
 #include "base/checksum.h"
 

@@ -1,7 +1,7 @@
 // Going on with a stream that is there: how many steps stay, what the new segment looks like, what is freed.
 #pragma once
 
-#include "steps/stream.h"
+#include "steps/stream/stream.h"
 
 namespace stepstore::steps {
 

@@ -1,13 +1,13 @@
-#include "steps/reader.h"
+#include "steps/read/reader.h"
 
-#include "steps/availability.h"
 #include "steps/collective.h"
-#include "steps/data_reads.h"
-#include "steps/hyperslab.h"
-#include "steps/profile_record.h"
-#include "steps/step_metadata.h"
+#include "steps/profile/profile_record.h"
+#include "steps/read/availability.h"
+#include "steps/read/data_reads.h"
+#include "steps/read/hyperslab.h"
+#include "steps/read/step_metadata.h"
+#include "steps/read/step_source.h"
 #include "steps/step_selection.h"
-#include "steps/step_source.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
-#include "steps/append.h"
+#include "steps/write/append.h"
 
-#include "steps/step_source.h"
+#include "steps/read/step_source.h"
 
 #include <algorithm>
 

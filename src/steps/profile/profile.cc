@@ -1,4 +1,4 @@
-#include "steps/profile.h"
+#include "steps/profile/profile.h"
 
 #include <cstdio>
 

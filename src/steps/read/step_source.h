@@ -2,12 +2,12 @@
 // reads ahead.
 #pragma once
 
-#include "steps/data_store.h"
+#include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
-#include "steps/profile.h"
-#include "steps/reader.h"
-#include "steps/stream.h"
-#include "steps/writer_lease.h"
+#include "steps/profile/profile.h"
+#include "steps/read/reader.h"
+#include "steps/stream/stream.h"
+#include "steps/stream/writer_lease.h"
 
 #include <algorithm>
 #include <deque>

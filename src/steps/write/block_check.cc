@@ -1,4 +1,4 @@
-#include "steps/block_check.h"
+#include "steps/write/block_check.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "steps/step_source.h"
+#include "steps/read/step_source.h"
 
 #include "base/wire.h"
 #include "steps/collective.h"

@@ -8,7 +8,7 @@
 // that is missing is damage.
 #pragma once
 
-#include "steps/data_store.h"
+#include "steps/layouts/data_store.h"
 
 namespace stepstore::steps {
 

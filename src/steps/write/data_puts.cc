@@ -1,4 +1,4 @@
-#include "steps/data_puts.h"
+#include "steps/write/data_puts.h"
 
 #include "base/checksum.h"
 #include "steps/statistics.h"

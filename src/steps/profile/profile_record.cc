@@ -1,4 +1,4 @@
-#include "steps/profile_record.h"
+#include "steps/profile/profile_record.h"
 
 #include "base/system_error.h"
 #include "steps/file.h"

@@ -1,6 +1,6 @@
-#include "steps/data_store.h"
+#include "steps/layouts/data_store.h"
 
-#include "steps/data_files.h"
+#include "steps/layouts/data_files.h"
 
 #include <map>
 

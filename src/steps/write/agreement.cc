@@ -1,4 +1,4 @@
-#include "steps/agreement.h"
+#include "steps/write/agreement.h"
 
 #include "base/wire.h"
 

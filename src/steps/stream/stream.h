@@ -1,10 +1,10 @@
 // Finding, making and removing streams: the administrative part that writers and readers share.
 #pragma once
 
-#include "steps/catalogue.h"
 #include "steps/location.h"
+#include "steps/stream/catalogue.h"
+#include "steps/stream/writer_lease.h"
 #include "steps/types.h"
-#include "steps/writer_lease.h"
 
 #include <memory>
 #include <optional>
