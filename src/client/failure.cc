@@ -12,12 +12,9 @@ struct Text {
 Text text_of(int code)
 {
     switch (-code) {
-#define STEPSTORE_CASE(name, value, text)                                                                    \
-    case value:                                                                                              \
-        return                                                                                               \
-        {                                                                                                    \
-            #name, text                                                                                      \
-        };
+        // clang-format off
+#define STEPSTORE_CASE(name, value, text) case value: return {#name, text};
+        // clang-format on
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
 #undef STEPSTORE_CASE
