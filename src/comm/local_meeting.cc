@@ -4,8 +4,7 @@
 //
 // 1. Hello: the rank says what it opens.
 // 2. Ready?: rank 0 asks everybody once all have come. They answer Ready, and then wait for the verdict
-//    without a
-//    time-out of their own (a broken connection is a failure).
+//    without a time-out of their own (a broken connection is a failure).
 // 3. Go, with the verdict, once all have answered; otherwise Failed.
 //
 // A rank that gives up closes its connection. Rank 0 sees that, so the rank can be in no meeting that

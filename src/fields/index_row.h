@@ -5,26 +5,23 @@
 //
 // 1. A writer puts its page's parts, if they do not fit into the record, where nobody refers to them yet.
 // 2. It puts the record at the first free place on the condition that there is none. Of several that try, one
-//    succeeds;
-//    the others try the next place. That put makes the page visible, whole. Records never change afterwards.
+//    succeeds; the others try the next place. That put makes the page visible, whole. Records never change
+//    afterwards.
 // 3. A reader walks the row to the first place that is not there. Of two entries of one field, the one at the
-//    later
-//    place counts. A look whether there is more is one request.
+//    later place counts. A look whether there is more is one request.
 //
 // So that rows do not grow for ever, a *base* takes the place of many pages (purge): its record says that it
 // covers all places before c, and its entries are the merged ones of these.
 //
 // 4. Whoever merges reads the row to its end, c, puts the merged page's parts, and puts the base at the first
-//    free
-//    place as in 2. What others published since lies at c or behind and still counts, wherever the base itself lies. Of
-//    several bases the one that covers most counts: it contains the others.
+//    free place as in 2. What others published since lies at c or behind and still counts, wherever the base
+//    itself lies. Of several bases the one that covers most counts: it contains the others.
 // 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any
-//    older value
-//    is right too.
+//    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that
-//    walks
-//    over a gone place passes it: the base that covers it lies behind. One that wants a part which is not there any
-//    more begins anew (PartGone). Places stay, so that a place which is not there always is the end of the row.
+//    walks over a gone place passes it: the base that covers it lies behind. One that wants a part which is
+//    not there any more begins anew (PartGone). Places stay, so that a place which is not there always is the
+//    end of the row.
 //
 // A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a
 // base covers: the next purge removes both.

@@ -2,14 +2,13 @@
 // rank order.
 //
 // 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: behind
-//    the
-//    steps before and the ranks before. A rank that has failed says so instead of a size, and all give the step up.
+//    the steps before and the ranks before. A rank that has failed says so instead of a size, and all give
+//    the step up.
 // 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its
-//    blob. The
-//    order does not matter.
+//    blob. The order does not matter.
 // 3. A step is there when its sizes are there and every rank's blob is whole in its place. Blobs carry a
-//    header and a
-//    checksum, and places are never written twice. So a reader can tell, and the writers need no second exchange.
+//    header and a checksum, and places are never written twice. So a reader can tell, and the writers need no
+//    second exchange.
 //
 // A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage:
 // its sizes are put only after an allgather that every rank enters with the blob before stored. Where there

@@ -2,14 +2,11 @@
 // rank's blob of a step. Steps count from the first of the segment.
 //
 // 1. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. No
-//    rank waits
-//    for another.
+//    rank waits for another.
 // 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout
-//    `kv`,
-//    where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
+//    `kv`, where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
-//    written
-//    reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
+//    written reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
 #include "steps/layouts/layout.h"
 
 #include <algorithm>

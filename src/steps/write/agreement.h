@@ -6,8 +6,7 @@
 // 1. A rank that has something new to say reads the entries that it has not seen, until they say all of it as
 //    well.
 // 2. If they do not, it puts what is missing as the next entry, on the condition that there is none; where
-//    another rank
-//    was faster, it goes on reading.
+//    another rank was faster, it goes on reading.
 // 3. Where an entry says otherwise the rank gives its step up, before its blob is stored: the step never
 //    becomes whole.
 // So one of two ranks that contradict each other is in the log, and the other one finds it there, however far

@@ -1,26 +1,25 @@
 // The bulk extents of one target: the files `extents/<16 hexadecimal digits>.ext` beside its index.
 //
 // 1. A process appends to one file per target. It holds that file by an exclusive lock. It takes over a file
-//    that
-//    nobody holds and that has room, or makes a new one. A file's number is an epoch, so no number is used twice.
+//    that nobody holds and that has room, or makes a new one. A file's number is an epoch, so no number is
+//    used twice.
 // 2. To append, a thread reserves [offset, offset + length) at the end, under a mutex, and writes outside of
-//    the
-//    mutex. Threads and processes never write to the same bytes. Offsets are multiples of 4 KiB, so the blocks of an
-//    extent are its own.
+//    the mutex. Threads and processes never write to the same bytes. Offsets are multiples of 4 KiB, so the
+//    blocks of an extent are its own.
 // 3. Bytes become reachable when the caller's transaction has put the reference into the index. A process
-//    that dies
-//    before that leaves bytes that nothing refers to. Its lock ends with it, after its last write. The next holder
-//    of the file takes the end from the file's size, and so starts behind those bytes. The next writer gives them
-//    back where the dead process had noted them as its own (own_rooms.h); else a check does. A file reaches behind
-//    a room before the room is noted. So the next holder starts behind it, whether anything was written or not.
+//    that dies before that leaves bytes that nothing refers to. Its lock ends with it, after its last write.
+//    The next holder of the file takes the end from the file's size, and so starts behind those bytes. The
+//    next writer gives them back where the dead process had noted them as its own (own_rooms.h); else a check
+//    does. A file reaches behind a room before the room is noted. So the next holder starts behind it,
+//    whether anything was written or not.
 // 4. release() keeps a little of what lies in the file that this process appends to, for the next extents of
-//    the
-//    same length. Writing over pages that are in memory costs a third of what new pages cost. Only this process
-//    knows of these spares. They are given back when the pool is closed, or by the check after a kill.
+//    the same length. Writing over pages that are in memory costs a third of what new pages cost. Only this
+//    process knows of these spares. They are given back when the pool is closed, or by the check after a
+//    kill.
 // 5. release() punches out all else. The blocks are the extent's own (2), so no other extent is touched. The
-//    file's
-//    size stays, so its end is never reused. The holder of the lock removes a file without a block left that nobody
-//    appends to. Who takes over a file looks, once it holds the lock, whether the file still has a name.
+//    file's size stays, so its end is never reused. The holder of the lock removes a file without a block
+//    left that nobody appends to. Who takes over a file looks, once it holds the lock, whether the file still
+//    has a name.
 #pragma once
 
 #include "base/files.h"

@@ -3,14 +3,11 @@
 // tests.
 //
 // 1. A target is a pointer to the root of a persistent tree (tree.h). A read takes the root as it is and
-//    looks
-//    at nothing else: it sees one committed state and waits for nobody.
+//    looks at nothing else: it sees one committed state and waits for nobody.
 // 2. A write holds the target's writer lock, changes a root of its own and publishes it when the body has
-//    returned.
-//    An exception throws the root away.
+//    returned. An exception throws the root away.
 // 3. Bulk extents are byte vectors in a map by number, one "file" each. A released one is dropped; a reader
-//    that
-//    still copies from it holds a reference of its own.
+//    that still copies from it holds a reference of its own.
 #include "stepstore/error.h"
 #include "store/builtin.h"
 #include "store/memory/tree.h"
