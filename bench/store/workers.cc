@@ -53,8 +53,8 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
 {
     const std::uint64_t all = places(one);
     const std::uint64_t step = stride_of(one);
-    const std::uint64_t batch =
-        one.size <= 8192 && !one.power ? 16 : 1; // operations between two looks at the clock
+    // operations between two looks at the clock
+    const std::uint64_t batch = one.size <= 8192 && !one.power ? 16 : 1;
     std::uint64_t done = 0;
     const auto begin = Clock::now();
     const auto end = begin + std::chrono::duration<double>(length.seconds);

@@ -16,8 +16,8 @@ struct Settings {
     double Du = 0.2;  // diffusion of U
     double Dv = 0.1;  // diffusion of V
     double dt = 1.0;  // length of a time step
-    double noise =
-        0.0; // amplitude; the same for any number of ranks, and the same in every run with the same seed
+    // amplitude; the same for any number of ranks, and the same in every run with the same seed
+    double noise = 0.0;
     std::uint64_t seed = 1;               // of the noise
     std::string output = "gray-scott.bp"; // the name given to ADIOS2's Open
     std::string adios_config = "adios2.xml";

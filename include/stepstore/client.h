@@ -52,8 +52,8 @@ struct PoolOptions {
     std::string label;    // default: the last part of the path
     unsigned targets = 0; // storage targets, at most 256; 0: one per processor of this machine, 4 to 16
     Durability durability = Durability::process;
-    std::vector<std::string> target_directories =
-        {}; // existing ones, into which targets go in turn; none: the pool's
+    // existing ones, into which targets go in turn; none: the pool's
+    std::vector<std::string> target_directories = {};
 };
 
 struct ArrayAttributes {
@@ -77,8 +77,8 @@ struct SnapshotEntry {
 };
 
 struct ReadResult {
-    std::uint64_t cells_short =
-        0; // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
+    // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
+    std::uint64_t cells_short = 0;
     std::uint64_t bytes = 0; // bytes transferred
 };
 

@@ -9,8 +9,8 @@
 namespace stepstore::fdb_plugin {
 namespace {
 
-constexpr std::size_t most_known =
-    10000; // of a keyword: what a program that asks for ever new values leaves behind
+// of a keyword: what a program that asks for ever new values leaves behind
+constexpr std::size_t most_known = 10000;
 
 // Rules say only as a whole what they take.
 struct Predicates : fdb5::Rule {

@@ -399,8 +399,8 @@ void sync_tree(const Place& place)
 {
     Descriptor fd = open_file(place, O_RDONLY);
     if (!fd) {
-        const bool nothing =
-            errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == ENXIO; // a pipe, a socket
+        // a pipe, a socket
+        const bool nothing = errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == ENXIO;
         if (nothing) return;
         fail_errno(place, "cannot open it to sync it" + owner_of(place));
     }

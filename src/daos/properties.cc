@@ -41,8 +41,8 @@ bool is_cell_size(std::uint64_t bytes)
     return within<1 << 10, 1 << 30>(bytes) && bytes % 32 == 0;
 }
 
-constexpr std::uint64_t group_domain =
-    3; // the levels of a pool map that libdaos takes as performance domains
+// the levels of a pool map that libdaos takes as performance domains
+constexpr std::uint64_t group_domain = 3;
 constexpr std::uint64_t root_domain = 255;
 
 bool is_performance_domain(std::uint64_t level)

@@ -16,8 +16,8 @@ struct ListedField {
 };
 
 struct ListOptions {
-    bool masked =
-        false; // also what was replaced or removed, newest first within a field, until purge reclaims it
+    // also what was replaced or removed, newest first within a field, until purge reclaims it
+    bool masked = false;
     bool removed = true;         // with masked: also what was removed
     bool even_if_locked = false; // for maintenance: also when listing is switched off
 };

@@ -42,8 +42,8 @@ struct WriterOptions {
     Layout layout = Layout::array_aligned;
     Objects objects = Objects::single;
     StepMode steps = StepMode::extend;
-    std::uint64_t chunk_size =
-        0; // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
+    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
+    std::uint64_t chunk_size = 0;
     std::string object_class;          // of the metadata object; empty: "SX"
     std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
     std::string data_object_class;     // of the data arrays; empty: "SX"
@@ -87,15 +87,15 @@ struct ReaderOptions {
     std::uint64_t snapshot = 0;
     Readers readers = Readers::delegate;
     Gets gets = Gets::async;
-    std::uint64_t read_ahead =
-        1 << 20; // bytes of following steps' metadata fetched along with a step; 0: none
+    // bytes of following steps' metadata fetched along with a step; 0: none
+    std::uint64_t read_ahead = 1 << 20;
     // Only these steps, counted from 0 as if there were no others: step_selection.h. Empty: all.
     std::string select_steps;
     double open_timeout = 0.0; // seconds to wait for a stream that is not there yet; negative: for ever
-    double poll_interval =
-        0.001; // seconds between two looks for the next step; grows to 4 times that while nothing comes
-    bool profile =
-        false; // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
+    // seconds between two looks for the next step; grows to 4 times that while nothing comes
+    double poll_interval = 0.001;
+    // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
+    bool profile = false;
 
     // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs,
     // BeginStepPollingFrequencySecs, Profile.

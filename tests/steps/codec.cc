@@ -97,8 +97,8 @@ TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
         encoder.begin_step(1000 * step);
         put(x, 0, 10, 0, 1);
         const auto first = encoder.add_block(x, shape, start, count, 800, true);
-        const auto second =
-            encoder.add_block(x, shape, start, count, 800); // all are placed from the first on
+        // all are placed from the first on
+        const auto second = encoder.add_block(x, shape, start, count, 800);
         const auto empty = encoder.add_block(x, shape, start, none, 0);
         EXPECT_EQ(encoder.place(second, 800, Codec::none, 0), 1000 * step + 80);
         EXPECT_EQ(encoder.place(first, 300 + step, Codec::zstd, 77), 1000 * step + 880);

@@ -26,8 +26,8 @@ inline constexpr std::uint8_t entry_is_inline = 32;
 struct PlanEntry {
     std::uint32_t variable = 0; // the writer's number
     std::uint32_t dims_at = 0;  // in the dims: shape (if any), start (if any), count; `dimensions` each
-    std::uint32_t fixed_at =
-        0; // where its value, its string's place or its min/max lies in the fixed section
+    // where its value, its string's place or its min/max lies in the fixed section
+    std::uint32_t fixed_at = 0;
     std::uint8_t dimensions = 0;
     std::uint8_t flags = 0;
     std::uint16_t reserved = 0;

@@ -11,8 +11,8 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint64_t piece_size = 64 << 10;
-constexpr std::uint64_t run_size =
-    512 << 10; // read or written at once, with its checksums while it is in the cache
+// read or written at once, with its checksums while it is in the cache
+constexpr std::uint64_t run_size = 512 << 10;
 constexpr std::uint32_t sum_magic = 0x53445353; // "SSDS"
 constexpr std::size_t sum_size = 32;
 

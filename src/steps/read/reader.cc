@@ -54,8 +54,8 @@ public:
     std::shared_ptr<const InstalledStep> current; // stream mode
     GeometryWatch geometry;
     StepSelection selection;
-    std::uint64_t first_missing =
-        0; // random access: steps known to be whole; of all, not of the selected ones
+    // random access: steps known to be whole; of all, not of the selected ones
+    std::uint64_t first_missing = 0;
     std::uint64_t variables_step = no_step;
     std::vector<VariableId> present;
     Availability availability; // random access

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t record_magic = 0x54535353; // "SSST"
 constexpr std::size_t prologue_size = 20;          // magic, format, reader, checksum
-constexpr std::uint32_t catalogue_hi =
-    0x53530001; // the user's half of the ids' upper part: ours, apart from other users'
+// the user's half of the ids' upper part: ours, apart from other users'
+constexpr std::uint32_t catalogue_hi = 0x53530001;
 constexpr std::uint32_t stream_hi = 0x53530002;
 
 // A record is a list of fields, tag and length first. A reader skips unknown fields, except those that it

@@ -17,8 +17,8 @@ inline constexpr std::uint64_t no_generation = UINT64_MAX;
 // The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one
 // more for every time that it was appended to.
 struct Segment {
-    std::uint64_t generation =
-        0; // the first of its object numbers, so fresh for every segment of the container
+    // the first of its object numbers, so fresh for every segment of the container
+    std::uint64_t generation = 0;
     std::uint64_t first_step = 0;
     std::uint64_t end_step = 0; // the first step that is not in it
     std::uint32_t ranks = 0;

@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t turns_hi =
-    0x53530003; // beside the catalogue's 0x53530001 and the streams' 0x53530002
+// beside the catalogue's 0x53530001 and the streams' 0x53530002
+constexpr std::uint32_t turns_hi = 0x53530003;
 constexpr std::uint32_t turn_magic = 0x54575353; // "SSWT"
 constexpr std::uint32_t turn_version = 1;
 constexpr double signs_per_timeout = 3;

@@ -20,8 +20,8 @@ public:
         const std::byte* memory;
         std::uint32_t entry; // in the encoder, for min and max
         Type type;
-        bool to_place =
-            false; // its place is settled only when it is on its way, once its stored length is known
+        // its place is settled only when it is on its way, once its stored length is known
+        bool to_place = false;
         Compression compression;
     };
 

@@ -406,8 +406,8 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     std::vector<std::string> profiles;
     if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
-        const std::unique_ptr<WriterLease> until_the_end =
-            std::move(lease); // also when the record cannot be stored
+        // also when the record cannot be stored
+        const std::unique_ptr<WriterLease> until_the_end = std::move(lease);
         if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles)));
         mark_closed(*least);
         return std::vector<std::byte>();

@@ -26,8 +26,8 @@ const std::byte* IndexMap::grow(std::uint64_t length)
     const Mapping* now = newest_.load();
     if (now != nullptr && now->length >= length) return now->address; // another thread was faster
     const std::uint64_t whole = std::max<std::uint64_t>(std::bit_ceil(length), 1U << 20);
-    void* address =
-        mmap(nullptr, whole, PROT_READ, MAP_SHARED, fd_, 0); // beyond the file's end too: it grows
+    // beyond the file's end too: it grows
+    void* address = mmap(nullptr, whole, PROT_READ, MAP_SHARED, fd_, 0);
     if (address == MAP_FAILED) return nullptr;
     all_.push_back(std::make_unique<Mapping>(static_cast<const std::byte*>(address), whole));
     newest_.store(all_.back().get(), std::memory_order_release);
