@@ -2,7 +2,7 @@
 // them for numpy.
 #include "common.h"
 
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/location.h"
 #include "steps/read/reader.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "steps/options.h"
+#include "steps/stream/options.h"
 
 #include <map>
 #include <string>

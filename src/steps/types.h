@@ -50,6 +50,17 @@ enum class ShapeKind : std::uint8_t {
 // as the writer gave them; a reader of the other order reverses the dimensions and has its data in place.
 enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
 
+// How a reader gets what it needs: several requests in flight, or one after the other.
+enum class Gets : std::uint8_t { async = 1, sync = 2 };
+
+enum class StepStatus : std::uint8_t {
+    ok,
+    not_ready,     // no further step within the time-out
+    end_of_stream, // the writer ended the stream: it closed it, or left without
+    writer_died,   // no further step, and its writer is dead; another may append: calling again looks again
+    other_error,   // reserved for callers that turn exceptions into a status
+};
+
 using Dims = std::vector<std::uint64_t>;
 using DimsView = std::span<const std::uint64_t>;
 inline constexpr std::uint64_t joined_dimension = UINT64_MAX;

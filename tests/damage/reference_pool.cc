@@ -55,7 +55,7 @@ ObjectId array_of(const Container& container, std::uint64_t number)
 void write_stream(const std::string& pool)
 {
     steps::WriterOptions options;
-    options.layout = steps::Layout::posix;
+    options.layout = "posix";
     options.profile = false;
     steps::Writer writer(pool + "/stream/run", options, self_communicator());
     const auto field = writer.define("field", steps::Type::float64, steps::ShapeKind::global_array);

@@ -4,7 +4,7 @@
 //                                                           ended two, the victim lives for so long
 //   killed_rank finish LOCATION                             under mpirun: appends two steps and closes
 //   killed_rank verify LOCATION                             reads all steps, checks them, prints how many there are
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 
 #include <csignal>

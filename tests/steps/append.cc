@@ -1,5 +1,5 @@
 // Going on with a stream: on other numbers of ranks, after some of its steps, while it is read.
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
@@ -51,7 +51,7 @@ std::uint64_t disk_usage(const std::string& directory)
     return bytes;
 }
 
-class Append : public ::testing::TestWithParam<Layout> {
+class Append : public ::testing::TestWithParam<std::string> {
 protected:
     // The number of the first step that was written.
     std::uint64_t write(int ranks, int steps, bool append, std::int64_t after = INT64_MAX,
@@ -308,7 +308,7 @@ TEST_P(Append, WhatContradictsTheStreamIsRefused)
         EXPECT_NE(text.find(a), std::string::npos) << text;
         EXPECT_NE(text.find(b), std::string::npos) << text;
     };
-    const std::string is(name_of(GetParam())), other(GetParam() == Layout::kv ? "array" : "kv");
+    const std::string is(GetParam()), other(GetParam() == "kv" ? "array" : "kv");
     refused([&](WriterOptions& o) { o.set("Layout", other); }, is, other);
     refused([&](WriterOptions& o) { o.set("ChunkSize", "12345"); }, "12345", "ChunkSize");
     refused([&](WriterOptions& o) { o.set("DataChunkSize", "2M"); }, "2097152", "1048576");

@@ -1,5 +1,6 @@
 // Damage is named with step and rank, costs only what it hits, and is found by the check.
-#include "steps/check.h"
+#include "steps/check/check.h"
+#include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
 #include "steps/stream/catalogue.h"
@@ -16,7 +17,7 @@ namespace {
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 
-class Damage : public ::testing::TestWithParam<Layout> {
+class Damage : public ::testing::TestWithParam<std::string> {
 protected:
     static constexpr std::uint64_t steps = 6;
     std::uint64_t hit_step = 2;
@@ -44,35 +45,31 @@ protected:
         const Container container = pool.open_container(opened.location.container);
         const StreamRecord& record = opened.record;
         std::vector<std::byte> blob =
-            make_layout_reader({pool, container, record})->fetch_blob(hit_step, hit_rank);
+            layout_of(record).reader({pool, container, record})->fetch_blob(hit_step, hit_rank);
         const std::vector<std::byte> before = blob;
         change(blob);
-        switch (GetParam()) {
-        case Layout::kv: container.key_value(record.side).put(blob_key(hit_step, hit_rank), blob); break;
-        case Layout::array_aligned:
-            container.open_array(record.metadata, {1, record.chunk_size})
-                .write((hit_step * record.ranks + hit_rank) * record.chunk_size, blob);
-            break;
-        case Layout::array: {
-            Array array = container.open_array(record.metadata, {1, record.chunk_size});
-            std::vector<std::byte> all(array.size());
-            array.read(0, all);
-            const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
-            ASSERT_NE(at, all.end());
+        KeyValue side = container.key_value(record.side);
+        Array array = container.open_array(record.metadata, {1, record.chunk_size});
+        std::vector<std::byte> all(array.size());
+        array.read(0, all);
+        const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
+        if (at != all.end())
             array.write(static_cast<std::uint64_t>(at - all.begin()), blob);
-            break;
-        }
-        default: {
-            const std::string path = posix_place(pool.location(), record) / "metadata";
-            std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-            std::string all((std::istreambuf_iterator<char>(file)), {});
-            const std::size_t at = all.find(as_text(before));
-            ASSERT_NE(at, std::string::npos);
-            file.clear();
-            file.seekp(static_cast<std::streamoff>(at));
-            file.write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
-        }
-        }
+        else if (side.get(blob_key(hit_step, hit_rank)))
+            side.put(blob_key(hit_step, hit_rank), blob);
+        else
+            alter_file(segment_directory(pool.location(), record) / "metadata", before, blob);
+    }
+
+    static void alter_file(const std::string& path, Bytes before, Bytes after)
+    {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        std::string all((std::istreambuf_iterator<char>(file)), {});
+        const std::size_t at = all.find(as_text(before));
+        ASSERT_NE(at, std::string::npos);
+        file.clear();
+        file.seekp(static_cast<std::streamoff>(at));
+        file.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));
     }
 
     void expect_only_hit_step_is_lost()
@@ -176,9 +173,9 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
         const OpenedStream opened = find_stream(location);
         const Pool pool = Pool::connect(opened.location.pool);
         const Container container = pool.open_container(opened.location.container);
-        if (GetParam() == Layout::posix)
+        if (GetParam() == "posix")
             std::filesystem::resize_file(
-                std::string(posix_place(pool.location(), opened.record) / "blocks.2"), 200);
+                std::string(segment_directory(pool.location(), opened.record) / "blocks.2"), 200);
         else
             container.open_array(opened.record.data_of(2), {1, opened.record.data_chunk_size}).set_size(200);
     }
@@ -206,7 +203,7 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
 
 TEST_P(Damage, AHalfStepOfAWriterThatDiedIsNoDamage)
 {
-    if (GetParam() == Layout::array || GetParam() == Layout::posix)
+    if (GetParam() == "array" || GetParam() == "posix")
         GTEST_SKIP() << "the ranks of a step wait for each other";
     run_ranks(model.ranks, [&](std::shared_ptr<Communicator> communicator) {
         Writer writer(location, options, communicator);
@@ -239,7 +236,7 @@ TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
     EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
     const StreamReport report = check_streams(location, false);
     EXPECT_FALSE(report.damaged()) << report.json();
-    if (GetParam() != Layout::posix) { // the objects that nothing refers to any more
+    if (GetParam() != "posix") { // the objects that nothing refers to any more
         ASSERT_EQ(report.findings.size(), 1u) << report.json();
         EXPECT_EQ(report.findings[0].severity, StreamFinding::Severity::reclaimable);
     }

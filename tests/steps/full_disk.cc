@@ -1,6 +1,6 @@
 // A disk that fills up while a step is written: an error that says so, every step before it stays, and
 // nothing of the half one is seen. Played by a limit on the size of files, in a process of its own.
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"
 #include "support/temporary.h"
@@ -21,7 +21,7 @@ void limit_files(rlim_t bytes)
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-class FullDisk : public ::testing::TestWithParam<Layout> {
+class FullDisk : public ::testing::TestWithParam<std::string> {
 protected:
     static constexpr std::size_t elements = 400'000; // 3.2 MB a step: not a quarter of what fits
     static constexpr rlim_t limit = 16 << 20;

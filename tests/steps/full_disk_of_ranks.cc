@@ -1,6 +1,6 @@
 // No space in the middle of a step: an error on every rank, no rank that waits for ever, all earlier steps
 // whole, and a restart that goes on behind them once there is space again.
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"
 #include "support/temporary.h"
@@ -31,7 +31,7 @@ void limit_files(rlim_t bytes)
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-class FullDiskOfRanks : public ::testing::TestWithParam<Layout> {
+class FullDiskOfRanks : public ::testing::TestWithParam<std::string> {
 protected:
     static Model model() { return {ranks, 16384, true}; } // rows of 128 KiB
 

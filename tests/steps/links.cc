@@ -1,6 +1,6 @@
 // Pools of others, who put links or files of theirs below files/, where the layout posix and profiles live:
 // nothing outside of the pool is read, written or removed through them. On kernels with openat2 and without.
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
 #include "support/old_kernel.h"
@@ -44,7 +44,7 @@ protected:
 
     void write(bool append = false)
     {
-        WriterOptions options = options_of(Layout::posix);
+        WriterOptions options = options_of("posix");
         options.append = append;
         Writer writer(location_, options, self_communicator());
         for (std::uint64_t step = 0; step < (append ? 1 : steps); ++step)

@@ -1,6 +1,6 @@
 // A rank that leaves in the middle, or is killed: the others are told which one, in bounded time, whatever
 // they do; the steps before stay, and the stream is gone on with.
-#include "steps/check.h"
+#include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/process_group.h"
 #include "support/temporary.h"
@@ -19,7 +19,7 @@ constexpr std::uint64_t steps_before = 3;
 
 enum class When : std::uint8_t { in_a_step, between_steps, instead_of_close };
 
-class LostRanks : public ::testing::TestWithParam<Layout> {
+class LostRanks : public ::testing::TestWithParam<std::string> {
 protected:
     static Model model() { return {ranks, 16, false}; }
 

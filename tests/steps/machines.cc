@@ -23,7 +23,7 @@ protected:
     {
         setenv("STEPSTORE_TEST_MACHINE", machine, 1);
         try {
-            Writer writer(location, options_of(Layout::array), communicator);
+            Writer writer(location, options_of("array"), communicator);
             model().write_step(writer, communicator->rank());
             writer.close();
             return 0;

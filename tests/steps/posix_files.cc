@@ -1,7 +1,8 @@
 // The files of the layout posix: what a power failure leaves of them, and damage to any of their bytes. The
 // program's own fdatasync, fsync and pwritev stand in front of the system's and note what has reached the
 // disk.
-#include "steps/check.h"
+#include "steps/check/check.h"
+#include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
@@ -161,7 +162,7 @@ protected:
 
     WriterOptions options_with(Durability durability) const
     {
-        WriterOptions options = options_of(Layout::posix);
+        WriterOptions options = options_of("posix");
         options.durability = durability;
         return options;
     }
@@ -186,7 +187,7 @@ protected:
     fs::path files() const
     {
         const OpenedStream opened = find_stream(location);
-        return std::string(posix_place(opened.location.pool, opened.record));
+        return std::string(segment_directory(opened.location.pool, opened.record));
     }
 
     // Throws for damage; wrong data is a failure of the test.

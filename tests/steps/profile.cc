@@ -2,6 +2,7 @@
 #include "steps/profile/profile.h"
 #include "steps/model.h"
 #include "steps/profile/profile_record.h"
+#include "steps/stream/stream.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -65,7 +66,7 @@ protected:
     void write(const std::string& location, bool profile = true)
     {
         run_ranks(model.ranks, [&](std::shared_ptr<Communicator> communicator) {
-            WriterOptions options = options_of(Layout::array_aligned);
+            WriterOptions options = options_of("array-aligned");
             options.profile = profile;
             Writer writer(location, options, communicator);
             for (int step = 0; step < 4; ++step)
@@ -107,7 +108,7 @@ TEST_F(ProfileFile, OfWritersIsInTheStreamAndBesideIt)
         EXPECT_GE(rank["metadata_requests"], 4);
     }
     std::uint64_t updates = 0, written = 0, metadata = 0;
-    ASSERT_EQ(record["targets"].size(), options_of(Layout::array_aligned).targets);
+    ASSERT_EQ(record["targets"].size(), options_of("array-aligned").targets);
     for (const json& target : record["targets"]) {
         updates += target["updates"].get<std::uint64_t>();
         written += target["bytes_written"].get<std::uint64_t>();
@@ -128,7 +129,7 @@ TEST_F(ProfileFile, CountsOneRequestForAllDeferredBlocksOfAStep)
     constexpr std::size_t blocks = 300, elements = 100, large_elements = 40000;
     constexpr int steps = 3;
     {
-        Writer writer(pool, options_of(Layout::array_aligned), self_communicator());
+        Writer writer(pool, options_of("array-aligned"), self_communicator());
         const std::vector<double> memory(blocks * elements + large_elements, 1.5);
         const std::uint64_t small[] = {elements}, large[] = {large_elements};
         std::vector<VariableId> ids;

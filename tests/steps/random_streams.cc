@@ -263,7 +263,7 @@ void round_trip(std::uint64_t seed)
     const std::string location = directory / "pool";
     const WriterOptions options = random_writer_options(random, stream);
     SCOPED_TRACE("STEPSTORE_TEST_SEED=" + std::to_string(seed) + ": " + std::to_string(stream.ranks) +
-                 " writers, " + std::string(name_of(options.layout)));
+                 " writers, " + options.layout);
     run_ranks(stream.ranks, [&](std::shared_ptr<Communicator> communicator) {
         RandomWriter(stream, location, options, communicator).write();
     });

@@ -30,7 +30,7 @@ protected:
 
 TEST_F(Refusals, OfAWriterNameVariableAndStepAndLeaveItUsable)
 {
-    Writer writer(location, options_of(Layout::array_aligned), self_communicator());
+    Writer writer(location, options_of("array-aligned"), self_communicator());
     const double data[4] = {1, 2, 3, 4};
     const auto x = writer.define("x", Type::float64, ShapeKind::global_array);
     const auto n = writer.define("n", Type::int32, ShapeKind::global_value);
@@ -71,7 +71,7 @@ TEST_F(Refusals, OfAWriterNameVariableAndStepAndLeaveItUsable)
 TEST_F(Refusals, OfAReaderNameVariableAndStep)
 {
     {
-        Writer writer(location, options_of(Layout::kv), self_communicator());
+        Writer writer(location, options_of("kv"), self_communicator());
         const double data[4] = {1, 2, 3, 4};
         writer.begin_step();
         writer.put(writer.define("x", Type::float64, ShapeKind::global_array), Dims{4}, Dims{0}, Dims{4},

@@ -1,6 +1,6 @@
 // Readers that show some steps only.
 #include "steps/model.h"
-#include "steps/step_selection.h"
+#include "steps/stream/step_selection.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -54,7 +54,7 @@ TEST(StepSelection, RefusesAnythingElse)
     }
 }
 
-class SelectSteps : public ::testing::TestWithParam<Layout> {};
+class SelectSteps : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SelectSteps, ShowsThoseAloneCountedFromZero)
 {

@@ -1,8 +1,8 @@
 // A build without zstd and C-Blosc2: linked with a compression.cc that was compiled without them. It refuses
 // to write compressed, and reads all that is not. WRITER: a program of the full build that writes a stream.
 #include "steps/compression.h"
-#include "steps/options.h"
 #include "steps/read/reader.h"
+#include "steps/stream/options.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>

@@ -1,6 +1,7 @@
 // One writer per stream: who is refused, who takes over from the dead, what readers learn of it.
 #include "base/checksum.h"
 #include "steps/model.h"
+#include "steps/stream/stream.h"
 #include "steps/stream/writer_lease.h"
 #include "support/processes.h"
 #include "support/temporary.h"
@@ -125,7 +126,8 @@ TEST_F(Writers, AKilledWriterIsTakenOverFromBeforeAnybodyAskedForItsExit)
     const pid_t first = start_writer(false, 1);
     ASSERT_EQ(kill(first, SIGKILL), 0);
     siginfo_t info{};
-    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(first), &info, WEXITED | WNOWAIT), 0); // dead, and still listed
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(first), &info, WEXITED | WNOWAIT),
+              0); // dead, and still listed
     {
         Writer writer = open(true);
         EXPECT_EQ(writer.steps(), 1u);

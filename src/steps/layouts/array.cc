@@ -213,8 +213,6 @@ private:
     Sizes known_;
 };
 
-} // namespace
-
 void trim_array(const LayoutContext& context, std::uint64_t end)
 {
     const auto bytes = context.container.key_value(context.record.side).get(sizes_key(end - 1));
@@ -224,14 +222,18 @@ void trim_array(const LayoutContext& context, std::uint64_t end)
             last.base + last.offsets.back());
 }
 
-std::unique_ptr<LayoutWriter> make_array_writer(const LayoutContext& context, Communicator& communicator)
-{
-    return std::make_unique<ArrayWriter>(context, communicator);
-}
+} // namespace
 
-std::unique_ptr<LayoutReader> make_array_reader(const LayoutContext& context)
+const Layout& array_layout()
 {
-    return std::make_unique<ArrayReader>(context);
+    static const Layout layout = {
+        .name = "array",
+        .number = 3,
+        .writer = &make_layout_writer<ArrayWriter>,
+        .reader = &make_layout_reader<ArrayReader>,
+        .trim = &trim_array,
+    };
+    return layout;
 }
 
 } // namespace stepstore::steps

@@ -29,10 +29,11 @@ std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint3
 
 class AlignedWriter final : public LayoutWriter {
 public:
-    AlignedWriter(const LayoutContext& context, std::uint32_t rank)
+    AlignedWriter(const LayoutContext& context, Communicator& communicator)
         : record_(context.record),
           array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_write)),
-          overflow_(context.container.key_value(record_.side)), rank_(rank)
+          overflow_(context.container.key_value(record_.side)),
+          rank_(static_cast<std::uint32_t>(communicator.rank()))
     {
     }
 
@@ -163,23 +164,26 @@ private:
     BlobCollector collector_;
 };
 
-} // namespace
-
 void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
 {
     shorten(context.container.open_array(context.record.metadata, {1, context.record.chunk_size}),
             slot_at(context.record, end, 0));
 }
 
-std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext& context,
-                                                        Communicator& communicator)
-{
-    return std::make_unique<AlignedWriter>(context, static_cast<std::uint32_t>(communicator.rank()));
-}
+} // namespace
 
-std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext& context)
+const Layout& array_aligned_layout()
 {
-    return std::make_unique<AlignedReader>(context);
+    static const Layout layout = {
+        .name = "array-aligned",
+        .number = 4,
+        .chunk_size = 64 << 10,
+        .least_chunk_size = 512,
+        .writer = &make_layout_writer<AlignedWriter>,
+        .reader = &make_layout_reader<AlignedReader>,
+        .trim = &trim_array_aligned,
+    };
+    return layout;
 }
 
 } // namespace stepstore::steps

@@ -1,7 +1,9 @@
 #include "steps/layouts/data_files.h"
 
 #include "base/checksum.h"
+#include "base/system_error.h"
 #include "steps/file.h"
+#include "steps/pool_directory.h"
 
 #include <algorithm>
 #include <map>
@@ -281,25 +283,70 @@ private:
     std::map<std::uint32_t, RankFiles> files_;
 };
 
-} // namespace
-
 std::unique_ptr<DataWriter> make_file_data_writer(const LayoutContext& context, std::uint32_t rank)
 {
-    return std::make_unique<FileDataWriter>(posix_place(context.pool.location(), context.record), rank,
-                                            context.power);
+    const std::string& pool = context.pool.location();
+    return std::make_unique<FileDataWriter>(segment_directory(pool, context.record), rank,
+                                            survives_power_failure(pool));
 }
 
 std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context)
 {
-    return std::make_unique<FileDataReader>(posix_place(context.pool.location(), context.record));
+    return std::make_unique<FileDataReader>(segment_directory(context.pool.location(), context.record));
 }
 
 // The entries of what is cut off stay: they are few, and nothing asks for them.
-void trim_data_file(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
+void trim_file_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
 {
-    const Place directory = posix_place(context.pool.location(), context.record);
+    const Place directory = segment_directory(context.pool.location(), context.record);
     for (const char* name : {"blocks", "data"})
         if (auto file = File::open_to_write(data_file(directory, name, rank))) file->shorten(end);
+}
+
+std::string directory_name(const std::string& container, std::uint64_t generation)
+{
+    return "files/" + container + "/" + std::to_string(generation);
+}
+
+void make_segment_directory(const std::string& pool, const StreamRecord& segment)
+{
+    Place one = segment_directory(pool, segment);
+    if (const int error = make_directories(one); error != 0)
+        throw system_error(error, one, "cannot make the directory");
+    if (!survives_power_failure(pool)) return;
+    while (one.below() != ".") // up to the pool's own: which of them were there nobody knows
+        sync_directory(one = one.parent());
+}
+
+} // namespace
+
+const DataStore data_in_files = {
+    .in_chunks = false, // no gaps between what their checksums are of
+    .in_snapshots = false,
+    .format = 2,
+    .writer = &make_file_data_writer,
+    .reader = &make_file_data_reader,
+    .trim = &trim_file_data,
+    .directory = &directory_name,
+    .prepare = &make_segment_directory,
+};
+
+Place segment_directory(const std::string& pool, const StreamRecord& segment)
+{
+    const auto directory = pool_directory(pool);
+    if (!directory)
+        throw Error(-DER_NOSYS, "the layout " + std::string(layout_of(segment).name) +
+                                    " keeps files in the pool's directory, and " + pool +
+                                    " has none: use another layout, such as " +
+                                    std::string(layout_named("").name));
+    return *directory / segment.directory;
+}
+
+void remove_data_files(const std::string& pool, const StreamRecord& segment)
+{
+    const Place directory = segment_directory(pool, segment);
+    if (const int error = remove_tree(directory); error != 0)
+        throw system_error(error, directory, "cannot remove it");
 }
 
 } // namespace stepstore::steps

@@ -8,12 +8,13 @@
 // that is missing is damage.
 #pragma once
 
+#include "base/files.h"
 #include "steps/layouts/data_store.h"
 
 namespace stepstore::steps {
 
-std::unique_ptr<DataWriter> make_file_data_writer(const LayoutContext& context, std::uint32_t rank);
-std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context);
-void trim_data_file(const LayoutContext& context, std::uint32_t rank, std::uint64_t end);
+// Where a segment's files lie. -DER_NOSYS: the pool has no directory (daos://).
+Place segment_directory(const std::string& pool, const StreamRecord& segment);
+void remove_data_files(const std::string& pool, const StreamRecord& segment);
 
 } // namespace stepstore::steps

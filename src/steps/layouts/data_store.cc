@@ -1,7 +1,5 @@
 #include "steps/layouts/data_store.h"
 
-#include "steps/layouts/data_files.h"
-
 #include <map>
 
 namespace stepstore::steps {
@@ -130,6 +128,22 @@ private:
     std::map<std::uint32_t, std::uint64_t> sizes_;
 };
 
+std::unique_ptr<DataWriter> make_array_data_writer(const LayoutContext& context, std::uint32_t rank)
+{
+    return std::make_unique<ArrayDataWriter>(context, rank);
+}
+
+std::unique_ptr<DataReader> make_array_data_reader(const LayoutContext& context)
+{
+    return std::make_unique<ArrayDataReader>(context);
+}
+
+void trim_array_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
+{
+    shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}),
+            end);
+}
+
 } // namespace
 
 void missing_data(std::uint32_t rank, std::uint64_t bytes)
@@ -140,23 +154,13 @@ void missing_data(std::uint32_t rank, std::uint64_t bytes)
                     "`stepstore pool check` says what can be saved");
 }
 
-std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank)
-{
-    if (context.record.layout == Layout::posix) return make_file_data_writer(context, rank);
-    return std::make_unique<ArrayDataWriter>(context, rank);
-}
-
-std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context)
-{
-    if (context.record.layout == Layout::posix) return make_file_data_reader(context);
-    return std::make_unique<ArrayDataReader>(context);
-}
-
-void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
-{
-    if (context.record.layout == Layout::posix) return trim_data_file(context, rank, end);
-    shorten(context.container.open_array(context.record.data_of(rank), {1, context.record.data_chunk_size}),
-            end);
-}
+const DataStore data_in_arrays = {
+    .in_chunks = true,
+    .in_snapshots = true,
+    .format = 1,
+    .writer = &make_array_data_writer,
+    .reader = &make_array_data_reader,
+    .trim = &trim_array_data,
+};
 
 } // namespace stepstore::steps

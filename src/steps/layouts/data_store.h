@@ -1,5 +1,4 @@
-// Where the data blocks lie: an array object per writer rank (files with the layout posix, data_files.h),
-// appended step by step.
+// Where the data blocks lie: an array object per writer rank, or files (data_files.h). Appended step by step.
 #pragma once
 
 #include "steps/layouts/layout.h"
@@ -39,10 +38,18 @@ public:
 // A reader's failure: so many bytes behind the end of a rank's data.
 [[noreturn]] void missing_data(std::uint32_t rank, std::uint64_t bytes);
 
-std::unique_ptr<DataWriter> make_data_writer(const LayoutContext& context, std::uint32_t rank);
-std::unique_ptr<DataReader> make_data_reader(const LayoutContext& context);
-
-// Frees the space behind the first `end` bytes of a rank's data. Nobody writes the segment any more.
-void trim_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end);
+// One way to keep data blocks. A layout names the one that it uses.
+struct DataStore {
+    bool in_chunks;       // a step's data may begin where a chunk does, behind a gap
+    bool in_snapshots;    // a snapshot of the container keeps it
+    std::uint32_t format; // of the records of streams whose data lies here
+    std::unique_ptr<DataWriter> (*writer)(const LayoutContext&, std::uint32_t rank);
+    std::unique_ptr<DataReader> (*reader)(const LayoutContext&);
+    // Frees the space behind the first `end` bytes of a rank's data. Nobody writes the segment any more.
+    void (*trim)(const LayoutContext&, std::uint32_t rank, std::uint64_t end);
+    // Of stores that keep files: a segment's directory below the pool's, which prepare() makes.
+    std::string (*directory)(const std::string& container, std::uint64_t generation) = nullptr;
+    void (*prepare)(const std::string& pool, const StreamRecord& segment) = nullptr;
+};
 
 } // namespace stepstore::steps

@@ -6,7 +6,6 @@
 // Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is.
 #include "steps/layouts/layout.h"
 
-#include <charconv>
 #include <deque>
 #include <optional>
 
@@ -16,8 +15,9 @@ namespace {
 
 class KvWriter final : public LayoutWriter {
 public:
-    KvWriter(const LayoutContext& context, std::uint32_t rank)
-        : key_value_(context.container.key_value(context.record.side)), rank_(rank)
+    KvWriter(const LayoutContext& context, Communicator& communicator)
+        : key_value_(context.container.key_value(context.record.side)),
+          rank_(static_cast<std::uint32_t>(communicator.rank()))
     {
     }
     void store(std::uint64_t step, Bytes blob) override
@@ -119,41 +119,17 @@ private:
     BlobCollector collector_;
 };
 
-// The step that a key speaks of: "Step<N>", and what may follow.
-std::optional<std::uint64_t> step_of_key(std::string_view key)
-{
-    constexpr std::string_view prefix = "Step";
-    if (!key.starts_with(prefix)) return std::nullopt;
-    const char* const end = key.data() + key.size();
-    std::uint64_t step = 0;
-    const auto [rest, error] = std::from_chars(key.data() + prefix.size(), end, step);
-    if (error != std::errc{} || (rest != end && *rest != '-')) return std::nullopt;
-    return step;
-}
-
 } // namespace
 
-void trim_kv(const LayoutContext& context, std::uint64_t end)
+const Layout& kv_layout()
 {
-    KeyValue side = context.container.key_value(context.record.side);
-    std::vector<std::string> behind;
-    side.list([&](std::string_view key) {
-        const auto step = step_of_key(key);
-        if (step && *step >= end) behind.emplace_back(key);
-        return true;
-    });
-    for (const std::string& key : behind)
-        side.remove(key);
-}
-
-std::unique_ptr<LayoutWriter> make_kv_writer(const LayoutContext& context, Communicator& communicator)
-{
-    return std::make_unique<KvWriter>(context, static_cast<std::uint32_t>(communicator.rank()));
-}
-
-std::unique_ptr<LayoutReader> make_kv_reader(const LayoutContext& context)
-{
-    return std::make_unique<KvReader>(context);
+    static const Layout layout = {
+        .name = "kv",
+        .number = 2,
+        .writer = &make_layout_writer<KvWriter>,
+        .reader = &make_layout_reader<KvReader>,
+    };
+    return layout;
 }
 
 } // namespace stepstore::steps

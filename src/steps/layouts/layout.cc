@@ -1,6 +1,8 @@
 #include "steps/layouts/layout.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 namespace stepstore::steps {
 
@@ -12,6 +14,31 @@ constexpr std::size_t first_guess = 16 << 10;
 std::size_t with_slack(std::size_t size)
 {
     return (size + size / 8 + 256 + 63) / 64 * 64;
+}
+
+// The step that a key speaks of: "Step<N>", and what may follow.
+std::optional<std::uint64_t> step_of_key(std::string_view key)
+{
+    constexpr std::string_view prefix = "Step";
+    if (!key.starts_with(prefix)) return std::nullopt;
+    const char* const end = key.data() + key.size();
+    std::uint64_t step = 0;
+    const auto [rest, error] = std::from_chars(key.data() + prefix.size(), end, step);
+    if (error != std::errc{} || (rest != end && *rest != '-')) return std::nullopt;
+    return step;
+}
+
+void trim_side(const LayoutContext& context, std::uint64_t end)
+{
+    KeyValue side = context.container.key_value(context.record.side);
+    std::vector<std::string> behind;
+    side.list([&](std::string_view key) {
+        const auto step = step_of_key(key);
+        if (step && *step >= end) behind.emplace_back(key);
+        return true;
+    });
+    for (const std::string& key : behind)
+        side.remove(key);
 }
 
 } // namespace
@@ -27,51 +54,15 @@ bool LayoutReader::published(std::uint64_t step)
     }
 }
 
-std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator)
-{
-    switch (context.record.layout) {
-    case Layout::posix: return make_posix_writer(context, communicator);
-    case Layout::kv: return make_kv_writer(context, communicator);
-    case Layout::array: return make_array_writer(context, communicator);
-    case Layout::array_aligned: return make_array_aligned_writer(context, communicator);
-    case Layout::array_adaptive: break;
-    }
-    throw Error(-DER_NOSYS, "the layout " + std::string(name_of(context.record.layout)) +
-                                " is not available in this version");
-}
-
-std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
-{
-    switch (context.record.layout) {
-    case Layout::posix: return make_posix_reader(context);
-    case Layout::kv: return make_kv_reader(context);
-    case Layout::array: return make_array_reader(context);
-    case Layout::array_aligned: return make_array_aligned_reader(context);
-    case Layout::array_adaptive: break;
-    }
-    throw Error(-DER_NOSYS, "the layout " + std::string(name_of(context.record.layout)) +
-                                " is not available in this version");
-}
-
 void shorten(Array array, std::uint64_t bytes)
 {
     if (array.size() > bytes) array.set_size(bytes);
 }
 
-void trim_layout(const LayoutContext& context, std::uint64_t end)
+void trim_steps(const LayoutContext& context, std::uint64_t end)
 {
-    switch (context.record.layout) {
-    case Layout::posix: trim_posix(context, end); break;
-    case Layout::array: trim_array(context, end); break;
-    case Layout::array_aligned: trim_array_aligned(context, end); break;
-    default: break;
-    }
-    trim_kv(context, end);
-}
-
-std::uint64_t default_chunk_size(Layout layout)
-{
-    return layout == Layout::array_aligned ? 64 << 10 : 1 << 20;
+    if (const Layout& layout = layout_of(context.record); layout.trim) layout.trim(context, end);
+    trim_side(context, end);
 }
 
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,

@@ -1,28 +1,31 @@
-// Where the metadata blobs of a step lie: the seam between the timestep engine and its layouts, one file
-// each.
+// Where the metadata blobs of a step lie, and with them the data blocks: the seam between the timestep engine
+// and its layouts. A layout is a file in this folder that fills a struct Layout, and a line in registry.cc.
+// Nothing else names it. docs/extending.md shows how to add one.
 //
 // A blob describes itself (step, rank, generation, length, checksums), so a layout needs no lock and no
 // second message to publish: a step is there when all its ranks' blobs are. Blobs of 0 bytes do not exist:
 // also a rank that put nothing has a header.
 #pragma once
 
-#include "base/files.h"
 #include "comm/communicator.h"
 #include "steps/codec/decoder.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream_record.h"
 
 #include <daos_errno.h>
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace stepstore::steps {
 
+// What a layout works on. It outlives what a layout makes of it.
 struct LayoutContext {
     const Pool& pool;
     const Container& container;
-    const StreamRecord& record;
+    const StreamRecord& record; // of one segment; a reader's is kept up to date
     Gets gets = Gets::async;
-    bool power = false; // posix: what is written is synced before it is acknowledged
 };
 
 class LayoutWriter {
@@ -62,37 +65,45 @@ protected:
     std::uint64_t requests_ = 0;
 };
 
-// The memory of `context` must outlive the result.
-std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator);
-std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context);
-std::uint64_t default_chunk_size(Layout layout);
+struct DataStore; // data_store.h
+extern const DataStore data_in_arrays, data_in_files;
 
-std::unique_ptr<LayoutWriter> make_posix_writer(const LayoutContext&, Communicator&);
-std::unique_ptr<LayoutReader> make_posix_reader(const LayoutContext&);
-std::unique_ptr<LayoutWriter> make_kv_writer(const LayoutContext&, Communicator&);
-std::unique_ptr<LayoutReader> make_kv_reader(const LayoutContext&);
-std::unique_ptr<LayoutWriter> make_array_writer(const LayoutContext&, Communicator&);
-std::unique_ptr<LayoutReader> make_array_reader(const LayoutContext&);
-std::unique_ptr<LayoutWriter> make_array_aligned_writer(const LayoutContext&, Communicator&);
-std::unique_ptr<LayoutReader> make_array_aligned_reader(const LayoutContext&);
+struct Layout {
+    std::string_view name; // as users write it
+    std::uint8_t number;   // in the record of a stream: never changes
+    // Of the metadata array, bytes: what a user gets who does not say, and the least that he may say.
+    std::uint64_t chunk_size = 1 << 20;
+    std::uint64_t least_chunk_size = 1;
+    const DataStore* data = &data_in_arrays;
+    std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&);
+    std::unique_ptr<LayoutReader> (*reader)(const LayoutContext&);
+    // Frees the space of what lies behind the steps before `end`, of which the last is in the segment and
+    // whole. Nobody writes the segment any more. nullptr: all of it lies in the side object, in keys that
+    // begin with "Step<N>". Those are removed for every layout.
+    void (*trim)(const LayoutContext&, std::uint64_t end) = nullptr;
+};
 
-// The directory of a pool; nullopt: it has none (daos://). Throws what stepstore_pool_path says.
-std::optional<Place> pool_directory(const std::string& pool);
-std::string describe_pool(const std::string& pool); // as stepstore_pool_describe does
-bool survives_power_failure(const std::string& pool);
-// Frees the space of everything behind the steps before `end`, of which the last is in the segment and whole.
-// Nobody writes the segment any more.
-void trim_layout(const LayoutContext& context, std::uint64_t end);
+// For the fields `writer` and `reader`.
+template <class Writer>
+std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator)
+{
+    return std::make_unique<Writer>(context, communicator);
+}
+template <class Reader>
+std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)
+{
+    return std::make_unique<Reader>(context);
+}
+
+// All there are; the first is the default.
+const std::vector<const Layout*>& layouts();
+const Layout* find_layout(std::uint8_t number);      // nullptr: there is none
+const Layout& layout_of(const StreamRecord& record); // -DER_DF_INCOMPT: there is none
+const Layout& layout_named(std::string_view name);   // -DER_INVAL with the valid names; "": the default
+
+// Frees the space of all metadata behind the steps before `end`: see Layout::trim.
+void trim_steps(const LayoutContext& context, std::uint64_t end);
 void shorten(Array array, std::uint64_t bytes); // never makes it longer
-void trim_posix(const LayoutContext&, std::uint64_t end);
-void trim_kv(const LayoutContext&, std::uint64_t end); // also what other layouts keep in the side object
-void trim_array(const LayoutContext&, std::uint64_t end);
-void trim_array_aligned(const LayoutContext&, std::uint64_t end);
-
-// The files of the posix layout: below the pool's directory.
-std::string posix_directory(const std::string& container, std::uint64_t generation);
-Place posix_place(const std::string& pool, const StreamRecord& record); // -DER_NOSYS for daos:// pools
-void remove_posix_files(const std::string& pool, const StreamRecord& record);
 
 // A blob that a later step refers to, or, where it is damaged, the copy of the part that matters.
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
@@ -108,10 +119,8 @@ class BlobCollector {
 public:
     explicit BlobCollector(std::uint32_t ranks);
     void begin(std::uint64_t step); // forgets another step's blobs; keeps those of this one
-    std::uint32_t missing() const
-    {
-        return missing_;
-    } // the first rank without a blob; ranks() when there is none
+    // The first rank without a blob; ranks() when there is none.
+    std::uint32_t missing() const { return missing_; }
     std::uint32_t ranks() const { return static_cast<std::uint32_t>(sizes_.size()); }
     bool has(std::uint32_t rank) const { return sizes_[rank] != 0; }
     MutableBytes slot(std::uint32_t rank);

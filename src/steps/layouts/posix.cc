@@ -2,25 +2,22 @@
 // one file; data lies in files per writer rank (data_files.h). All below the pool's directory:
 // files/<container>/<generation>/{metadata,index,blocks.<rank>,sums.<rank>}.
 //
-// 1. All ranks hand their blobs to rank 0 (gather); a rank that has failed hands over nothing, and rank 0
-//    gives the
-// step up. Rank 0 tells all what became of the step (broadcast).
+// 1. All ranks hand their blobs to rank 0 (gather). A rank that has failed hands over nothing, and rank 0
+//    gives the step up. Rank 0 tells all what became of the step (broadcast).
 // 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`:
-//    entry N is
-// step N, counted from the first step of the segment.
-// In a pool that survives power failures every rank syncs its data before it hands over its blob, and rank 0
-// `metadata` before it writes the entry, and the entry before it tells that the step is stored.
+//    entry N is step N, counted from the first step of the segment.
 // 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being
-//    written (or its
-// writer died).
+//    written, or its writer died.
+//
+// In a pool that survives power failures every rank syncs its data before it hands over its blob. Rank 0
+// syncs `metadata` before it writes the entry, and the entry before it tells that the step is stored.
 #include "base/checksum.h"
 #include "base/system_error.h"
 #include "steps/collective.h"
 #include "steps/file.h"
+#include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
-#include "stepstore/admin.h"
-
-#include <nlohmann/json.hpp>
+#include "steps/pool_directory.h"
 
 #include <algorithm>
 #include <array>
@@ -76,10 +73,11 @@ bool load_entry(const std::byte* from, IndexEntry& entry)
 class PosixWriter final : public LayoutWriter {
 public:
     PosixWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record), communicator_(communicator), power_(context.power)
+        : record_(context.record), communicator_(communicator)
     {
         if (communicator.rank() != 0) return;
-        const Place directory = posix_place(context.pool.location(), record_);
+        power_ = survives_power_failure(context.pool.location());
+        const Place directory = segment_directory(context.pool.location(), record_);
         metadata_ = File::create(directory / "metadata");
         index_ = File::create(directory / "index");
         if (power_) sync_directory(directory);
@@ -170,7 +168,7 @@ private:
 
     const StreamRecord& record_;
     Communicator& communicator_;
-    bool power_;
+    bool power_ = false; // of rank 0: what is written is synced before it is acknowledged
     std::optional<File> metadata_, index_;
     std::uint64_t end_ = 0;
     std::vector<std::byte> gathered_;
@@ -181,7 +179,7 @@ private:
 class PosixReader final : public LayoutReader {
 public:
     explicit PosixReader(const LayoutContext& context)
-        : record_(context.record), directory_(posix_place(context.pool.location(), record_))
+        : record_(context.record), directory_(segment_directory(context.pool.location(), record_))
     {
     }
 
@@ -257,11 +255,9 @@ private:
     std::optional<File> index_, metadata_;
 };
 
-} // namespace
-
 void trim_posix(const LayoutContext& context, std::uint64_t end)
 {
-    const Place directory = posix_place(context.pool.location(), context.record);
+    const Place directory = segment_directory(context.pool.location(), context.record);
     auto index = File::open_to_write(directory / "index");
     auto metadata = File::open_to_write(directory / "metadata");
     if (!index || !metadata) return;
@@ -273,64 +269,19 @@ void trim_posix(const LayoutContext& context, std::uint64_t end)
     if (whole) metadata->shorten(last.offset + last.length);
 }
 
-std::unique_ptr<LayoutWriter> make_posix_writer(const LayoutContext& context, Communicator& communicator)
-{
-    return std::make_unique<PosixWriter>(context, communicator);
-}
+} // namespace
 
-std::unique_ptr<LayoutReader> make_posix_reader(const LayoutContext& context)
+const Layout& posix_layout()
 {
-    return std::make_unique<PosixReader>(context);
-}
-
-std::string posix_directory(const std::string& container, std::uint64_t generation)
-{
-    return "files/" + container + "/" + std::to_string(generation);
-}
-
-std::optional<Place> pool_directory(const std::string& pool)
-{
-    if (pool.starts_with("daos://")) return std::nullopt;
-    std::size_t size = 0;
-    stepstore_pool_path(pool.c_str(), nullptr, &size);
-    std::string path(size + 1, '\0');
-    size = path.size();
-    if (const int code = stepstore_pool_path(pool.c_str(), path.data(), &size); code != 0)
-        throw Error(code, stepstore_last_message());
-    path.resize(std::strlen(path.c_str()));
-    Place directory = Place::directory(path);
-    if (!directory) fail_errno("pool " + path, "cannot open the directory");
-    return directory;
-}
-
-std::string describe_pool(const std::string& pool)
-{
-    std::string described;
-    const auto keep = [](const char* json, void* to) { return *static_cast<std::string*>(to) = json, 0; };
-    if (const int code = stepstore_pool_describe(pool.c_str(), keep, &described); code != 0)
-        throw Error(code, stepstore_last_message());
-    return described;
-}
-
-bool survives_power_failure(const std::string& pool)
-{
-    return nlohmann::json::parse(describe_pool(pool)).at("durability") == "power";
-}
-
-Place posix_place(const std::string& pool, const StreamRecord& record)
-{
-    const auto directory = pool_directory(pool);
-    if (!directory)
-        throw Error(-DER_NOSYS, "the layout posix keeps files in the pool's directory, and " + pool +
-                                    " has none: use Layout=kv, array or array-aligned");
-    return *directory / record.directory;
-}
-
-void remove_posix_files(const std::string& pool, const StreamRecord& record)
-{
-    const Place directory = posix_place(pool, record);
-    if (const int error = remove_tree(directory); error != 0)
-        throw system_error(error, directory, "cannot remove it");
+    static const Layout layout = {
+        .name = "posix",
+        .number = 1,
+        .data = &data_in_files,
+        .writer = &make_layout_writer<PosixWriter>,
+        .reader = &make_layout_reader<PosixReader>,
+        .trim = &trim_posix,
+    };
+    return layout;
 }
 
 } // namespace stepstore::steps

@@ -2,7 +2,7 @@
 
 #include "base/system_error.h"
 #include "steps/file.h"
-#include "steps/layouts/layout.h"
+#include "steps/pool_directory.h"
 #include "stepstore/admin.h"
 
 #include <nlohmann/json.hpp>

@@ -14,7 +14,7 @@
 
 #include "comm/communicator.h"
 #include "steps/location.h"
-#include "steps/options.h"
+#include "steps/stream/options.h"
 #include "steps/types.h"
 
 #include <cstdint>
@@ -26,14 +26,6 @@
 #include <vector>
 
 namespace stepstore::steps {
-
-enum class StepStatus : std::uint8_t {
-    ok,
-    not_ready, // no further step within the time-out
-    end_of_stream, // the writer ended the stream after the last step that was read (it closed it, or left without)
-    writer_died, // no further step, and its writer is dead; another may append to the stream: calling again looks again
-    other_error, // reserved for callers that turn exceptions into a status
-};
 
 // "The current step" in stream mode; in random-access mode the last step.
 inline constexpr std::uint64_t this_step = UINT64_MAX;
@@ -78,8 +70,6 @@ public:
     // empty for global values and local arrays.
     Dims shape(VariableId variable, std::uint64_t step = this_step) const;
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
-    // The extent of one block; empty for values. -DER_INVAL: there is no such block.
-    Dims block_extent(VariableId variable, std::uint64_t block, std::uint64_t step = this_step) const;
     // In each dimension the most that any block has.
     Dims largest_block(VariableId variable, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
@@ -121,7 +111,6 @@ public:
     void close();
 
     const Location& location() const;
-    Layout layout() const;
     Order order() const;
     std::uint32_t writer_ranks() const;
     std::uint64_t generation() const;
@@ -136,10 +125,5 @@ private:
     class Impl;
     std::unique_ptr<Impl> impl_;
 };
-
-// The streams of a container, by name. `location` may name a stream or only a pool and container.
-std::vector<std::string> list_streams(const std::string& location);
-// Removes a stream and all its objects. -DER_NONEXIST.
-void remove_stream(const std::string& location);
 
 } // namespace stepstore::steps

@@ -116,7 +116,8 @@ void StreamDataReader::read(std::span<DataRequest> requests)
         while (count < requests.size() && requests[count].place.generation == generation)
             ++count;
         auto& reader = readers_[generation];
-        if (reader == nullptr) reader = make_data_reader(stream_.context(stream_.segment(generation)));
+        if (reader == nullptr)
+            reader = layout_of(stream_.record()).data->reader(stream_.context(stream_.segment(generation)));
         reader->read(requests.first(count));
         requests = requests.subspan(count);
     }
@@ -140,16 +141,16 @@ StepSource::Part& StepSource::part_of(const StreamRecord& segment)
         .first->second;
 }
 
-LayoutReader& StepSource::layout_of(Part& part)
+LayoutReader& StepSource::reader_of(Part& part)
 {
-    if (part.layout == nullptr) part.layout = make_layout_reader(stream_.context(part.record));
+    if (part.layout == nullptr) part.layout = layout_of(part.record).reader(stream_.context(part.record));
     return *part.layout;
 }
 
 bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
 {
     const Region region("stepstore.acquisition.read");
-    LayoutReader& layout = layout_of(part);
+    LayoutReader& layout = reader_of(part);
     const auto started = Clock::now();
     const std::uint64_t requests = layout.requests();
     const bool found = layout.fetch(step, blobs);
@@ -164,7 +165,7 @@ std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, st
                                               BlobPart which)
 {
     if (!part.side) part.side = stream_.container().key_value(part.record.side, Access::read_only);
-    return fetch_known(layout_of(part), *part.side, part.record, step, rank, which);
+    return fetch_known(reader_of(part), *part.side, part.record, step, rank, which);
 }
 
 void StepSource::forget()
@@ -432,7 +433,7 @@ std::uint64_t StepSource::count()
     if (record.closed) return record.steps;
     counted_ = std::max(counted_, record.first_step);
     // One of its own: a part belongs to the steps that are read, which may be of an earlier segment.
-    const auto layout = make_layout_reader(stream_.context(stream_.segment_of(no_step)));
+    const auto layout = layout_of(stream_.record()).reader(stream_.context(stream_.segment_of(no_step)));
     std::uint64_t reach = 1;
     while (layout->published(counted_ + reach - 1)) {
         counted_ += reach;

@@ -5,7 +5,7 @@
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile/profile.h"
-#include "steps/read/reader.h"
+#include "steps/stream/options.h"
 #include "steps/stream/stream.h"
 #include "steps/stream/writer_lease.h"
 
@@ -89,7 +89,7 @@ private:
         Decoder decoder;
     };
     Part& part_of(const StreamRecord& segment);
-    LayoutReader& layout_of(Part& part);
+    LayoutReader& reader_of(Part& part);
     bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
     void forget();
     StepStatus delegate(double timeout_seconds);

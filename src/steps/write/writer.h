@@ -17,7 +17,7 @@
 
 #include "comm/communicator.h"
 #include "steps/location.h"
-#include "steps/options.h"
+#include "steps/stream/options.h"
 #include "steps/types.h"
 
 #include <cstdint>

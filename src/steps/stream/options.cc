@@ -1,7 +1,8 @@
-#include "steps/options.h"
+#include "steps/stream/options.h"
 
 #include "base/text.h"
-#include "steps/step_selection.h"
+#include "steps/layouts/layout.h"
+#include "steps/stream/step_selection.h"
 
 #include <daos_errno.h>
 
@@ -21,25 +22,11 @@ template <class E>
 struct Choice {
     std::string_view name;
     E value;
-    bool works = true;
 };
 
-constexpr std::array layouts = {
-    Choice<Layout>{"posix", Layout::posix},
-    Choice<Layout>{"kv", Layout::kv},
-    Choice<Layout>{"array", Layout::array},
-    Choice<Layout>{"array-aligned", Layout::array_aligned},
-    Choice<Layout>{"array-adaptive", Layout::array_adaptive, false},
-};
-constexpr std::array objects_choices = {
-    Choice<Objects>{"single", Objects::single},
-    Choice<Objects>{"per-step", Objects::per_step, false},
-    Choice<Objects>{"per-writer", Objects::per_writer, false},
-};
-constexpr std::array step_modes = {
-    Choice<StepMode>{"extend", StepMode::extend},
-    Choice<StepMode>{"snapshot", StepMode::snapshot, false},
-};
+// There is one of each: taken, so that programs may say so.
+constexpr std::array objects_choices = {Choice<bool>{"single", true}};
+constexpr std::array step_modes = {Choice<bool>{"extend", true}};
 constexpr std::array readers_choices = {
     Choice<Readers>{"delegate", Readers::delegate},
     Choice<Readers>{"everyone", Readers::everyone},
@@ -60,7 +47,7 @@ std::string valid_names(const Choices& choices)
 {
     std::string names;
     for (const auto& choice : choices)
-        if (choice.works) names += (names.empty() ? "" : ", ") + std::string(choice.name);
+        names += (names.empty() ? "" : ", ") + std::string(choice.name);
     return names;
 }
 
@@ -79,14 +66,10 @@ auto chosen(std::string_view name, std::string_view value, const Choices& choice
 }
 
 template <class E, class Choices>
-void require_works(std::string_view name, E value, const Choices& choices)
+void require_known(std::string_view name, E value, const Choices& choices)
 {
-    for (const auto& choice : choices) {
-        if (choice.value != value) continue;
-        if (choice.works) return;
-        throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(choice.name) +
-                                    "' is not available in this version: use " + valid_names(choices));
-    }
+    for (const auto& choice : choices)
+        if (choice.value == value) return;
     throw Error(-DER_INVAL, std::string(name) + " has no value number " +
                                 std::to_string(static_cast<int>(value)) + ": valid are " +
                                 valid_names(choices));
@@ -162,13 +145,9 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     using O = WriterOptions;
     using V = std::string_view;
     static const std::vector<Setter<O>> setters = {
-        {"Layout",
-         [](O& o, V n, V v) {
-             o.layout = chosen(n, v, layouts);
-             o.layout_given = true;
-         }},
-        {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
-        {"Steps", [](O& o, V n, V v) { o.steps = chosen(n, v, step_modes); }},
+        {"Layout", [](O& o, V, V v) { o.layout = layout_named(lower(v)).name; }},
+        {"Objects", [](O&, V n, V v) { chosen(n, v, objects_choices); }},
+        {"Steps", [](O&, V n, V v) { chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
         {"DataChunkSize", [](O& o, V n, V v) { o.data_chunk_size = size_value(n, v, 1); }},
@@ -263,24 +242,10 @@ std::vector<std::string> ReaderOptions::names()
     return names_of(reader_setters());
 }
 
-std::string_view name_of(Layout layout)
-{
-    for (const auto& choice : layouts)
-        if (choice.value == layout) return choice.name;
-    return "";
-}
-
-Layout layout_named(std::string_view name)
-{
-    return chosen("Layout", name, layouts);
-}
-
 void check_options(const WriterOptions& options)
 {
-    require_works("Layout", options.layout, layouts);
-    require_works("Objects", options.objects, objects_choices);
-    require_works("Steps", options.steps, step_modes);
-    require_works("Durability", options.durability, durabilities);
+    const Layout& layout = layout_named(options.layout);
+    require_known("Durability", options.durability, durabilities);
     check_compression("Compression", options.compression);
     check_compression("MetadataCompression", {options.metadata_compression, 0});
     if (options.metadata_compression != CompressionMethod::none &&
@@ -294,18 +259,16 @@ void check_options(const WriterOptions& options)
     constexpr std::uint64_t largest = std::uint64_t{1} << 40;
     if (options.chunk_size > largest || options.data_chunk_size > largest)
         throw Error(-DER_INVAL, "ChunkSize and DataChunkSize can be at most 1 TiB");
-    constexpr std::uint64_t least_aligned = 512;
-    if (options.layout == Layout::array_aligned && options.chunk_size != 0 &&
-        options.chunk_size < least_aligned)
+    if (options.chunk_size != 0 && options.chunk_size < layout.least_chunk_size)
         throw Error(-DER_INVAL, "ChunkSize=" + std::to_string(options.chunk_size) +
-                                    ": with Layout=array-aligned it is at least " +
-                                    std::to_string(least_aligned) + " bytes");
+                                    ": with Layout=" + std::string(layout.name) + " it is at least " +
+                                    std::to_string(layout.least_chunk_size) + " bytes");
 }
 
 void check_options(const ReaderOptions& options)
 {
-    require_works("Readers", options.readers, readers_choices);
-    require_works("Gets", options.gets, gets_choices);
+    require_known("Readers", options.readers, readers_choices);
+    require_known("Gets", options.gets, gets_choices);
     if (!(options.poll_interval > 0)) throw Error(-DER_INVAL, "the polling interval must be above 0 seconds");
     if (std::isnan(options.open_timeout)) throw Error(-DER_INVAL, "the time-out for opening is not a number");
 }

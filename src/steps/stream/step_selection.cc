@@ -1,4 +1,4 @@
-#include "steps/step_selection.h"
+#include "steps/stream/step_selection.h"
 
 #include "stepstore/error.h"
 

@@ -1,4 +1,4 @@
-#include "steps/check.h"
+#include "steps/check/check.h"
 
 #include "base/checksum.h"
 #include "steps/layouts/data_store.h"
@@ -29,7 +29,7 @@ public:
     StreamCheck(const Pool& pool, const Container& container, std::string where, const StreamRecord& record,
                 bool data, StreamReport& report)
         : where_(std::move(where)), record_(record), context_{pool, container, record_},
-          layout_(make_layout_reader(context_)), data_(make_data_reader(context_)),
+          layout_(layout_of(record_).reader(context_)), data_(layout_of(record_).data->reader(context_)),
           side_(container.key_value(record_.side, Access::read_only)),
           decoder_(record.generation, record.ranks), read_data_(data), report_(report)
     {
@@ -39,7 +39,7 @@ public:
     {
         summary_.name = name;
         summary_.generation = record_.generation;
-        summary_.layout = name_of(record_.layout);
+        summary_.layout = layout_of(record_).name;
         summary_.ranks = record_.ranks;
         summary_.closed = record_.closed;
         for (std::uint64_t step = record_.first_step; !record_.closed || step < record_.steps; ++step)

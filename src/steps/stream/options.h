@@ -1,8 +1,5 @@
 // Every choice of a writer and a reader: the design space of the references. A choice that a reader needs is
 // recorded in the stream.
-//
-// Some points of the space have a name but no implementation yet; a Writer or Reader refuses them when it is
-// made (-DER_NOSYS), and the error lists the values that work.
 #pragma once
 
 #include "steps/compression.h"
@@ -16,22 +13,10 @@
 
 namespace stepstore::steps {
 
-// Where the metadata blobs of a step lie, one per rank. docs/design/steps.md compares them.
-enum class Layout : std::uint8_t {
-    posix = 1,         // gathered on rank 0, one file; data in files too: the baseline
-    kv = 2,            // a key-value object, key "Step<N>-Rank<R>"
-    array = 3,         // one array object, dense, in rank order
-    array_aligned = 4, // one array object, each rank's blob at a chunk boundary
-    array_adaptive = 5 // refused: not in this version
-};
-
-enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 }; // the last two are refused
-enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };                // snapshot is refused
 enum class Readers : std::uint8_t {
     delegate = 1,
     everyone = 2
 }; // rank 0 reads and broadcasts; each reads for itself
-enum class Gets : std::uint8_t { async = 1, sync = 2 }; // several requests in flight; one after the other
 enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 
 // deferred: the memory is the library's until perform_puts/perform_gets/end_step. sync: the call is done with
@@ -39,9 +24,9 @@ enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 enum class Mode : std::uint8_t { deferred, sync };
 
 struct WriterOptions {
-    Layout layout = Layout::array_aligned;
-    Objects objects = Objects::single;
-    StepMode steps = StepMode::extend;
+    // Where the metadata blobs of a step lie: posix, kv, array or array-aligned (docs/design/steps.md
+    // compares them). Empty: array-aligned or, when appending, what the stream has.
+    std::string layout;
     // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
     std::uint64_t chunk_size = 0;
     std::string object_class;          // of the metadata object; empty: "SX"
@@ -66,7 +51,6 @@ struct WriterOptions {
     // takes over; this one gives a sign every third of that time. 0: takes over at once, and gives none.
     // Writers on the same machine are told dead or alive without it.
     double writer_timeout = 30.0;
-    bool layout_given = false; // by name: then appending does not silently go on with another one
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
     unsigned targets = 0; // 0: the usual number, see PoolOptions
@@ -103,9 +87,7 @@ struct ReaderOptions {
     static std::vector<std::string> names();
 };
 
-std::string_view name_of(Layout layout);    // "array-aligned"
-Layout layout_named(std::string_view name); // -DER_INVAL with the valid names
-// Throw for a point of the space that has no implementation, or a value out of range.
+// -DER_INVAL: a value out of range; the message lists the valid ones.
 void check_options(const WriterOptions& options);
 void check_options(const ReaderOptions& options);
 

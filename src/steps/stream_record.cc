@@ -1,0 +1,286 @@
+#include "steps/stream_record.h"
+
+#include "base/checksum.h"
+#include "base/wire.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+constexpr std::uint32_t record_magic = 0x54535353; // "SSST"
+constexpr std::size_t prologue_size = 20;          // magic, format, reader, checksum
+
+// A record is a list of fields, tag and length first. A reader skips unknown fields, except those that it
+// must know.
+constexpr std::uint16_t must_know = 0x8000;
+enum Tag : std::uint16_t {
+    tag_generation = 1 | must_know,
+    tag_layout = 2 | must_know,
+    tag_objects = 3 | must_know,
+    tag_steps_mode = 4 | must_know,
+    tag_order = 5 | must_know,
+    tag_ranks = 6 | must_know,
+    tag_chunk_size = 7 | must_know,
+    tag_object_class = 8,
+    tag_data_chunk_size = 9 | must_know,
+    tag_data_object_class = 10,
+    tag_side = 11 | must_know,
+    tag_metadata = 12 | must_know,
+    tag_data = 13 | must_know,
+    tag_directory = 14 | must_know,
+    tag_closed = 15 | must_know,
+    tag_steps = 16 | must_know,
+    tag_writer_host = 17,
+    tag_writer_process = 18,
+    tag_created = 19,
+    tag_origin = 20 | must_know,
+    tag_first_step = 21 | must_know,
+    tag_earlier = 22 | must_know,
+    tag_dropped = 23, // of no interest to readers
+};
+
+// One list of the fields for both directions: visit(tag, member).
+template <class Record, class Visit>
+void each_field(Record& r, Visit&& visit)
+{
+    visit(tag_generation, r.generation);
+    visit(tag_layout, r.layout);
+    visit(tag_objects, r.objects);
+    visit(tag_steps_mode, r.steps_mode);
+    visit(tag_order, r.order);
+    visit(tag_ranks, r.ranks);
+    visit(tag_chunk_size, r.chunk_size);
+    visit(tag_object_class, r.object_class);
+    visit(tag_data_chunk_size, r.data_chunk_size);
+    visit(tag_data_object_class, r.data_object_class);
+    visit(tag_side, r.side);
+    visit(tag_metadata, r.metadata);
+    visit(tag_data, r.data);
+    visit(tag_directory, r.directory);
+    visit(tag_closed, r.closed);
+    visit(tag_steps, r.steps);
+    visit(tag_writer_host, r.writer_host);
+    visit(tag_writer_process, r.writer_process);
+    visit(tag_created, r.created);
+    visit(tag_origin, r.origin);
+    visit(tag_first_step, r.first_step);
+    visit(tag_earlier, r.earlier);
+    visit(tag_dropped, r.dropped);
+}
+
+// A stream that was never appended to does without the fields of segments, so that older libraries read it.
+bool is_written(Tag tag, const StreamRecord& r)
+{
+    switch (tag) {
+    case tag_origin: return r.origin != r.generation;
+    case tag_first_step: return r.first_step != 0;
+    case tag_earlier: return !r.earlier.empty();
+    case tag_dropped: return !r.dropped.empty();
+    default: return true;
+    }
+}
+
+void write_id(WireWriter& to, const ObjectId& id)
+{
+    to.fixed(id.hi);
+    to.fixed(id.lo);
+}
+
+ObjectId read_id(WireReader& from)
+{
+    const auto hi = from.fixed<std::uint64_t>();
+    return {hi, from.fixed<std::uint64_t>()};
+}
+
+std::vector<std::byte> encode_segments(const std::vector<Segment>& segments)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.varint(segments.size());
+    for (const Segment& one : segments) {
+        to.fixed(one.generation);
+        to.fixed(one.first_step);
+        to.fixed(one.end_step);
+        to.fixed(one.ranks);
+        write_id(to, one.side);
+        write_id(to, one.metadata);
+        write_id(to, one.data);
+        to.text(one.directory);
+    }
+    return bytes;
+}
+
+std::vector<Segment> decode_segments(WireReader& from)
+{
+    constexpr std::size_t least = 28 + 48 + 1;
+    std::vector<Segment> segments(from.counted(least));
+    for (Segment& one : segments) {
+        one.generation = from.fixed<std::uint64_t>();
+        one.first_step = from.fixed<std::uint64_t>();
+        one.end_step = from.fixed<std::uint64_t>();
+        one.ranks = from.fixed<std::uint32_t>();
+        one.side = read_id(from);
+        one.metadata = read_id(from);
+        one.data = read_id(from);
+        one.directory = from.text();
+    }
+    return segments;
+}
+
+template <class T>
+void write_field(WireWriter& to, Tag tag, const T& value)
+{
+    to.fixed(static_cast<std::uint16_t>(tag));
+    if constexpr (std::is_same_v<T, std::string>) {
+        to.text(value);
+    } else if constexpr (std::is_same_v<T, ObjectId>) {
+        to.varint(16);
+        write_id(to, value);
+    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
+        const std::vector<std::byte> bytes = encode_segments(value);
+        to.varint(bytes.size());
+        to.bytes(bytes);
+    } else {
+        to.varint(8);
+        to.fixed(static_cast<std::uint64_t>(value));
+    }
+}
+
+template <class T>
+void read_field(Bytes bytes, T& value, std::string_view what)
+{
+    WireReader from(bytes, what);
+    if constexpr (std::is_same_v<T, std::string>) {
+        value = as_text(bytes);
+    } else if constexpr (std::is_same_v<T, ObjectId>) {
+        value = read_id(from);
+    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
+        value = decode_segments(from);
+    } else {
+        const auto number = from.fixed<std::uint64_t>();
+        value = static_cast<T>(number);
+        if (static_cast<std::uint64_t>(value) != number) from.fail("has a number that is too large");
+    }
+}
+
+void validate(const StreamRecord& record, const std::string& where)
+{
+    const bool known = record.objects == 1 && record.steps_mode == 1 &&
+                       (record.order == Order::row_major || record.order == Order::column_major);
+    if (!known)
+        throw Error(-DER_DF_INCOMPT,
+                    "the stream " + where +
+                        " is laid out in a way that this library does not know: use a newer Stepstore");
+    if (record.ranks == 0 || record.chunk_size == 0 || record.data_chunk_size == 0)
+        throw Error(-DER_DF_INVAL, "the record of the stream " + where +
+                                       " says 0 ranks or a chunk size of 0: it is damaged");
+    std::uint64_t next = 0;
+    bool row = true;
+    for (const Segment& one : record.earlier) {
+        row = row && one.first_step == next && one.end_step > next && one.ranks > 0;
+        next = one.end_step;
+    }
+    if (!row || record.first_step != next)
+        throw Error(-DER_DF_INVAL, "the segments in the record of the stream " + where +
+                                       " are no row of steps without gaps: it is damaged");
+}
+
+} // namespace
+
+std::vector<std::byte> encode_record(const StreamRecord& record)
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.fixed(record_magic);
+    to.fixed(record.format);
+    to.fixed(record.format); // the oldest reader that understands it
+    to.fixed(std::uint64_t{0});
+    each_field(record, [&](Tag tag, const auto& value) {
+        if (is_written(tag, record)) write_field(to, tag, value);
+    });
+    store_little(bytes.data() + 12, checksum(Bytes(bytes).subspan(prologue_size)));
+    return bytes;
+}
+
+StreamRecord decode_record(Bytes bytes, const std::string& where)
+{
+    const std::string what = "the record of the stream " + where;
+    WireReader from(bytes, what);
+    if (from.fixed<std::uint32_t>() != record_magic) from.fail("does not begin as a stream's record does");
+    const auto format = from.fixed<std::uint32_t>();
+    const auto least = from.fixed<std::uint32_t>();
+    if (least > stream_format)
+        throw Error(-DER_DF_INCOMPT, "the stream " + where + " has format version " + std::to_string(format) +
+                                         "; this library reads up to version " +
+                                         std::to_string(stream_format) + ": use a newer Stepstore");
+    const auto sum = from.fixed<std::uint64_t>();
+    if (sum != checksum(bytes.subspan(prologue_size)))
+        throw Error(
+            -DER_CSUM,
+            what +
+                " is damaged: its checksum does not match; the steps may be whole: `stepstore pool check` looks");
+    StreamRecord record;
+    record.format = least;
+    while (!from.at_end()) {
+        const auto tag = from.fixed<std::uint16_t>();
+        const Bytes value = from.bytes(from.varint());
+        bool known = false;
+        each_field(record, [&](Tag ours, auto& member) {
+            if (ours != tag) return;
+            read_field(value, member, what);
+            known = true;
+        });
+        if (!known && (tag & must_know) != 0)
+            throw Error(-DER_DF_INCOMPT, "the stream " + where + " uses a feature (field " +
+                                             std::to_string(tag & ~must_know) +
+                                             ") that this library does not know: use a newer Stepstore");
+    }
+    if (record.origin == no_generation) record.origin = record.generation;
+    validate(record, where);
+    return record;
+}
+
+Segment last_segment(const StreamRecord& record, std::uint64_t end_step)
+{
+    return {record.generation, record.first_step, end_step,    record.ranks,
+            record.side,       record.metadata,   record.data, record.directory};
+}
+
+std::vector<Segment> segments_of(const StreamRecord& record)
+{
+    std::vector<Segment> all = record.earlier;
+    all.insert(all.end(), record.dropped.begin(), record.dropped.end());
+    all.push_back(last_segment(record, record.steps));
+    return all;
+}
+
+StreamRecord segment_record(const StreamRecord& record, const Segment& segment)
+{
+    StreamRecord part = record;
+    part.earlier.clear();
+    part.dropped.clear();
+    part.generation = segment.generation;
+    part.first_step = segment.first_step;
+    part.ranks = segment.ranks;
+    part.side = segment.side;
+    part.metadata = segment.metadata;
+    part.data = segment.data;
+    part.directory = segment.directory;
+    part.closed = true;
+    part.steps = segment.end_step;
+    return part;
+}
+
+StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step)
+{
+    for (const Segment& one : record.earlier)
+        if (step < one.end_step) return segment_record(record, one);
+    StreamRecord last = record;
+    last.earlier.clear();
+    last.dropped.clear();
+    return last;
+}
+
+} // namespace stepstore::steps

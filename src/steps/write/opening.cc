@@ -1,0 +1,237 @@
+#include "steps/write/opening.h"
+
+#include "steps/layouts/data_store.h"
+#include "steps/profile/profile_record.h"
+#include "steps/read/step_source.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+namespace stepstore::steps {
+
+namespace {
+
+// How each rank's data object is kept, whatever the sizes of its blocks and the number of ranks: measured,
+// docs/design/speed.md.
+constexpr std::uint64_t data_chunk_size = 1 << 20;
+constexpr const char* data_object_class = "SX";
+
+StreamRecord new_record(const WriterOptions& options, int ranks)
+{
+    StreamRecord record;
+    const Layout& layout = layout_named(options.layout);
+    record.layout = layout.number;
+    record.order = options.order;
+    record.ranks = static_cast<std::uint32_t>(ranks);
+    record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
+    record.object_class = options.object_class.empty() ? "SX" : options.object_class;
+    record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
+    record.data_object_class =
+        options.data_object_class.empty() ? data_object_class : options.data_object_class;
+    record.created = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
+    return record;
+}
+
+void set_writer(StreamRecord& record)
+{
+    const ProcessIdentity writer = this_process();
+    record.writer_host = writer.host;
+    record.writer_process = writer.process;
+}
+
+// The pool, made if it is not there; another process may make it at the same time.
+std::shared_ptr<const Pool> open_or_create_pool(const Location& location, const WriterOptions& options)
+{
+    if (!location.pool_exists) {
+        const std::size_t slash = location.pool.rfind('/');
+        if (slash != std::string::npos && slash > 0) {
+            std::error_code ignored; // Pool::create says what is wrong
+            std::filesystem::create_directories(location.pool.substr(0, slash), ignored);
+        }
+        PoolOptions pool;
+        pool.targets = options.targets;
+        pool.durability = options.durability;
+        try {
+            Pool::create(location.pool, pool);
+        } catch (const Error& error) {
+            if (error.code() != -DER_EXIST) throw;
+        }
+    }
+    return std::make_shared<const Pool>(Pool::connect(location.pool, Access::read_write));
+}
+
+// The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not
+// ours to touch.
+std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const std::string& stream)
+{
+    try {
+        return catalogue.find(stream);
+    } catch (const Error& error) {
+        if (error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) return std::nullopt;
+        throw;
+    }
+}
+
+std::string text_of(Order order)
+{
+    return order == Order::row_major ? "row-major" : "column-major";
+}
+
+void require_same(const OpenedStream& old, const WriterOptions& options)
+{
+    const StreamRecord& is = old.record;
+    const auto refuse = [&](const std::string& what, const std::string& wanted, const std::string& has) {
+        throw Error(-DER_INVAL, "cannot append to the stream " + old.location.text() + " with " + what + " " +
+                                    wanted + ": the stream has " + has +
+                                    ", which stays; leave the parameter away, or write " + "another stream");
+    };
+    const auto size = [&](const std::string& what, std::uint64_t wanted, std::uint64_t has) {
+        if (wanted != 0 && wanted != has) refuse(what, std::to_string(wanted), std::to_string(has));
+    };
+    const auto text = [&](const std::string& what, const std::string& wanted, const std::string& has) {
+        if (!wanted.empty() && wanted != has) refuse(what, wanted, has);
+    };
+    text("the layout", options.layout, std::string(layout_of(is).name));
+    if (options.order != is.order) refuse("arrays in the order", text_of(options.order), text_of(is.order));
+    size("ChunkSize", options.chunk_size, is.chunk_size);
+    size("DataChunkSize", options.data_chunk_size, is.data_chunk_size);
+    text("ObjectClass", options.object_class, is.object_class);
+    text("DataObjectClass", options.data_object_class, is.data_object_class);
+}
+
+// ADIOS2's BP5's rule.
+std::uint64_t steps_to_keep(std::int64_t append_after, std::uint64_t there)
+{
+    if (append_after >= 0) return std::min(static_cast<std::uint64_t>(append_after), there);
+    const std::uint64_t removed = 0 - static_cast<std::uint64_t>(append_after) - 1;
+    return there - std::min(removed, there);
+}
+
+// Reads a stream from one process, for what a writer has to know of it.
+struct Look {
+    explicit Look(const OpenedStream& opened)
+        : communicator(self_communicator()), stream(opened, Gets::async),
+          source(stream, options, *communicator, profile)
+    {
+    }
+    static ReaderOptions at_random()
+    {
+        ReaderOptions options;
+        options.mode = ReadMode::random_access;
+        return options;
+    }
+    ReaderOptions options = at_random();
+    std::shared_ptr<Communicator> communicator;
+    Profile profile;
+    OpenStream stream;
+    StepSource source;
+};
+
+struct Append {
+    StreamRecord record;         // with the new segment as the last one; what is not kept is in `dropped`
+    std::vector<Variable> known; // what the kept steps define
+};
+// What appending will make of the stream; changes nothing but the container's numbers. -DER_INVAL: an option
+// contradicts the stream; the message names both.
+Append plan_append(const OpenedStream& old, Container& container, const WriterOptions& options, int ranks)
+{
+    require_same(old, options);
+    Look look(old);
+    const std::uint64_t there = look.source.count();
+    const std::uint64_t keep = steps_to_keep(options.append_after, there);
+    look.source.learn_definitions(keep);
+
+    Append plan;
+    plan.known = look.source.dictionary().variables();
+    StreamRecord& record = plan.record;
+    record = old.record;
+    std::vector<Segment> segments = std::move(record.earlier);
+    segments.push_back(last_segment(old.record, there));
+    record.earlier.clear();
+    for (Segment& one : segments) {
+        one.end_step = std::min(one.end_step, keep);
+        (one.first_step < one.end_step ? record.earlier : record.dropped).push_back(one);
+    }
+    record.ranks = static_cast<std::uint32_t>(ranks);
+    record.first_step = keep;
+    record.closed = false;
+    record.steps = 0;
+    assign_objects(container, record);
+    return plan;
+}
+
+// Frees what the record does not refer to any more: dropped segments, and what lies behind the last step that
+// is kept. May be done again, after a death in the middle. Steps that were kept are not touched.
+void reclaim(const Pool& pool, const Container& container, const StreamRecord& record)
+{
+    for (const Segment& one : record.dropped)
+        destroy_segment_objects(container, pool.location(), segment_record(record, one));
+    if (record.earlier.empty()) return;
+    // Only the last of them may have been longer: those before were trimmed when it was begun.
+    const StreamRecord last = segment_record(record, record.earlier.back());
+    const LayoutContext context{pool, container, last};
+    const Layout& how = layout_of(last);
+    trim_steps(context, last.steps);
+    const auto layout = how.reader(context);
+    for (std::uint32_t rank = 0; rank < last.ranks; ++rank) {
+        try {
+            const std::vector<std::byte> blob = layout->fetch_blob(last.steps - 1, rank);
+            const BlobHeader header = open_blob(blob, last.generation, last.steps - 1, rank);
+            how.data->trim(context, rank, header.data_base + header.data_length);
+        } catch (const Error& error) {
+            // A damaged blob does not say where its data ends: then the space stays taken.
+            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST)
+                throw;
+        }
+    }
+}
+
+} // namespace
+
+StreamToWrite open_to_write(const std::string& text, const WriterOptions& options, int ranks)
+{
+    StreamToWrite result;
+    OpenedStream& opened = result.opened;
+    opened.location = resolve_location(text);
+    opened.location.opened = open_or_create_pool(opened.location, options);
+    const Pool& pool = *opened.location.opened;
+    Container container = pool.open_or_create_container(opened.location.container);
+    const std::string& name = opened.location.stream;
+    result.lease =
+        std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
+    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
+                        Access::read_write);
+    const auto old = options.append ? catalogue.find(name) : replaced_record(catalogue, name);
+    if (old && options.append) {
+        opened.record = *old;
+        Append plan = plan_append(opened, container, options, ranks);
+        opened.record = std::move(plan.record);
+        result.known = std::move(plan.known);
+    } else {
+        opened.record = new_record(options, ranks);
+        assign_objects(container, opened.record);
+        if (old) opened.record.dropped = segments_of(*old);
+    }
+    set_writer(opened.record);
+    catalogue.put(name, opened.record);
+    if (const DataStore& data = *layout_of(opened.record).data; data.prepare)
+        data.prepare(pool.location(), opened.record);
+    if (!old) return result;
+    // What a writer that dies here leaves, the next one finds in the record.
+    if (options.append) {
+        reclaim(pool, container, opened.record);
+    } else {
+        destroy_stream_objects(container, pool.location(), *old);
+        remove_profile_files(
+            opened.location); // what cannot be removed fails no writer: it is written anew at close
+    }
+    if (opened.record.dropped.empty()) return result;
+    opened.record.dropped.clear();
+    catalogue.put(name, opened.record);
+    return result;
+}
+
+} // namespace stepstore::steps

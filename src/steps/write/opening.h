@@ -1,0 +1,24 @@
+// Opening a stream to write it: made anew, in the place of another one, or appended to.
+#pragma once
+
+#include "steps/stream/options.h"
+#include "steps/stream/stream.h"
+#include "steps/stream/writer_lease.h"
+
+#include <memory>
+#include <vector>
+
+namespace stepstore::steps {
+
+// What rank 0 of a writer has.
+struct StreamToWrite {
+    OpenedStream opened;
+    std::vector<Variable> known;        // what the steps that are kept define
+    std::unique_ptr<WriterLease> lease; // this writer's alone, until it is given back
+};
+// Makes pool, container and record where they are missing. A stream of the same name is appended to, or
+// replaced: first the new record is there, then the old objects are destroyed, so that whoever finds the old
+// record still in place after a read has read whole data. -DER_BUSY: another writer is at work.
+StreamToWrite open_to_write(const std::string& location, const WriterOptions& options, int ranks);
+
+} // namespace stepstore::steps

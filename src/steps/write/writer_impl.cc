@@ -1,0 +1,355 @@
+#include "steps/write/writer_impl.h"
+
+#include "base/wire.h"
+
+#include <algorithm>
+
+namespace stepstore::steps {
+
+namespace {
+
+// What rank 0 tells the others.
+std::vector<std::byte> encode_word(const StreamToWrite& stream)
+{
+    const std::vector<std::byte> opened = encode_opened(stream.opened);
+    std::vector<std::byte> word;
+    WireWriter to(word);
+    to.varint(opened.size());
+    to.bytes(opened);
+    for (const Variable& variable : stream.known) {
+        to.text(variable.name);
+        to.fixed(static_cast<std::uint8_t>(variable.type));
+        to.fixed(static_cast<std::uint8_t>(variable.kind));
+    }
+    return word;
+}
+
+} // namespace
+
+Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
+                   std::shared_ptr<Communicator> group)
+    : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
+{
+    all_together(*communicator, [&] { check_options(options); });
+    if (!is_on_daos(location)) require_one_machine(*communicator, location);
+    if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
+    const std::vector<std::byte> word = on_root(*communicator, [&] {
+        StreamToWrite made = open_to_write(location, options, communicator->size());
+        lease = std::move(made.lease);
+        if (options.profile)
+            profile_record.emplace(made.opened.location, ProfileSide::writers,
+                                   layout_of(made.opened.record).name);
+        return encode_word(made);
+    });
+    WireReader from(word, "rank 0's word on the stream");
+    opened = decode_opened(from.bytes(from.varint()));
+    steps = opened.record.first_step;
+    all_together(*communicator, [&] {
+        pool = Pool::connect(opened.location.pool, Access::read_write);
+        container = pool->open_container(opened.location.container, Access::read_write);
+        const LayoutContext context{*pool, *container, opened.record};
+        const Layout& how = layout_of(opened.record);
+        const auto rank = static_cast<std::uint32_t>(communicator->rank());
+        layout = how.writer(context, *communicator);
+        data = how.data->writer(context, rank);
+        chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
+        side = container->key_value(opened.record.side);
+        if (watch) {
+            watch->attach(container->key_value(opened.record.side));
+            agreement = std::make_unique<Agreement>(container->key_value(opened.record.side), rank);
+        }
+        encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
+                                            Compression{options.metadata_compression, 0});
+        while (!from.at_end()) {
+            Variable variable;
+            variable.name = from.text();
+            variable.type = static_cast<Type>(from.fixed<std::uint8_t>());
+            variable.kind = static_cast<ShapeKind>(from.fixed<std::uint8_t>());
+            encoder->expect(std::move(variable));
+        }
+    });
+}
+
+Writer::Impl::~Impl()
+{
+    if (watch && !closed) watch->leave(steps);
+}
+
+void Writer::Impl::require_open() const
+{
+    if (closed) throw Error(-DER_INVAL, "the writer of " + opened.location.text() + " is closed");
+    if (failed)
+        throw Error(-DER_INVAL, "an earlier step of " + opened.location.text() +
+                                    " could not be stored; the writer can only be closed now");
+}
+
+void Writer::Impl::refuse_outside(const char* what) const
+{
+    require_open();
+    throw Error(-DER_INVAL, std::string(what) + " outside of a step of " + opened.location.text() +
+                                ": call begin_step first");
+}
+
+std::uint64_t Writer::Impl::begin_step()
+{
+    require_open();
+    if (in_step)
+        throw Error(-DER_INVAL, "step " + std::to_string(steps) + " of " + opened.location.text() +
+                                    " is open already: end it first");
+    // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few
+    // boundaries as possible.
+    if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
+    encoder->begin_step(data_end);
+    puts.clear();
+    in_step = true;
+    return steps;
+}
+
+std::string Writer::Impl::name_of_put(const Variable& variable) const
+{
+    return "variable '" + variable.name + "' in step " + std::to_string(steps) + ", rank " +
+           std::to_string(communicator->rank()) + ": ";
+}
+
+// The number of elements.
+std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start,
+                                        DimsView count) const
+{
+    return checked_elements(variable, shape, start, count, [&](const std::string& why) {
+        throw Error(-DER_INVAL, name_of_put(variable) + why);
+    });
+}
+
+DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                                        std::uint64_t number, const void* memory)
+{
+    const Compression how =
+        id < compressions.size() && compressions[id] ? *compressions[id] : options.compression;
+    const Type type = encoder->variable(id).type;
+    const std::uint64_t bytes = number * size_of(type);
+    const std::uint64_t at = data_end + encoder->data_length();
+    const std::uint32_t entry =
+        encoder->add_block(id, shape, start, count, bytes, how.method != CompressionMethod::none);
+    return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how};
+}
+
+// A block of one element goes into the metadata.
+void Writer::Impl::put_element(std::uint32_t entry, const void* memory, Mode mode)
+{
+    if (mode == Mode::deferred)
+        puts.defer_element(entry, memory);
+    else
+        encoder->set_element(entry, static_cast<const std::byte*>(memory));
+}
+
+void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory,
+                       Mode mode)
+{
+    require_step("put");
+    if (memory != nullptr)
+        if (const auto entry = encoder->next_element(id, shape, start, count); entry != Encoder::none)
+            return put_element(entry, memory, mode);
+    const Variable& variable = encoder->variable(id);
+    const std::uint64_t number = check_block(variable, shape, start, count);
+    if (number > 0 && memory == nullptr)
+        throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
+    const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
+    if (number == 0) return;
+    if (mode == Mode::deferred) return puts.defer(block);
+    try {
+        puts.put_now(block, *encoder, *data, profile);
+    } catch (const Error& error) {
+        // The block's memory is not ours any more, so the step cannot be completed.
+        lost = std::make_exception_ptr(Error(error.code(), name_of_put(variable) + error.what()));
+        std::rethrow_exception(lost);
+    } catch (...) {
+        lost = std::current_exception();
+        throw;
+    }
+}
+
+std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsView start, DimsView count)
+{
+    require_step("put_span");
+    const Variable& variable = encoder->variable(id);
+    const std::uint64_t number = check_block(variable, shape, start, count);
+    if (number == 1)
+        return puts.span_element(encoder->add_block(id, shape, start, count, 0), size_of(variable.type));
+    const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
+    if (number == 0) return {};
+    return puts.span(block);
+}
+
+void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)
+{
+    require_step("put");
+    const Variable& variable = encoder->variable(id);
+    if (!is_value(variable.kind))
+        throw Error(-DER_INVAL, name_of_put(variable) + "it is a " + std::string(name_of(variable.kind)) +
+                                    ", not a value: its blocks need dimensions");
+    if ((variable.type == Type::string) != is_text)
+        throw Error(-DER_INVAL, name_of_put(variable) + "it has the type " +
+                                    std::string(name_of(variable.type)) +
+                                    (is_text ? ", not string" : ": use put_string"));
+    if (is_text) return encoder->add_string(id, text);
+    if (value == nullptr) throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
+    encoder->add_value(id, value);
+}
+
+void Writer::Impl::perform_puts(bool spans)
+{
+    try {
+        puts.perform(spans, *encoder, *data, profile);
+    } catch (const Error& error) {
+        throw Error(error.code(), "the data of step " + std::to_string(steps) + ", rank " +
+                                      std::to_string(communicator->rank()) + " of " + opened.location.text() +
+                                      " is not stored: " + error.what());
+    }
+}
+
+// In a handler: tells the others why. In some layouts they wait for this rank's blob.
+void Writer::Impl::give_up()
+{
+    if (watch) watch->give_up(steps, failure_of(std::current_exception()).message);
+    if (!layout->collective()) return;
+    try {
+        layout->abandon(steps);
+    } catch (const Error&) { // the first error is the one to tell
+    }
+}
+
+Bytes Writer::Impl::prepare_blob()
+{
+    if (lost != nullptr) std::rethrow_exception(lost);
+    if (watch) watch->look(steps);
+    if (lease != nullptr) lease->require_held();
+    perform_puts(true);
+    {
+        const Stopwatch time(profile.data, "stepstore.data");
+        data->make_durable();
+    }
+    const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
+    return encoder->finish(steps);
+}
+
+// What must be there before the blob.
+void Writer::Impl::store_copies()
+{
+    if (agreement) {
+        const std::uint64_t requests = agreement->requests();
+        agreement->settle(steps, encoder->new_claims());
+        profile.metadata_requests += agreement->requests() - requests;
+    }
+    for (const Encoder::Copy& copy : encoder->copies()) {
+        side->put(copy.key, copy.blob);
+        profile.metadata_bytes += copy.blob.size();
+        ++profile.metadata_requests;
+    }
+}
+
+void Writer::Impl::store_blob(Bytes blob)
+{
+    const std::uint64_t requests = layout->requests();
+    try {
+        layout->store(steps, blob);
+    } catch (const Error& error) {
+        if (!watch) throw;
+        if (error.code() != -DER_CANCELED) {
+            watch->give_up(steps, error.what());
+            throw;
+        }
+        const std::string reason = watch->reason(steps);
+        const std::string text = error.what();
+        throw Error(error.code(), reason.empty() || text == reason ? text : text + ". There: " + reason);
+    }
+    profile.metadata_bytes += blob.size();
+    profile.metadata_requests += layout->requests() - requests;
+}
+
+void Writer::Impl::end_step()
+{
+    require_step("end_step");
+    in_step = false;
+    failed = true; // until all is done
+    Bytes blob;
+    try {
+        blob = prepare_blob();
+    } catch (...) {
+        give_up();
+        throw;
+    }
+    {
+        const Stopwatch time(profile.store, "stepstore.stabilisation.store");
+        try {
+            store_copies();
+        } catch (...) {
+            give_up();
+            throw;
+        }
+        store_blob(blob);
+    }
+    data_end += encoder->data_length();
+    failed = false;
+    profile.end_step(steps++);
+}
+
+void Writer::Impl::mark_closed(std::uint64_t whole_steps)
+{
+    Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container,
+                        Access::read_write);
+    const auto now = catalogue.find(opened.location.stream);
+    if (!now || now->generation != opened.record.generation)
+        throw replaced_error(opened.location.text(), now);
+    opened.record.closed = true;
+    opened.record.steps = whole_steps;
+    catalogue.put(opened.location.stream, opened.record);
+}
+
+void Writer::Impl::close()
+{
+    if (closed) return;
+    std::exception_ptr failure;
+    if (in_step) {
+        try {
+            end_step();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    try {
+        close_together(failure);
+    } catch (...) {
+        lease.reset(); // where a rank is lost the stream stays as it is, not marked as ended
+        throw;
+    }
+}
+
+void Writer::Impl::close_together(const std::exception_ptr& failure)
+{
+    closed = true;
+    if (watch) watch->look_at_close();
+    layout->finish();
+    // Ranks that are done wait here for those that are not, without taking their processor.
+    const std::vector<std::uint64_t> counts = communicator->allgather(steps);
+    const auto least = std::ranges::min_element(counts);
+    std::vector<std::string> profiles;
+    if (options.profile) profiles = gather_profiles(*communicator, profile);
+    on_root(*communicator, [&] {
+        // also when the record cannot be stored
+        const std::unique_ptr<WriterLease> until_the_end = std::move(lease);
+        if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles)));
+        mark_closed(*least);
+        return std::vector<std::byte>();
+    });
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (steps == *least) return;
+    const std::string reason = watch->reason(*least);
+    throw Error(-DER_CANCELED, "rank " + std::to_string(least - counts.begin()) + " has ended " +
+                                   std::to_string(*least) + " steps, this rank " + std::to_string(steps) +
+                                   ": the stream " + opened.location.text() +
+                                   " ends after the steps that all ranks have stored" +
+                                   (reason.empty() ? "" : ". There: " + reason));
+}
+
+} // namespace stepstore::steps

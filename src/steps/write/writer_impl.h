@@ -1,0 +1,78 @@
+// What a Writer has and does, behind its public face.
+#pragma once
+
+#include "base/wire.h"
+#include "steps/codec/encoder.h"
+#include "steps/collective.h"
+#include "steps/profile/profile.h"
+#include "steps/profile/profile_record.h"
+#include "steps/write/agreement.h"
+#include "steps/write/block_check.h"
+#include "steps/write/data_puts.h"
+#include "steps/write/group_watch.h"
+#include "steps/write/opening.h"
+#include "steps/write/writer.h"
+
+namespace stepstore::steps {
+
+class Writer::Impl {
+public:
+    Impl(const std::string& location, const WriterOptions& options,
+         std::shared_ptr<Communicator> communicator);
+    ~Impl();
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+
+    std::uint64_t begin_step();
+    void put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode);
+    std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
+    void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
+    void perform_puts(bool spans);
+    void end_step();
+    void close();
+    void require_step(const char* what) const
+    {
+        if (closed || failed || !in_step) refuse_outside(what);
+    }
+    void require_open() const;
+
+    WriterOptions options;
+    std::shared_ptr<Communicator> communicator;
+    OpenedStream opened;
+    std::optional<Pool> pool;
+    std::optional<Container> container;
+    std::unique_ptr<WriterLease> lease; // of rank 0
+    std::unique_ptr<GroupWatch> watch;  // where there are several ranks, as is the agreement
+    std::unique_ptr<Agreement> agreement;
+    std::unique_ptr<LayoutWriter> layout;
+    std::unique_ptr<DataWriter> data;
+    std::unique_ptr<Encoder> encoder;
+    std::optional<KeyValue> side; // of the stream
+    DataPuts puts;
+    std::vector<std::optional<Compression>> compressions; // by variable, where it differs from the stream's
+    Profile profile;
+    std::optional<ProfileRecord> profile_record; // on rank 0
+    bool in_step = false;
+    bool closed = false;
+    bool failed = false;
+    std::exception_ptr lost; // why the open step cannot be ended
+    std::uint64_t steps = 0;
+    std::uint64_t data_end = 0; // of this rank's data, bytes
+    std::uint64_t chunk = 1;    // of the data, bytes
+
+private:
+    std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
+    DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
+                              std::uint64_t number, const void* memory);
+    Bytes prepare_blob();
+    void store_copies();
+    void store_blob(Bytes blob);
+    void close_together(const std::exception_ptr& failure);
+    void mark_closed(std::uint64_t whole_steps);
+    [[noreturn]] void refuse_outside(const char* what) const;
+    void put_element(std::uint32_t entry, const void* memory, Mode mode);
+    std::string name_of_put(const Variable& variable) const;
+    void give_up();
+};
+
+} // namespace stepstore::steps
