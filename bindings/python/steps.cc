@@ -5,6 +5,7 @@
 #include "steps/check/check.h"
 #include "steps/location.h"
 #include "steps/read/reader.h"
+#include "steps/stream/stream.h"
 
 #include <map>
 #include <mutex>
