@@ -1,8 +1,9 @@
-# ADIOS2's public C++ interface for the plugin, as the target ADIOS2::plugin_api, and its C interface, as ADIOS2::c, from the first of
-#   ADIOS2_DIR / CMAKE_PREFIX_PATH (an installation's CMake package), or
+# ADIOS2's public C++ interface for the plugin, as the target ADIOS2::plugin_api, and its C interface, as
+# ADIOS2::c, from the first of   ADIOS2_DIR / CMAKE_PREFIX_PATH (an installation's CMake package), or
 #   the adios2 wheel of the Python interpreter in STEPSTORE_ADIOS2_PYTHON (default: python3 on the PATH).
 # The plugin interface has no C++ ABI of MPI's in it, so a plugin built against either loads in both.
-set(STEPSTORE_ADIOS2_PYTHON "" CACHE FILEPATH "Python interpreter whose adios2 wheel the plugin is built against")
+set(STEPSTORE_ADIOS2_PYTHON "" CACHE
+  FILEPATH "Python interpreter whose adios2 wheel the plugin is built against")
 set(_python ${STEPSTORE_ADIOS2_PYTHON})
 if(NOT _python AND Python_EXECUTABLE)
   set(_python ${Python_EXECUTABLE})

@@ -1,6 +1,7 @@
 # Blosc2::blosc2: C-Blosc2 2.0 or later, from the first of
 #   the system or CMAKE_PREFIX_PATH (libblosc2-dev), or
-#   the Python package blosc2 of the interpreter that builds: its static library, so that nothing is needed of it later.
+#   the Python package blosc2 of the interpreter that builds: its static library, so that nothing is needed of
+# it later.
 find_path(Blosc2_INCLUDE_DIR blosc2.h)
 find_library(Blosc2_LIBRARY blosc2)
 if(NOT Blosc2_INCLUDE_DIR OR NOT Blosc2_LIBRARY)
@@ -9,7 +10,9 @@ if(NOT Blosc2_INCLUDE_DIR OR NOT Blosc2_LIBRARY)
       continue()
     endif()
     execute_process(COMMAND ${python} -c
-      "import importlib.util as u, os; s = u.find_spec('blosc2'); print(os.path.dirname(s.origin) if s else '')"
+      "import importlib.util, os
+found = importlib.util.find_spec('blosc2')
+print(os.path.dirname(found.origin) if found else '')"
       OUTPUT_VARIABLE package OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(package AND EXISTS ${package}/lib/libblosc2.a)
       set(Blosc2_INCLUDE_DIR ${package}/include CACHE PATH "" FORCE)
@@ -23,8 +26,8 @@ if(Blosc2_INCLUDE_DIR)
   string(REGEX REPLACE ".*\"([0-9.]+).*\".*" "\\1" Blosc2_VERSION "${line}")
 endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(Blosc2 REQUIRED_VARS Blosc2_LIBRARY Blosc2_INCLUDE_DIR VERSION_VAR Blosc2_VERSION
-  REASON_FAILURE_MESSAGE "install libblosc2-dev, or the Python package blosc2")
+find_package_handle_standard_args(Blosc2 REQUIRED_VARS Blosc2_LIBRARY Blosc2_INCLUDE_DIR
+  VERSION_VAR Blosc2_VERSION REASON_FAILURE_MESSAGE "install libblosc2-dev, or the Python package blosc2")
 if(Blosc2_FOUND AND NOT TARGET Blosc2::blosc2)
   add_library(Blosc2::blosc2 UNKNOWN IMPORTED)
   set_target_properties(Blosc2::blosc2 PROPERTIES IMPORTED_LOCATION ${Blosc2_LIBRARY}

@@ -1,7 +1,9 @@
 # FDB5's C++ interface for the plugin, as the target FDB5::plugin_api, from the first of
 #   CMAKE_PREFIX_PATH / fdb5_DIR (an installation of FDB5, eckit and metkit), or
-#   the wheels fdb5lib, eckitlib and metkitlib of the Python interpreter in STEPSTORE_FDB5_PYTHON (default: the one of the ADIOS2 wheel, or python3).
-set(STEPSTORE_FDB5_PYTHON "" CACHE FILEPATH "Python interpreter whose fdb5lib wheel the FDB plugin is built against")
+#   the wheels fdb5lib, eckitlib and metkitlib of the Python interpreter in STEPSTORE_FDB5_PYTHON (default:
+# the one of the ADIOS2 wheel, or python3).
+set(STEPSTORE_FDB5_PYTHON "" CACHE
+  FILEPATH "Python interpreter whose fdb5lib wheel the FDB plugin is built against")
 set(_python ${STEPSTORE_FDB5_PYTHON})
 foreach(_candidate "${STEPSTORE_ADIOS2_PYTHON}" "${Python_EXECUTABLE}")
   if(NOT _python AND _candidate)
@@ -25,20 +27,23 @@ endif()
 set(_required "")
 set(_includes "")
 set(_libraries "")
-foreach(_part "fdb5|fdb5/database/Catalogue.h" "eckit|eckit/system/Plugin.h" "metkit|metkit/mars/MarsRequest.h")
+foreach(_part "fdb5|fdb5/database/Catalogue.h" "eckit|eckit/system/Plugin.h"
+  "metkit|metkit/mars/MarsRequest.h")
   string(REPLACE "|" ";" _part "${_part}")
   list(GET _part 0 _name)
   list(GET _part 1 _header)
   list(TRANSFORM _roots APPEND /include OUTPUT_VARIABLE _include_hints)
   find_path(FDB5Wheel_${_name}_INCLUDE_DIR ${_header} HINTS ${fdb5_DIR}/../../../include ${_include_hints})
-  find_library(FDB5Wheel_${_name}_LIBRARY ${_name} HINTS ${fdb5_DIR}/../../../lib64 ${_roots} PATH_SUFFIXES lib64 lib)
+  find_library(FDB5Wheel_${_name}_LIBRARY ${_name} HINTS ${fdb5_DIR}/../../../lib64 ${_roots}
+    PATH_SUFFIXES lib64 lib)
   mark_as_advanced(FDB5Wheel_${_name}_INCLUDE_DIR FDB5Wheel_${_name}_LIBRARY)
   list(APPEND _required FDB5Wheel_${_name}_INCLUDE_DIR FDB5Wheel_${_name}_LIBRARY)
   list(APPEND _includes ${FDB5Wheel_${_name}_INCLUDE_DIR})
   list(APPEND _libraries ${FDB5Wheel_${_name}_LIBRARY})
 endforeach()
 # FDB's library needs ecCodes', which the plugin does not.
-find_library(FDB5Wheel_eccodes_LIBRARY eccodes HINTS ${fdb5_DIR}/../../../lib64 ${_roots} PATH_SUFFIXES lib64 lib)
+find_library(FDB5Wheel_eccodes_LIBRARY eccodes HINTS ${fdb5_DIR}/../../../lib64 ${_roots} PATH_SUFFIXES lib64
+  lib)
 mark_as_advanced(FDB5Wheel_eccodes_LIBRARY)
 set(FDB5Wheel_LIBRARY_DIRS "") # all that a program needs to find which loads the plugin and has only eckit
 foreach(_library ${_libraries} ${FDB5Wheel_eccodes_LIBRARY})

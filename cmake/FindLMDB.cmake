@@ -2,7 +2,8 @@
 find_path(LMDB_INCLUDE_DIR lmdb.h)
 find_library(LMDB_LIBRARY lmdb)
 if(LMDB_INCLUDE_DIR)
-  file(STRINGS ${LMDB_INCLUDE_DIR}/lmdb.h lines REGEX "#define[ \t]+MDB_VERSION_(MAJOR|MINOR|PATCH)[ \t]+[0-9]+")
+  file(STRINGS ${LMDB_INCLUDE_DIR}/lmdb.h lines
+    REGEX "#define[ \t]+MDB_VERSION_(MAJOR|MINOR|PATCH)[ \t]+[0-9]+")
   set(parts "")
   foreach(line IN LISTS lines)
     string(REGEX MATCH "[0-9]+$" part "${line}")

@@ -2,7 +2,8 @@
 find_path(xxHash_INCLUDE_DIR xxhash.h)
 find_library(xxHash_LIBRARY xxhash)
 if(xxHash_INCLUDE_DIR)
-  file(STRINGS ${xxHash_INCLUDE_DIR}/xxhash.h lines REGEX "#define[ \t]+XXH_VERSION_(MAJOR|MINOR|RELEASE)[ \t]+[0-9]+")
+  file(STRINGS ${xxHash_INCLUDE_DIR}/xxhash.h lines
+    REGEX "#define[ \t]+XXH_VERSION_(MAJOR|MINOR|RELEASE)[ \t]+[0-9]+")
   set(parts "")
   foreach(line IN LISTS lines)
     string(REGEX MATCH "[0-9]+[ \t]*$" part "${line}")
@@ -12,8 +13,8 @@ if(xxHash_INCLUDE_DIR)
   list(JOIN parts "." xxHash_VERSION)
 endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(xxHash REQUIRED_VARS xxHash_LIBRARY xxHash_INCLUDE_DIR VERSION_VAR xxHash_VERSION
-  REASON_FAILURE_MESSAGE "install libxxhash-dev")
+find_package_handle_standard_args(xxHash REQUIRED_VARS xxHash_LIBRARY xxHash_INCLUDE_DIR
+  VERSION_VAR xxHash_VERSION REASON_FAILURE_MESSAGE "install libxxhash-dev")
 if(xxHash_FOUND AND NOT TARGET xxHash::xxHash)
   add_library(xxHash::xxHash UNKNOWN IMPORTED)
   set_target_properties(xxHash::xxHash PROPERTIES IMPORTED_LOCATION ${xxHash_LIBRARY}

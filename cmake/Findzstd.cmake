@@ -2,7 +2,8 @@
 find_path(zstd_INCLUDE_DIR zstd.h)
 find_library(zstd_LIBRARY zstd)
 if(zstd_INCLUDE_DIR)
-  file(STRINGS ${zstd_INCLUDE_DIR}/zstd.h lines REGEX "#define[ \t]+ZSTD_VERSION_(MAJOR|MINOR|RELEASE)[ \t]+[0-9]+")
+  file(STRINGS ${zstd_INCLUDE_DIR}/zstd.h lines
+    REGEX "#define[ \t]+ZSTD_VERSION_(MAJOR|MINOR|RELEASE)[ \t]+[0-9]+")
   set(parts "")
   foreach(line IN LISTS lines)
     string(REGEX MATCH "[0-9]+[ \t]*$" part "${line}")

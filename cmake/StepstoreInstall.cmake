@@ -1,5 +1,5 @@
-# What `cmake --install` puts where, and the package for find_package(stepstore): targets stepstore::client (C++) and
-# stepstore::daos (C, the libdaos API). A wheel has its own layout, which bindings/python describes.
+# What `cmake --install` puts where, and the package for find_package(stepstore): targets stepstore::client
+# (C++) and stepstore::daos (C, the libdaos API). A wheel has its own layout, which bindings/python describes.
 if(SKBUILD)
   return()
 endif()
@@ -37,6 +37,7 @@ endforeach()
 install(EXPORT stepstore NAMESPACE stepstore:: DESTINATION ${package_dir} FILE stepstoreTargets.cmake)
 configure_package_config_file(cmake/stepstoreConfig.cmake.in ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR STEPSTORE_INSTALL_DAOS_ROOT)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake ${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake
   DESTINATION ${package_dir})

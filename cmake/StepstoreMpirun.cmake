@@ -1,4 +1,5 @@
-# stepstore_mpirun(OUT RANKS): the words that start a test on that many ranks of this machine, also with more ranks than cores, also as root.
+# stepstore_mpirun(OUT RANKS): the words that start a test on that many ranks of this machine, also with more
+# ranks than cores, also as root.
 function(stepstore_mpirun out ranks)
   set(words "")
   if(STEPSTORE_SANITIZE STREQUAL "address")

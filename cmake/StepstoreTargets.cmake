@@ -22,12 +22,14 @@ if(STEPSTORE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(stepstore_options INTERFACE)
-# GCC 12 sees overlaps in std::string's inlined operator+ that are not there (GCC bug 105329), from -O2 with inlining on.
+# GCC 12 sees overlaps in std::string's inlined operator+ that are not there (GCC bug 105329), from -O2 with
+# inlining on.
 target_compile_options(stepstore_options INTERFACE
-  -Wall -Wextra $<$<BOOL:${STEPSTORE_WERROR}>:-Werror> $<$<COMPILE_LANGUAGE:CXX>:-Wconversion> -fno-omit-frame-pointer
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
+  -Wall -Wextra $<$<BOOL:${STEPSTORE_WERROR}>:-Werror> $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
+  -fno-omit-frame-pointer $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-restrict>)
 if(STEPSTORE_SANITIZE STREQUAL "address")
-  target_compile_options(stepstore_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_compile_options(stepstore_options INTERFACE -fsanitize=address,undefined
+    -fno-sanitize-recover=undefined)
   target_link_options(stepstore_options INTERFACE -fsanitize=address,undefined)
 elseif(STEPSTORE_SANITIZE STREQUAL "thread")
   target_compile_options(stepstore_options INTERFACE -fsanitize=thread -Wno-error=tsan)
@@ -36,7 +38,8 @@ elseif(STEPSTORE_SANITIZE)
   message(FATAL_ERROR "STEPSTORE_SANITIZE is '${STEPSTORE_SANITIZE}': use address or thread")
 endif()
 
-# Most of a compiler's time goes into headers. Where a build is for use and not for work on the sources, six sources at a time are compiled as one: half the time.
+# Most of a compiler's time goes into headers. Where a build is for use and not for work on the sources, six
+# sources at a time are compiled as one: half the time.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STEPSTORE_SANITIZE)
   set(unity ON)
 else()
@@ -44,16 +47,18 @@ else()
 endif()
 option(STEPSTORE_UNITY "Compile the sources of a library together (default: in Release builds)" ${unity})
 
-# stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project. Sources include each other
-# by their path below src/ ("store/store.h"), public headers below include/ ("stepstore/client.h").
+# stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project.
+# Sources include each other by their path below src/ ("store/store.h"), public headers below include/
+# ("stepstore/client.h").
 function(stepstore_library name kind)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} ${kind} ${arg_SOURCES})
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS} $<BUILD_INTERFACE:stepstore_options>)
-  # Symbols are bound when the library is loaded, not in the middle of a program's first request: each takes a microsecond in
-  # a process with the 60 libraries of FDB.
+  target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS}
+    $<BUILD_INTERFACE:stepstore_options>)
+  # Symbols are bound when the library is loaded, not in the middle of a program's first request: each takes a
+  # microsecond in a process with the 60 libraries of FDB.
   if(NOT kind STREQUAL "STATIC" AND NOT APPLE)
     target_link_options(${name} PRIVATE LINKER:-z,now)
   endif()
@@ -71,7 +76,8 @@ function(stepstore_program name)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} stepstore_options)
 endfunction()
 
-# stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s]): a GoogleTest program, registered with ctest as one test.
+# stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s]): a GoogleTest program, registered with ctest
+# as one test.
 function(stepstore_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -80,7 +86,8 @@ function(stepstore_test name)
   string(REPLACE "." "_" target test_${name})
   stepstore_program(${target} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_options(${target} PRIVATE -O1) # what is tested is optimised, the tests need not be: they compile twice as fast
+  # what is tested is optimised, the tests need not be: they compile twice as fast
+  target_compile_options(${target} PRIVATE -O1)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})

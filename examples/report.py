@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The demo's report: what the same run cost through each engine, and whether all gave the same bytes.
 
-    report.py picture POOL PNG          draws the field from a stream of Stepstore
-    report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's configuration, and times what acquiring a step costs
-    report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/NAME with the first of them; prints the table, draws timings.png
+report.py picture POOL PNG          draws the field from a stream of Stepstore
+report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's configuration, and times the
+                                    acquisition of a step
+report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/NAME with the first of them; prints the
+                                    table, draws timings.png
 """
 
 from __future__ import annotations
@@ -47,27 +49,35 @@ def picture(pool: str, path: str) -> None:
         chosen = sorted({int(i) for i in np.linspace(0, len(steps) - 1, 4).round()})
         depth = steps.shape("V")[0] // 2
         planes = [
-            (int(steps.read("step", i)), steps.read("V", i, start=(depth, 0, 0), count=(1, -1, -1))[0]) for i in chosen
+            (int(steps.read("step", i)), steps.read("V", i, start=(depth, 0, 0), count=(1, -1, -1))[0])
+            for i in chosen
         ]
     plt = pyplot()
     highest = max(float(plane.max()) for _, plane in planes)
-    figure, axes = plt.subplots(1, len(planes), figsize=(3.1 * len(planes), 3.7), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(planes), figsize=(3.1 * len(planes), 3.7), layout="constrained", squeeze=False
+    )
     for axis, (step, plane) in zip(axes[0], planes, strict=True):
-        image = axis.imshow(plane, origin="lower", cmap="magma", vmin=0, vmax=highest, interpolation="bicubic")
+        image = axis.imshow(
+            plane, origin="lower", cmap="magma", vmin=0, vmax=highest, interpolation="bicubic"
+        )
         axis.set_title(f"step {step}", fontsize=10, fontweight="normal")
         axis.set_xticks([])
         axis.set_yticks([])
         for spine in axis.spines.values():
             spine.set_visible(False)
     figure.colorbar(image, ax=axes, label="V", shrink=0.75, pad=0.01)
-    figure.suptitle("Gray-Scott: V in the middle plane, read from objects", x=0.01, ha="left", fontweight="bold")
+    figure.suptitle(
+        "Gray-Scott: V in the middle plane, read from objects", x=0.01, ha="left", fontweight="bold"
+    )
     figure.savefig(path, dpi=150)
 
 
 # ---- acquisition alone
 def acquire(config: str, path: str) -> None:
-    """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be used. An engine may fetch
-    many steps with the first; so what counts is the mean over all of them. The opening, a one-off cost, is timed apart."""
+    """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be
+    used. An engine may fetch many steps with the first; so what counts is the mean over all of them. The
+    opening, a one-off cost, is timed apart."""
     import adios2
 
     runs = []
@@ -87,7 +97,9 @@ def acquire(config: str, path: str) -> None:
             engine.end_step()
         engine.close()
         if status != adios2.bindings.StepStatus.EndOfStream or not steps:
-            sys.exit(f"report: reading {config} again (pass {number}) ended with {status} after {len(steps)} steps")
+            sys.exit(
+                f"report: reading {config} again (pass {number}) ended with {status} after {len(steps)} steps"
+            )
         runs.append({"open_seconds": opened, "begin_step_seconds": steps})
     Path(path).write_text(json.dumps(runs, indent=1) + "\n")
 
@@ -109,9 +121,7 @@ def differences(reference: dict, run: dict) -> list[str]:
         found.append(f"steps {[s['step'] for s in got]} instead of {[s['step'] for s in expected]}")
     for one, other in zip(expected, got, strict=False):
         found += [
-            f"step {one['step']}: {part} differs"
-            for part in ("shape", "U", "V")
-            if one[part] != other[part]
+            f"step {one['step']}: {part} differs" for part in ("shape", "U", "V") if one[part] != other[part]
         ]
     if reference["live"]["attributes"] != run["live"]["attributes"]:
         found.append(f"attributes {run['live']['attributes']} instead of {reference['live']['attributes']}")
@@ -119,7 +129,8 @@ def differences(reference: dict, run: dict) -> list[str]:
 
 
 def summary(run: dict) -> dict:
-    """Milliseconds per step. The first step is left out of the writer's and the live times: it carries one-off costs."""
+    """Milliseconds per step. The first step is left out of the writer's and the live times: it carries
+    one-off costs."""
     outputs = run["writer"]["outputs"]
     later = outputs[1:] or outputs
     acquisitions = [statistics.mean(r["begin_step_seconds"]) for r in run["acquire"]]
@@ -148,11 +159,11 @@ def summary(run: dict) -> dict:
 
 EXPLANATION = """\
 Milliseconds per step, of the same application on each engine.
-  stabilisation  EndStep on the slowest of {ranks} ranks, data and metadata; median over the steps without the first
-  acquisition    BeginStep of one reader, the run being finished: mean over the steps, median of {repetitions} readings
+  stabilisation  EndStep on the slowest of {ranks} ranks, data and metadata; median without the first step
+  acquisition    BeginStep of one reader of the finished run: step mean, median of {repetitions} readings
   end to end     their sum
-  live           from the begin of EndStep until the analysis beside it had the step; median; all on one machine
-  metadata, data what the slowest writer spent of the stabilisation on each, from the stream's own profile; mean
+  live           from the begin of EndStep until the analysis on the same machine had the step; median
+  metadata, data what the slowest writer spent on each, from the stream's own profile; mean
   open           a reader's one-off cost"""
 
 
@@ -160,13 +171,23 @@ def show(rows: list[dict], verdicts: dict[str, str], ranks: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"The same simulation through {len(rows)} engines", title_justify="left", title_style="bold")
+    table = Table(
+        title=f"The same simulation through {len(rows)} engines", title_justify="left", title_style="bold"
+    )
     table.add_column("engine")
     for title in ("stabilisation", "acquisition", "end to end", "live", "metadata", "data", "open"):
         table.add_column(title, justify="right")
     table.add_column("what was read", no_wrap=True)
     for row in rows:
-        keys = ("stabilisation_ms", "acquisition_ms", "end_to_end_ms", "live_ms", "metadata_ms", "data_ms", "open_ms")
+        keys = (
+            "stabilisation_ms",
+            "acquisition_ms",
+            "end_to_end_ms",
+            "live_ms",
+            "metadata_ms",
+            "data_ms",
+            "open_ms",
+        )
         numbers = [f"{row[key]:.3f}" if key in row else "" for key in keys]
         table.add_row(row["engine"], *numbers, verdicts[row["engine"]])
     console = Console(highlight=False, width=max(shutil.get_terminal_size().columns, 130))
@@ -182,10 +203,18 @@ def plot(rows: list[dict], ranks: int, path: Path) -> None:
     first = [row["stabilisation_ms"] for row in rows]
     second = [row["acquisition_ms"] for row in rows]
     axis.barh(names, first, color="#2a6f97", label="stabilisation (EndStep, slowest rank)", height=0.62)
-    axis.barh(names, second, left=first, color="#f4a259", label="acquisition (BeginStep, one reader)", height=0.62)
+    axis.barh(
+        names, second, left=first, color="#f4a259", label="acquisition (BeginStep, one reader)", height=0.62
+    )
     reach = max(row["end_to_end_ms"] for row in rows)
     for number, row in enumerate(rows):
-        axis.text(row["end_to_end_ms"] + 0.01 * reach, number, f"{row['end_to_end_ms']:.3g} ms", va="center", fontsize=9)
+        axis.text(
+            row["end_to_end_ms"] + 0.01 * reach,
+            number,
+            f"{row['end_to_end_ms']:.3g} ms",
+            va="center",
+            fontsize=9,
+        )
     axis.invert_yaxis()
     axis.set_xlim(0, 1.14 * reach)
     axis.set_xlabel("milliseconds per step")

@@ -31,7 +31,8 @@ quiet_step "download the ADIOS2 source distribution" "$log/adios2-download.log" 
 tar -xzf "$work"/sdist/adios2-*.tar.gz -C "$work/src" --strip-components=1
 off=()
 for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ ZFP BZip2 Blosc2 CURL OpenSSL \
-    MGARD PNG DAOS DataSpaces UCX Sodium SysVShMem Profiling Derived_Variable Kokkos CUDA Catalyst XRootD AWSSDK MHS; do
+    MGARD PNG DAOS DataSpaces UCX Sodium SysVShMem Profiling Derived_Variable Kokkos CUDA \
+    Catalyst XRootD AWSSDK MHS; do
     off+=("-DADIOS2_USE_$feature=OFF")
 done
 quiet_step "configure ADIOS2" "$log/adios2-configure.log" \

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# The demo: a Gray-Scott simulation on four ranks writes its steps through ADIOS2, an analysis program reads them while it runs.
+# The demo: a Gray-Scott simulation on four ranks writes its steps through ADIOS2, an analysis program reads
+# them while it runs.
 #   1. Through Stepstore's plugin, with nothing but the adios2 wheel from PyPI: a first result and a picture.
-#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same run through BP5 and through every layout of Stepstore. What was read is
-#      compared bit for bit, and what the steps cost is measured and plotted.
+#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same run through BP5 and through
+#      every layout of Stepstore. What was read is compared bit for bit; the cost of the steps is measured and
+#      plotted.
 # Leaves field.png, timings.png and results.json in demo/.
 #
-# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/ of the clone), DEMO_RANKS (4), DEMO_L, DEMO_STEPS,
-# DEMO_PLOTGAP. Tests run it on a build tree: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH; then nothing is set up.
+# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/ of the clone),
+# DEMO_RANKS (4), DEMO_L, DEMO_STEPS, DEMO_PLOTGAP. Tests run it on a build tree: STEPSTORE_DEMO_BIN (folder
+# with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH; then nothing is set up.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo}
@@ -38,20 +41,25 @@ build_example() {
     local target=$1
     shift
     quiet_step "configure the simulation" "$log/demo-configure.log" \
-        cmake -S "$STEPSTORE_ROOT" -B "$STEPSTORE_BUILD/demo" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTEPSTORE_TESTS=OFF \
-        -DSTEPSTORE_BENCH=OFF -DSTEPSTORE_ADIOS2_PYTHON="$python" "$@"
-    quiet_step "build $target" "$log/demo-build.log" cmake --build "$STEPSTORE_BUILD/demo" --target "$target" --parallel "$JOBS"
+        cmake -S "$STEPSTORE_ROOT" -B "$STEPSTORE_BUILD/demo" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+        -DSTEPSTORE_TESTS=OFF -DSTEPSTORE_BENCH=OFF -DSTEPSTORE_ADIOS2_PYTHON="$python" "$@"
+    quiet_step "build $target" "$log/demo-build.log" \
+        cmake --build "$STEPSTORE_BUILD/demo" --target "$target" --parallel "$JOBS"
 }
 
-# What OpenMPI needs where there are fewer cores than ranks, and in containers, whose user is root; other MPIs pass over it.
+# What OpenMPI needs where there are fewer cores than ranks, and in containers, whose user is root; other MPIs
+# pass over it.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMPI_MCA_hwloc_base_binding_policy=none
 ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
 export ADIOS2_PLUGIN_PATH
 
-# So that the runs can be compared: each begins with memory that was just used, and without the writing back of the run before (stepstore/benchmarks/memory.py).
+# So that the runs can be compared: each begins with memory that was just used, and without the writing back
+# of the run before (stepstore/benchmarks/memory.py).
 settle_memory() {
-    [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]] || "$python" -c 'from stepstore.benchmarks.memory import settle; settle(1 << 29)'
+    [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]] ||
+        "$python" -c 'from stepstore.benchmarks.memory import settle; settle(1 << 29)'
 }
 
 # run_live NAME PROGRAM CONFIG: the simulation in demo/NAME, and the analysis beside it from the first moment.
@@ -60,16 +68,21 @@ run_live() {
     rm -rf "$directory"
     mkdir -p "$directory"
     settle_memory
-    # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and a simulation that fails ends the analysis too.
-    sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' -e 's|gray-scott\.pool|./pool|' -e "s|value=\"array-aligned\"|value=\"$name\"|" "$example/$config" >"$directory/adios2.xml"
+    # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and
+    # a simulation that fails ends the analysis too.
+    sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' \
+        -e 's|gray-scott\.pool|./pool|' -e "s|value=\"array-aligned\"|value=\"$name\"|" \
+        "$example/$config" >"$directory/adios2.xml"
     (
         cd "$directory"
-        exec "$python" "$example/analysis.py" --config adios2.xml --timeout 900 --json live.json ${quiet_analysis:-} 2>analysis.err
+        exec "$python" "$example/analysis.py" --config adios2.xml --timeout 900 --json live.json \
+            ${quiet_analysis:-} 2>analysis.err
     ) &
     analysis=$!
     (
         cd "$directory"
-        exec mpirun -n "$ranks" "$program" "$example/settings.txt" "L=$L" "steps=$steps" "plotgap=$plotgap" timings=writer.json >simulation.log 2>&1
+        exec mpirun -n "$ranks" "$program" "$example/settings.txt" "L=$L" "steps=$steps" "plotgap=$plotgap" \
+            timings=writer.json >simulation.log 2>&1
     ) || status=$?
     if ((status != 0)); then
         kill "$analysis" 2>/dev/null || true
@@ -88,7 +101,8 @@ rm -f "$demo"/*.png "$demo/results.json"
 
 # ---- 1: the wheel only
 build_example gray-scott
-say "phase 1: Gray-Scott on $ranks ranks, $L^3 cells, with the adios2 wheel from PyPI and Stepstore's plugin, read while it runs:"
+say "phase 1: Gray-Scott on $ranks ranks, $L^3 cells, with the adios2 wheel from PyPI and Stepstore's" \
+    "plugin, read while it runs:"
 run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml
 "$python" "$STEPSTORE_ROOT/examples/report.py" picture "$demo/array-aligned/pool" "$demo/field.png"
 rm -rf "$demo/wheel"
@@ -111,7 +125,8 @@ done
 say "read every run again, all steps being there, to time the acquisition alone"
 for name in bp5 "${layouts[@]}"; do
     (cd "$demo/$name" && "$python" "$STEPSTORE_ROOT/examples/report.py" acquire adios2.xml acquire.json)
-    [[ $name == bp5 ]] || "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
+    [[ $name == bp5 ]] ||
+        "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
 done
 status=0
 "$python" "$STEPSTORE_ROOT/examples/report.py" compare "$demo" bp5 "${layouts[@]}" || status=$?

@@ -8,6 +8,9 @@ STEPSTORE_VENV=${STEPSTORE_VENV:-$STEPSTORE_ROOT/.venv}
 STEPSTORE_BUILD=${STEPSTORE_BUILD:-$STEPSTORE_ROOT/build}
 ADIOS2_VERSION=2.12.1.1001
 FDB5_VERSION=5.25.0.33
+CLANG_FORMAT_VERSION=18.1.8
+CLANG_TIDY_VERSION=22.1.8
+RUFF_VERSION=0.17.6
 ADIOS2_MPI_PREFIX=${ADIOS2_MPI_PREFIX:-$STEPSTORE_CACHE/adios2-$ADIOS2_VERSION-mpi-v2}
 JOBS=${JOBS:-$(nproc)}
 SCRIPT_START=$SECONDS
@@ -36,7 +39,8 @@ quiet_step() {
         sleep 0.2
         ticks=$((ticks + 1))
         if ((ticks % 50 == 0)); then
-            printf '        ... %ds %s\n' "$((SECONDS - begin))" "$(tail -n 1 "$log" | tr -d '\r' | cut -c1-90)"
+            printf '        ... %ds %s\n' "$((SECONDS - begin))" \
+                "$(tail -n 1 "$log" | tr -d '\r' | cut -c1-90)"
         fi
     done
     wait "$pid" || status=$?

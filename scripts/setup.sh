@@ -2,7 +2,8 @@
 # Prepares this clone: Debian packages, .venv, and the stepstore package built into it. What is there already
 # is left as it is; a second run takes about a second.
 #
-# Environment: PYTHON (default python3, 3.11 or later), JOBS, STEPSTORE_VENV, STEPSTORE_BUILD, STEPSTORE_SKIP_APT=1.
+# Environment: PYTHON (default python3, 3.11 or later), JOBS, STEPSTORE_VENV, STEPSTORE_BUILD,
+# STEPSTORE_SKIP_APT=1.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 log=$STEPSTORE_BUILD/log
@@ -24,7 +25,8 @@ if ((${#missing[@]})); then
     if [[ ${STEPSTORE_SKIP_APT:-0} == 1 ]]; then
         die "missing packages: ${missing[*]} (STEPSTORE_SKIP_APT=1: install them by hand)"
     fi
-    command -v apt-get >/dev/null || die "this set-up is for Debian and its like; install by hand: ${missing[*]}"
+    command -v apt-get >/dev/null ||
+        die "this set-up is for Debian and systems derived from it; install by hand: ${missing[*]}"
     say "packages to install: ${missing[*]}"
     quiet_step "apt-get update" "$log/apt-update.log" as_root apt-get update
     quiet_step "apt-get install" "$log/apt-install.log" \
@@ -32,13 +34,16 @@ if ((${#missing[@]})); then
 fi
 
 # ---- Python: what the demo, the tests and the build need
-requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>=4" "pytest>=7" "typer>=0.12" "rich>=13"
-    "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14" "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "eccodes>=2.40")
+requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>=4" "pytest>=7" "typer>=0.12"
+    "rich>=13" "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14" "pyfdb==$FDB5_VERSION"
+    "fdb5lib==$FDB5_VERSION" "eccodes>=2.40" "clang-format==$CLANG_FORMAT_VERSION"
+    "clang-tidy==$CLANG_TIDY_VERSION" "ruff==$RUFF_VERSION")
 stamp=$STEPSTORE_VENV/.stepstore-requirements
 wanted=$(printf '%s\n' "${requirements[@]}")
 if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then
     python=${PYTHON:-python3}
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than Python 3.11: set PYTHON"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        die "$python is older than Python 3.11: set PYTHON"
     [[ -x $STEPSTORE_VENV/bin/python ]] ||
         quiet_step "make $STEPSTORE_VENV" "$log/venv.log" "$python" -m venv "$STEPSTORE_VENV"
     quiet_step "install Python packages" "$log/pip.log" \
@@ -46,16 +51,19 @@ if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then
     printf '%s' "$wanted" >"$stamp"
 fi
 
-# ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line. With the compilers' names and the flags of the
-# other builds, so that ccache has their objects.
+# ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line. With the compilers'
+# names and the flags of the other builds, so that ccache has their objects.
 stamp=$STEPSTORE_VENV/.stepstore-sources
-sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists.txt cmake include src plugins bindings python bench \
-    pyproject.toml README.md LICENSE | sort | while IFS= read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
+sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists.txt cmake include src \
+    plugins bindings python bench pyproject.toml README.md LICENSE | sort |
+    while IFS= read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
     xargs -0 sha256sum | sha256sum)
 if [[ ! -x $STEPSTORE_VENV/bin/stepstore || ! -f $stamp || $(cat "$stamp") != "$sources" ]]; then
     quiet_step "build stepstore into $STEPSTORE_VENV" "$log/package.log" \
-        env CC=cc CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check \
-        --no-build-isolation --no-deps --force-reinstall --config-settings=cmake.define.STEPSTORE_WERROR=ON "--config-settings=build-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
+        env CC=cc CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" \
+        "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check --no-build-isolation \
+        --no-deps --force-reinstall --config-settings=cmake.define.STEPSTORE_WERROR=ON \
+        "--config-settings=build-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
     printf '%s' "$sources" >"$stamp"
 fi
 say "set-up: done ($("$STEPSTORE_VENV/bin/stepstore" version 2>/dev/null | head -n 1))"

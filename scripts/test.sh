@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds and runs all tests. Does its own set-up (scripts/setup.sh) and builds ADIOS2 with MPI once into the user's cache.
+# Builds and runs all tests. Does its own set-up (scripts/setup.sh) and builds ADIOS2 with MPI once into the
+# user's cache.
 #
-# Environment: SANITIZE=asan|tsan runs the suite under that preset; TESTS=REGEX runs the tests whose names match;
-# PRESET (default release), JOBS, and what scripts/setup.sh takes.
+# Environment: SANITIZE=asan|tsan runs the suite under that preset; TESTS=REGEX runs the tests whose names
+# match; PRESET (default release), JOBS, and what scripts/setup.sh takes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 preset=${SANITIZE:-${PRESET:-release}}
@@ -14,7 +15,8 @@ quiet_step "configure ($preset)" "$log/configure-$preset.log" \
     cmake --preset "$preset" -B "$STEPSTORE_BUILD/$preset" -DSTEPSTORE_TESTS=ON -DSTEPSTORE_PYTHON=ON \
     -DSTEPSTORE_ADIOS2_PYTHON="$STEPSTORE_VENV/bin/python" -DPython_EXECUTABLE="$STEPSTORE_VENV/bin/python" \
     -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
-quiet_step "build ($preset)" "$log/build-$preset.log" cmake --build "$STEPSTORE_BUILD/$preset" --parallel "$JOBS"
+quiet_step "build ($preset)" "$log/build-$preset.log" \
+    cmake --build "$STEPSTORE_BUILD/$preset" --parallel "$JOBS"
 say "run the tests"
 status=0
 begin=$SECONDS

@@ -175,7 +175,7 @@ Times ArrayWorkers::measure(const Variant& variant)
     Command command{};
     if (variant.object_class.size() >= sizeof command.object_class)
         throw std::runtime_error("object class " + variant.object_class + ": its name is too long");
-    std::strcpy(command.object_class, variant.object_class.c_str());
+    variant.object_class.copy(command.object_class, sizeof command.object_class - 1);
     command.chunk = variant.chunk;
     command.shared = variant.shared;
     command.first_object = objects_ += processes_;

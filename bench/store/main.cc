@@ -110,16 +110,16 @@ void print_json(const std::vector<Result>& results)
         const Case& one = result.measured;
         for (const bool lmdb : {true, false}) {
             const double peer = lmdb ? result.lmdb : result.file;
-            std::printf(
-                "%s  {\"case\": \"%s/%s\", \"ours\": %.3f, \"peer\": %.3f, \"unit\": \"us\", \"ratio\": %.3f, "
-                "\"operation\": \"%s\", \"size\": %zu, \"processes\": %u, \"durability\": \"%s\", "
-                "\"peer_name\": \"%s\"}",
-                separator, name_of(one).c_str(), lmdb ? "lmdb" : "file", result.ours, peer,
-                result.ours / peer, name_of(one.operation), one.size, one.processes,
-                one.power ? "power" : "process",
-                lmdb        ? "raw LMDB"
-                : one.power ? "pwrite/pread, fdatasync"
-                            : "pwrite/pread");
+            std::printf("%s  {\"case\": \"%s/%s\", \"ours\": %.3f, \"peer\": %.3f, \"unit\": \"us\", "
+                        "\"ratio\": %.3f, \"operation\": \"%s\", "
+                        "\"size\": %zu, \"processes\": %u, \"durability\": \"%s\", "
+                        "\"peer_name\": \"%s\"}",
+                        separator, name_of(one).c_str(), lmdb ? "lmdb" : "file", result.ours, peer,
+                        result.ours / peer, name_of(one.operation), one.size, one.processes,
+                        one.power ? "power" : "process",
+                        lmdb        ? "raw LMDB"
+                        : one.power ? "pwrite/pread, fdatasync"
+                                    : "pwrite/pread");
             separator = ",\n";
         }
     }

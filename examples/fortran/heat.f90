@@ -1,5 +1,5 @@
-! The heat equation on a square plate whose left edge is hot, in Fortran with MPI and ADIOS2: a program that knows nothing
-! of Stepstore. Where its steps go is said by the engine in adios2.xml.
+! The heat equation on a square plate whose left edge is hot, in Fortran with MPI and ADIOS2: a program that
+! knows nothing of Stepstore. Where its steps go is said by the engine in adios2.xml.
 !
 ! mpirun -n 4 heat [CONFIG [OUTPUTS]]
 program heat
@@ -49,7 +49,8 @@ program heat
   call check(ierr, 'adios2_define_variable temperature')
   call adios2_define_variable(var_time, io, 'update', adios2_type_integer4, ierr)
   call check(ierr, 'adios2_define_variable update')
-  call adios2_define_variable(var_hottest, io, 'hottest', adios2_type_dp, 1, [int(ranks, 8)], [int(rank, 8)], [1_8], &
+  call adios2_define_variable(var_hottest, io, 'hottest', adios2_type_dp, 1, [int(ranks, 8)], &
+                              [int(rank, 8)], [1_8], &
                               adios2_constant_dims, ierr)
   call check(ierr, 'adios2_define_variable hottest')
   call adios2_define_attribute(unit, io, 'temperature/unit', 'degree Celsius', ierr)
@@ -90,7 +91,8 @@ contains
         do row = 2, rows - 1
           next(row, column) = temperature(row, column) + diffusion*( &
                               temperature(row - 1, column) + temperature(row + 1, column) + &
-                              temperature(row, column - 1) + temperature(row, column + 1) - 4*temperature(row, column))
+                              temperature(row, column - 1) + temperature(row, column + 1) - &
+                              4*temperature(row, column))
         end do
       end do
       temperature(:, 1:columns_per_rank) = next(:, 1:columns_per_rank)

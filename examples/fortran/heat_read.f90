@@ -1,5 +1,5 @@
-! Reads what heat writes, on any number of ranks, while it runs or afterwards: each rank takes its part of the rows. Prints a line
-! for each step with sums that do not depend on the number of ranks.
+! Reads what heat writes, on any number of ranks, while it runs or afterwards: each rank takes its part of the
+! rows. Prints a line for each step with sums that do not depend on the number of ranks.
 !
 ! mpirun -n 2 heat_read [CONFIG]
 program heat_read
@@ -76,7 +76,8 @@ program heat_read
     call adios2_end_step(engine, ierr)
     call check(ierr, 'adios2_end_step')
 
-    ! A sum of integers, each weighted by where it stands: the same in any order of adding, another for data in other places.
+    ! A sum of integers, each weighted by where it stands: the same in any order of adding, another for data
+    ! in other places.
     cells = 0
     do column = 1, int(count_dims(2))
       do row = 1, int(count_dims(1))
@@ -89,7 +90,8 @@ program heat_read
     if (rank == 0) then
       write (*, '(a, i0, a, i0, a, i0, a, i0)', advance='no') 'step ', step, ' update ', update, ' shape ', &
         shape_dims(1), 'x', shape_dims(2)
-      write (*, '(a, f0.9, a, f0.9, 2a)', advance='no') ' lowest ', lowest, ' highest ', highest, ' ', trim(unit)
+      write (*, '(a, f0.9, a, f0.9, 2a)', advance='no') ' lowest ', lowest, ' highest ', highest, &
+                                                         ' ', trim(unit)
       write (*, '(a, i0, a, *(1x, f0.9))') ' sum ', all_cells, ' hottest', hottest
     end if
     step = step + 1

@@ -83,7 +83,9 @@ def draw(field, step, path):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--config", default="adios2.xml", help="ADIOS2's configuration; it chooses the engine")
+    parser.add_argument(
+        "--config", default="adios2.xml", help="ADIOS2's configuration; it chooses the engine"
+    )
     parser.add_argument("--input", default="gray-scott.bp", help="the name given to ADIOS2's Open")
     parser.add_argument("--json", help="write every step's statistics, hashes and times here")
     parser.add_argument("--png", help="draw the last step's middle plane of V here")
@@ -105,9 +107,9 @@ def main():
             last_v = fields["V"]
             if not arguments.quiet:
                 print(
-                    f"step {record['step']:6d}  U {record['U']['mean']:.6f} [{record['U']['min']:.6f}, {record['U']['max']:.6f}]"
-                    f"  V {record['V']['mean']:.6f} [{record['V']['min']:.6f}, {record['V']['max']:.6f}]"
-                    f"  read in {1e3 * record['read_seconds']:.1f} ms",
+                    f"step {record['step']:6d}  U {record['U']['mean']:.6f} [{record['U']['min']:.6f}, "
+                    f"{record['U']['max']:.6f}]  V {record['V']['mean']:.6f} [{record['V']['min']:.6f}, "
+                    f"{record['V']['max']:.6f}]  read in {1e3 * record['read_seconds']:.1f} ms",
                     flush=True,
                 )
     except (RuntimeError, TimeoutError, ValueError) as error:

@@ -156,8 +156,8 @@ void run(const Settings& settings, int rank, int ranks)
     }
     const auto count = static_cast<double>(std::max<std::size_t>(1, outputs.size()));
     std::printf(
-        "gray-scott: %d ranks, %d^3 cells, %d steps, %zu outputs through %s: computing %.2f s, put %.2f ms and "
-        "EndStep %.2f ms per "
+        "gray-scott: %d ranks, %d^3 cells, %d steps, %zu outputs through %s: computing %.2f s, put %.2f ms "
+        "and EndStep %.2f ms per "
         "output\n",
         ranks, settings.L, settings.steps, outputs.size(), io.EngineType().c_str(), computing,
         1e3 * put / count, 1e3 * end_step / count);

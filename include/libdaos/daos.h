@@ -40,8 +40,8 @@ extern "C" {
 /* Starts the library. Counted: each successful call needs its daos_fini(). */
 int daos_init(void);
 
-/* Undoes one daos_init(). The last one waits for what is in flight and closes every handle that is still open.
- * -DER_UNINIT. */
+/* Undoes one daos_init(). The last one waits for what is in flight and closes every handle that is still
+ * open. -DER_UNINIT. */
 int daos_fini(void);
 
 #ifdef __cplusplus

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* A transaction that reads the container as it was at a snapshot's epoch. As in DAOS any epoch but 0 and DAOS_EPOCH_MAX
- * (-DER_INVAL) opens; reading at one that is no snapshot, or no longer, is -DER_EP_OLD. */
+/* A transaction that reads the container as it was at a snapshot's epoch. As in DAOS any epoch but 0 and
+ * DAOS_EPOCH_MAX (-DER_INVAL) opens; reading at one that is no snapshot, or no longer, is -DER_EP_OLD. */
 int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev);
 int daos_tx_close(daos_handle_t th, daos_event_t* ev);
 int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch);

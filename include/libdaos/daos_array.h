@@ -40,7 +40,8 @@ typedef struct {
     daos_epoch_t st_max_epoch; /* of the latest update; 0: none */
 } daos_array_stbuf_t;
 
-/* Completes *oid for an array that keeps its attributes (add_attr) or is opened with them; see daos_obj_generate_oid().
+/* Completes *oid for an array that keeps its attributes (add_attr) or is opened with them; see
+ * daos_obj_generate_oid().
  */
 static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid, bool add_attr,
                                           daos_oclass_id_t cid, daos_oclass_hints_t hints, uint32_t args)
@@ -52,10 +53,12 @@ static inline int daos_array_generate_oid(daos_handle_t coh, daos_obj_id_t* oid,
  * -DER_OVERFLOW: a chunk of more than 2^63 bytes. */
 int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, daos_size_t cell_size,
                       daos_size_t chunk_size, daos_handle_t* oh, daos_event_t* ev);
-/* mode: DAOS_OO_RO or DAOS_OO_RW. -DER_NONEXIST: no array there. -DER_INVAL: `oid` is not of type DAOS_OT_ARRAY. */
+/* mode: DAOS_OO_RO or DAOS_OO_RW. -DER_NONEXIST: no array there. -DER_INVAL: `oid` is not of type
+ * DAOS_OT_ARRAY. */
 int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
                     daos_size_t* cell_size, daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev);
-/* Local: asks nothing of the store. -DER_INVAL: a size is 0, or `oid` is of type DAOS_OT_ARRAY or no array. */
+/* Local: asks nothing of the store. -DER_INVAL: a size is 0, or `oid` is of type DAOS_OT_ARRAY or no array.
+ */
 int daos_array_open_with_attr(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
                               daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh,
                               daos_event_t* ev);
@@ -67,8 +70,8 @@ int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev);
 int daos_array_local2global(daos_handle_t oh, d_iov_t* glob);
 int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh);
 
-/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, no piece more than its
- * iov_buf_len, and no two ranges overlap; -DER_INVAL otherwise. */
+/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, no piece more
+ * than its iov_buf_len, and no two ranges overlap; -DER_INVAL otherwise. */
 int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
                     daos_event_t* ev);
 int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,

@@ -127,8 +127,8 @@ enum daos_errno {
 /* The older name of a code. */
 #define DER_EVICTED DER_EXCLUDED
 
-/* The name of a code as calls return it ("DER_NONEXIST" for -1005, "DER_SUCCESS" for 0); "DER_UNKNOWN" for anything
- * else. */
+/* The name of a code as calls return it ("DER_NONEXIST" for -1005, "DER_SUCCESS" for 0); "DER_UNKNOWN" for
+ * anything else. */
 const char* d_errstr(int errnum);
 /* One sentence on a code as calls return it; never NULL. */
 const char* d_errdesc(int errnum);

@@ -20,8 +20,8 @@ extern "C" {
 
 int daos_eq_create(daos_handle_t* eqh);
 
-/* -DER_NONEXIST: no such queue. -DER_BUSY: it has launched events, unless flags has DAOS_EQ_DESTROY_FORCE, which waits
- * for them. */
+/* -DER_NONEXIST: no such queue. -DER_BUSY: it has launched events, unless flags has DAOS_EQ_DESTROY_FORCE,
+ * which waits for them. */
 #define DAOS_EQ_DESTROY_FORCE 1
 int daos_eq_destroy(daos_handle_t eqh, int flags);
 
@@ -51,11 +51,12 @@ int daos_event_fini(daos_event_t* ev);
 /* The child after `child`, or the first one for NULL; NULL at the end. */
 daos_event_t* daos_event_next(daos_event_t* parent, daos_event_t* child);
 
-/* *flag: whether the event has completed, after waiting up to `timeout`; if so it is taken out. -DER_NO_PERM: it is a
- * child. */
+/* *flag: whether the event has completed, after waiting up to `timeout`; if so it is taken out. -DER_NO_PERM:
+ * it is a child. */
 int daos_event_test(struct daos_event* ev, int64_t timeout, bool* flag);
 
-/* Calls `cb` once with `arg`, the event and the result when the event completes, from the thread that completes it. */
+/* Calls `cb` once with `arg`, the event and the result when the event completes, from the thread that
+ * completes it. */
 typedef int (*daos_event_comp_cb_t)(void*, daos_event_t*, int);
 int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, void* arg);
 
@@ -65,8 +66,8 @@ int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, 
  */
 int daos_event_parent_barrier(struct daos_event* ev);
 
-/* Does not stop the operation (as in DAOS): the event still completes and has to be waited for. -DER_NO_PERM: not
- * running. */
+/* Does not stop the operation (as in DAOS): the event still completes and has to be waited for. -DER_NO_PERM:
+ * not running. */
 int daos_event_abort(daos_event_t* ev);
 
 #ifdef __cplusplus

@@ -22,7 +22,8 @@ extern "C" {
 #define DAOS_COND_KEY_GET DAOS_COND_DKEY_FETCH     /* get: -DER_NONEXIST when it is not */
 #define DAOS_COND_KEY_REMOVE DAOS_COND_PUNCH       /* remove: -DER_NONEXIST when it is not */
 
-/* mode: DAOS_OO_RO or DAOS_OO_RW. Local: asks nothing of the store. -DER_INVAL: `oid` is not of a key-value type. */
+/* mode: DAOS_OO_RO or DAOS_OO_RW. Local: asks nothing of the store. -DER_INVAL: `oid` is not of a key-value
+ * type. */
 int daos_kv_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh,
                  daos_event_t* ev);
 int daos_kv_close(daos_handle_t oh, daos_event_t* ev);

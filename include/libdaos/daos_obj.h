@@ -188,7 +188,8 @@ static inline void daos_obj_oid_cycle(daos_obj_id_t* oid)
     oid->hi = (oid->hi + 999999937) & UINT_MAX;
 }
 
-/* A handle for the calls below, on an object of any type. -DER_INVAL: `oid` was not made by daos_obj_generate_oid(). */
+/* A handle for the calls below, on an object of any type. -DER_INVAL: `oid` was not made by
+ * daos_obj_generate_oid(). */
 int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh,
                   daos_event_t* ev);
 /* Closes the handle of a key-value object or an array too. */
@@ -203,8 +204,8 @@ int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* e
 /* epoch: of a snapshot, made with DAOS_SNAP_OPT_OIT (Stepstore: of any). -DER_NONEXIST: there is none. */
 int daos_oit_open(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* oh, daos_event_t* ev);
 int daos_oit_close(daos_handle_t oh, daos_event_t* ev);
-/* *oids_nr: room in oids, in; ids given, out. anchor: zeroes at the beginning; at its end when all were given.
- * -DER_INVAL: no room. */
+/* *oids_nr: room in oids, in; ids given, out. anchor: zeroes at the beginning; at its end when all were
+ * given. -DER_INVAL: no room. */
 int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
                   daos_event_t* ev);
 

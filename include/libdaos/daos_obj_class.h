@@ -177,8 +177,8 @@ int daos_oclass_name2id(const char* name);
 /* The name of a class into MAX_OBJ_CLASS_NAME_LEN bytes; "UNKNOWN" and -1 when there is none. */
 int daos_oclass_id2name(daos_oclass_id_t oc_id, char* name);
 
-/* All names, separated by ", ", into `size` bytes. Returns the length, or -DER_INVAL, or -DER_OVERFLOW when they do not
- * fit. */
+/* All names, separated by ", ", into `size` bytes. Returns the length, or -DER_INVAL, or -DER_OVERFLOW when
+ * they do not fit. */
 ssize_t daos_oclass_names_list(size_t size, char* str);
 
 #ifdef __cplusplus

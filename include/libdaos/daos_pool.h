@@ -91,8 +91,8 @@ typedef struct {
     daos_target_type_t ta_type;
     daos_target_state_t ta_state;
     daos_target_perf_t ta_perf;
-    struct daos_space
-        ta_space; /* of this target; Stepstore: free is what the file system has free, total that and what it uses */
+    /* Of this target. Here `free` is what the file system has free, and `total` adds what the target uses. */
+    struct daos_space ta_space;
 } daos_target_info_t;
 
 struct daos_pool_cont_info {

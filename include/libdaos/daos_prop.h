@@ -149,7 +149,8 @@ enum {
 };
 #define DAOS_PROP_CO_REDUN_DEFAULT DAOS_PROP_CO_REDUN_NODE
 
-/* The health of a container, in the number of DAOS_PROP_CO_STATUS: status, flags and version of the pool map. */
+/* The health of a container, in the number of DAOS_PROP_CO_STATUS: status, flags and version of the pool map.
+ */
 enum { DAOS_PROP_CO_HEALTHY, DAOS_PROP_CO_UNCLEAN };
 #define DAOS_PROP_CO_CLEAR (0x1) /* flag: clear the UNCLEAN status */
 
@@ -214,15 +215,16 @@ static inline bool daos_label_is_valid(const char* label)
     return length > 0 && !(length >= DAOS_UUID_STR_SIZE - 1 && daos_is_valid_uuid_string(label));
 }
 
-/* A list of entries_nr entries, all zero; NULL when there is no memory or they are more than DAOS_PROP_ENTRIES_MAX_NR.
+/* A list of entries_nr entries, all zero; NULL when there is no memory or they are more than
+ * DAOS_PROP_ENTRIES_MAX_NR.
  */
 daos_prop_t* daos_prop_alloc(uint32_t entries_nr);
 /* Frees a list of daos_prop_alloc() with the texts in it, and what the pointers of its entries refer to. */
 void daos_prop_free(daos_prop_t* prop);
 /* The entry of a type, or NULL. */
 struct daos_prop_entry* daos_prop_entry_get(daos_prop_t* prop, uint32_t type);
-/* Copies `len` bytes of text into an entry. -DER_INVAL: the type is no text. -DER_NONEXIST (daos_prop_set_str): no such
- * entry. */
+/* Copies `len` bytes of text into an entry. -DER_INVAL: the type is no text. -DER_NONEXIST
+ * (daos_prop_set_str): no such entry. */
 int daos_prop_entry_set_str(struct daos_prop_entry* entry, const char* str, daos_size_t len);
 int daos_prop_set_str(daos_prop_t* prop, uint32_t type, const char* str, daos_size_t len);
 /* The same for `size` bytes behind a pointer (access control, roots). NULL or 0: takes out what is there. */

@@ -1,4 +1,5 @@
-/* The types that all parts of the API share: handles, identifiers, epochs, anchors, events, memory descriptors. */
+/* The types that all parts of the API share: handles, identifiers, epochs, anchors, events, memory
+ * descriptors. */
 #ifndef STEPSTORE_LIBDAOS_DAOS_TYPES_H
 #define STEPSTORE_LIBDAOS_DAOS_TYPES_H
 
@@ -160,7 +161,8 @@ typedef struct {
 
 /* ---- objects and containers */
 
-/* The upper 32 bits of `hi` hold the object's type and class, set by daos_obj_generate_oid(); the rest is the user's.
+/* The upper 32 bits of `hi` hold the object's type and class, set by daos_obj_generate_oid(); the rest is the
+ * user's.
  */
 typedef struct {
     uint64_t lo;
@@ -198,7 +200,8 @@ typedef enum {
 
 typedef enum { DAOS_EVS_READY, DAOS_EVS_RUNNING, DAOS_EVS_COMPLETED, DAOS_EVS_ABORTED } daos_ev_status_t;
 
-/* True for text of the form 01234567-89ab-cdef-0123-456789abcdef (further characters after it are not looked at). */
+/* True for text of the form 01234567-89ab-cdef-0123-456789abcdef (further characters after it are not looked
+ * at). */
 static inline bool daos_is_valid_uuid_string(const char* uuid)
 {
     for (int i = 0; i < DAOS_UUID_STR_SIZE - 1; ++i) {

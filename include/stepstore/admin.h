@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* The text of the last error of this thread, for any daos_ or stepstore_ call of this library; never NULL. Valid until
- * the thread's next call. */
+/* The text of the last error of this thread, for any daos_ or stepstore_ call of this library; never NULL.
+ * Valid until the thread's next call. */
 STEPSTORE_API const char* stepstore_last_message(void);
 
 struct stepstore_pool_options {
@@ -36,8 +36,8 @@ struct stepstore_pool_options {
     uint32_t target_dirs_nr; /* 0: all targets lie in the pool's directory */
 };
 
-/* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or
- * ~/.local/share/stepstore), or "local:" and either. */
+/* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default
+ * $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore), or "local:" and either. */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
 STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 /* The directory that `pool` names. *size: of path, in; needed, out. -DER_TRUNC when it does not fit. */
@@ -50,17 +50,17 @@ STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_json_cb each, 
 /* One object: the pool's query with its targets:
  * {"path","label","uuid","backend","format","durability","space_total","space_free","targets":[{...}]} */
 STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_json_cb each, void* arg);
-/* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0 also when
- * damage was found: see "damaged" in the summary. */
+/* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0
+ * also when damage was found: see "damaged" in the summary. */
 STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_json_cb each,
                                        void* arg);
-/* Gives space back that nothing needs, while others use the pool: one object per target, the pool's metadata ("meta")
- * last, with the bytes it takes: {"target","index_before","index_after","bulk_before","bulk_after"}.
+/* Gives space back that nothing needs, while others use the pool: one object per target, the pool's metadata
+ * ("meta") last, with the bytes it takes: {"target","index_before","index_after","bulk_before","bulk_after"}.
  * -DER_CSUM where an index is damaged: stepstore_pool_check() says what can be saved. -DER_NO_PERM: the pool
  * cannot be written. */
 STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg);
-/* One object per object in the container at epoch (DAOS_TX_NONE: now): {"hi","lo","type","class"}, and with `sizes`,
- * for which each object is asked, "keys" or "size","cell_size","chunk_size". */
+/* One object per object in the container at epoch (DAOS_TX_NONE: now): {"hi","lo","type","class"}, and with
+ * `sizes`, for which each object is asked, "keys" or "size","cell_size","chunk_size". */
 STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes,
                                          stepstore_json_cb each, void* arg);
 /* The same of one object, with its sizes. -DER_NONEXIST: nothing is stored under this id. */

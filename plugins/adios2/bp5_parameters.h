@@ -8,7 +8,9 @@ namespace stepstore::adios {
 
 enum class BpParameter {
     no, // not one of theirs
-    tuning, // how BP buffers, aggregates or writes its files: without meaning here, and harmless, so it is passed over
+    // how BP buffers, aggregates or writes its files: without meaning here, and harmless, so it is passed
+    // over
+    tuning,
     refused, // changes what is stored or read, or where: passing it over would be silently different
 };
 BpParameter bp_parameter(std::string_view name); // without regard to case

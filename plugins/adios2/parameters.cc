@@ -112,8 +112,8 @@ void pass_over_or_refuse(const std::string& name)
         throw Error(
             -DER_INVAL,
             "stepstore: the parameter " + name +
-                " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md lists "
-                "those of BP5 that are taken)");
+                " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md "
+                "lists those of BP5 that are taken)");
 
     std::ostringstream valid;
     const char* comma = "";
@@ -159,10 +159,9 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given)
         if (!of_writer && !of_reader) pass_over_or_refuse(name);
     }
     if (parameters.location.empty())
-        throw Error(
-            -DER_INVAL,
-            "stepstore: the parameter Location is missing: set it to where the stream lives, such as Location=out/gs "
-            "(ADIOS2 does not tell a plugin the name that was given to Open)");
+        throw Error(-DER_INVAL,
+                    "stepstore: the parameter Location is missing: set it to where the stream lives, such as "
+                    "Location=out/gs (ADIOS2 does not tell a plugin the name that was given to Open)");
     // Arrays may be in column-major order; ADIOS2 does not say which.
     if (!order_given && is_loaded("libadios2_fortran"))
         throw Error(-DER_INVAL,

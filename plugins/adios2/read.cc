@@ -24,7 +24,7 @@ bool shown_as_array(const steps::Variable& variable)
 } // namespace
 
 ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
-                         std::shared_ptr<Communicator> communicator)
+                         const std::shared_ptr<Communicator>& communicator)
     : io_(io), parameters_(parameters)
 {
     auto options = parameters.reader;
@@ -93,8 +93,8 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
             std::cerr
                 << "stepstore: there is no further step " << where() << ", and its writer ("
                 << stream_->dead_writer()
-                << ") died: BeginStep returns OtherError; the steps before are whole, and a writer that opens the "
-                   "stream with Mode::Append goes on behind them\n";
+                << ") died: BeginStep returns OtherError; the steps before are whole, and a writer that "
+                   "opens the stream with Mode::Append goes on behind them\n";
         return adios2::StepStatus::OtherError;
     case steps::StepStatus::other_error: return adios2::StepStatus::OtherError;
     case steps::StepStatus::ok: break;
@@ -377,11 +377,10 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                     "stepstore: variable '" + definition.name +
                         "' has a memory selection and a selection of several steps: get one step at a time");
     if (access_ == Access::stream && (selection.GetStepStart() != 0 || selection.GetStepCount() != 1))
-        throw Error(
-            -DER_NOTSUPPORTED,
-            "stepstore: variable '" + definition.name +
-                "' has a step selection, but the stream is read step by step: read at random without BeginStep "
-                "(parameter Reading=random)");
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + definition.name +
+                        "' has a step selection, but the stream is read step by step: read at random without "
+                        "BeginStep (parameter Reading=random)");
     if (access_ == Access::random &&
         selection.GetStepCount() > 1) // refused as a whole, before the first is got
         absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);

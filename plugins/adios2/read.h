@@ -15,7 +15,8 @@ namespace stepstore::adios {
 
 class ReadAdapter {
 public:
-    ReadAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator);
+    ReadAdapter(adios2::IO io, const Parameters& parameters,
+                const std::shared_ptr<Communicator>& communicator);
 
     adios2::StepStatus begin_step(adios2::StepMode mode, float timeout_seconds);
     void end_step();

@@ -83,8 +83,8 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
         throw Error(
             -DER_NOTSUPPORTED,
             "stepstore: the blocks of variable '" + name + "' " + where() +
-                ", read at random: ADIOS2's Python interface asks a plugin for the first step only; read step by "
-                "step (mode \"r\") to see those of each");
+                ", read at random: ADIOS2's Python interface asks a plugin for the first step only; read "
+                "step by step (mode \"r\") to see those of each");
     const bool local_value = definition.kind == steps::ShapeKind::local_value;
     auto& kept = blocks_of(*id, step);
     const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();

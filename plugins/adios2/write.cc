@@ -15,14 +15,15 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
             -DER_NOTSUPPORTED,
             "stepstore: variable '" + variable + "' has the operator '" + one.Type() +
                 "', and ADIOS2 gives an engine plugin no way to apply it: remove the operation. For lossless "
-                "compression of all variables set the engine parameter Compression instead (docs/parameters.md)");
+                "compression of all variables set the engine parameter Compression instead "
+                "(docs/parameters.md)");
     }
 }
 
 } // namespace
 
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
-                           std::shared_ptr<Communicator> communicator)
+                           const std::shared_ptr<Communicator>& communicator)
     : io_(io), attributes_(io), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order)
 {

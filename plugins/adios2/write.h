@@ -12,7 +12,8 @@ namespace stepstore::adios {
 
 class WriteAdapter {
 public:
-    WriteAdapter(adios2::IO io, const Parameters& parameters, std::shared_ptr<Communicator> communicator);
+    WriteAdapter(adios2::IO io, const Parameters& parameters,
+                 const std::shared_ptr<Communicator>& communicator);
 
     adios2::StepStatus begin_step(adios2::StepMode mode);
     void end_step();

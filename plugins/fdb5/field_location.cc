@@ -78,8 +78,8 @@ StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri) : FieldLoc
     uri_.query("remapKey", "");
 }
 
-StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset,
-                                               eckit::Length length, const fdb5::Key& remap)
+StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, const eckit::Offset& offset,
+                                               const eckit::Length& length, const fdb5::Key& remap)
     : FieldLocation(uri, offset, length, remap)
 {
 }
@@ -89,6 +89,7 @@ StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLoc
 }
 
 StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
+    // NOLINTNEXTLINE(bugprone-copy-constructor-init): it cannot be copied
     : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_),
       std::enable_shared_from_this<StepstoreFieldLocation>(), dataset_(other.dataset_), object_(other.object_)
 {

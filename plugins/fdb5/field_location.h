@@ -19,7 +19,7 @@ public:
     // dataset: saves looking it up when the field is read.
     StepstoreFieldLocation(std::shared_ptr<fields::Dataset> dataset, const fields::FieldLocation& location);
     explicit StepstoreFieldLocation(const eckit::URI& uri);
-    StepstoreFieldLocation(const eckit::URI& uri, eckit::Offset offset, eckit::Length length,
+    StepstoreFieldLocation(const eckit::URI& uri, const eckit::Offset& offset, const eckit::Length& length,
                            const fdb5::Key& remap);
     explicit StepstoreFieldLocation(eckit::Stream& stream);
     StepstoreFieldLocation(const StepstoreFieldLocation& other);

@@ -14,7 +14,7 @@ namespace stepstore::fdb_plugin {
 
 class IndexLocation final : public fdb5::IndexLocation {
 public:
-    explicit IndexLocation(eckit::URI uri) : uri_(std::move(uri)) {}
+    explicit IndexLocation(const eckit::URI& uri) : uri_(uri) {}
     eckit::URI uri() const override { return uri_; }
     fdb5::IndexLocation* clone() const override { return new IndexLocation(uri_); }
 

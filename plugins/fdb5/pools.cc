@@ -205,8 +205,8 @@ Pools::Turn Pools::take_turn() const
         if (std::chrono::steady_clock::now() > until) {
             refuse(
                 "another process has had a lock on " + folder.string() +
-                " for 30 seconds, with which writers choose a pool for a new dataset ('lslocks' names it): archive "
-                "again when it is gone");
+                " for 30 seconds, with which writers choose a pool for a new dataset ('lslocks' names it): "
+                "archive again when it is gone");
         }
         std::this_thread::sleep_for(pause);
     }

@@ -166,8 +166,8 @@ std::string why_not_there(const Place& place)
 {
     const auto session = session_if_there(place.pool, Access::read_only);
     if (session && session->lists(place.container)) {
-        return "the pool lists it, but not all of it is there: its writer has not finished making it, or it is damaged "
-               "('stepstore pool check " +
+        return "the pool lists it, but not all of it is there: its writer has not finished making it, or it "
+               "is damaged ('stepstore pool check " +
                place.pool + "' says)";
     }
     return "it was wiped";

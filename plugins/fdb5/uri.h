@@ -1,10 +1,10 @@
 // The URIs of scheme "stepstore", by which FDB names what lies in a pool:
 //   stepstore:POOL/CONTAINER                    a dataset
 //   stepstore:POOL/CONTAINER/index.TEXT         the index of a collocation key, by the key's text
-//   stepstore:POOL/CONTAINER/data.N             an array object with fields; FDB adds a field's offset (#) and length
-//   (?) stepstore:POOL/CONTAINER/data               all fields of the dataset
-// POOL is the pool's absolute path, or its location; what a path may not hold is percent-encoded in it and in
-// TEXT.
+//   stepstore:POOL/CONTAINER/data.N             an array object with fields
+//   stepstore:POOL/CONTAINER/data               all fields of the dataset
+// FDB adds a field's offset (#) and length (?) to a URI with data.N. POOL is the pool's absolute path, or its
+// location. What a path may not hold is percent-encoded in POOL and TEXT.
 #pragma once
 
 #include "fields/key.h"

@@ -39,7 +39,8 @@ def fdb5_directories() -> tuple[Path, Path]:
 
 
 def daos_root() -> Path:
-    """The folder that build files of programs for DAOS know as DAOS_ROOT: include/ and lib64/ with pkgconfig/."""
+    """The folder that build files of programs for DAOS know as DAOS_ROOT: include/ and lib64/ with
+    pkgconfig/."""
     return _find("daos", "include", "the folder for programs written for DAOS").parent
 
 

@@ -51,12 +51,13 @@ class StepStatus(enum.Enum):
     OK = "ok"
     NOT_READY = "not_ready"
     END_OF_STREAM = "end_of_stream"
-    WRITER_DIED = "writer_died"  # no further step, unless another writer appends to the stream: asking again looks again
+    WRITER_DIED = "writer_died"  # no further step, unless another writer appends: asking again looks again
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks stand alone."""
+    """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks
+    stand alone."""
 
     name: str
     type: str
@@ -76,7 +77,8 @@ class Variable:
 
 @dataclass(frozen=True)
 class Block:
-    """What one put wrote. start: None where the block stands alone; minimum, maximum: None when not recorded."""
+    """What one put wrote. start: None where the block stands alone; minimum, maximum: None when not
+    recorded."""
 
     writer: int
     index: int
@@ -105,13 +107,18 @@ def open_steps(
     otherwise any step at any time. open_timeout: seconds to wait for a stream that is not there yet.
     snapshot: the epoch of a snapshot of the container: the stream as it was then.
     options: a reader's parameters by their names in docs/parameters.md, as text (ReadAhead="4M")."""
-    return Steps(os.fspath(location), stream=stream, open_timeout=open_timeout, snapshot=snapshot, options=options)
+    return Steps(
+        os.fspath(location), stream=stream, open_timeout=open_timeout, snapshot=snapshot, options=options
+    )
 
 
 class Steps:
-    """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current or the last."""
+    """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current
+    or the last."""
 
-    def __init__(self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]):
+    def __init__(
+        self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]
+    ):
         settings = {name: str(value) for name, value in options.items()}
         self._handle = _open(location, stream, open_timeout, snapshot, settings)
         self._stream = stream
@@ -131,17 +138,25 @@ class Steps:
         self._handle.end_step()
 
     def follow(self, timeout: float | None = None) -> Iterator[int]:
-        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a new
-        step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after its last step."""
+        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a
+        new step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after
+        its last step."""
         while (status := self.begin_step(timeout)) is StepStatus.OK:
             yield self._handle.current_step()
             if self._handle.in_step():
                 self._handle.end_step()
         if status is StepStatus.WRITER_DIED:
             who = self._handle.dead_writer()
-            raise Error(_CANCELED, f"{self.location}: there is no further step, and its writer ({who}) died; the steps before are whole")
+            raise Error(
+                _CANCELED,
+                f"{self.location}: there is no further step, and its writer ({who}) died; the steps before "
+                "are whole",
+            )
         if status is StepStatus.NOT_READY:
-            raise Error(_TIMED_OUT, f"{self.location}: no new step within {timeout} s and the writer has not ended the stream")
+            raise Error(
+                _TIMED_OUT,
+                f"{self.location}: no new step within {timeout} s and the writer has not ended the stream",
+            )
 
     @property
     def location(self) -> str:
@@ -162,7 +177,9 @@ class Steps:
         """The variables that the step has, by name."""
         number = self._step(step)
         present = self._handle.variables(number)
-        known = self._handle.definitions()  # in this order: a new step brings definitions when it is looked at
+        known = (
+            self._handle.definitions()
+        )  # in this order: a new step brings definitions when it is looked at
         return {v.name: v for v in (self._variable(known[i], i, number) for i in present)}
 
     def definitions(self) -> dict[str, tuple[str, str]]:
@@ -197,14 +214,19 @@ class Steps:
         start: Sequence[int] | None = None,
         count: Sequence[int] | None = None,
     ) -> Any:
-        """A variable, or the box start, count of it, as a numpy array; a single value as a numpy scalar or a str.
-        A count of -1 goes to the end. Elements that nobody wrote are zero. Local arrays: see read_block."""
+        """A variable, or the box start, count of it, as a numpy array; a single value as a numpy scalar or a
+        str. A count of -1 goes to the end. Elements that nobody wrote are zero. Local arrays: see
+        read_block."""
         number = self._step(step)
         variable = self._find(name, number)
         if variable.is_value:
             return self._read_value(variable, number, start, count)
         if variable.shape is None:
-            raise Error(DER_INVAL, f"{self.location}: {name} is a local array, whose blocks stand alone: read_block({name!r}, block)")
+            raise Error(
+                DER_INVAL,
+                f"{self.location}: {name} is a local array, whose blocks stand alone: read_block({name!r}, "
+                "block)",
+            )
         first, size = self._box(variable, variable.shape, start, count)
         data = np.zeros(size, dtype=variable.dtype)
         with self._naming(name, number):
@@ -226,7 +248,10 @@ class Steps:
             return self._value(variable, block, number)
         known = self._blocks(variable, number)
         if not 0 <= block < len(known):
-            raise Error(DER_NONEXIST, f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}")
+            raise Error(
+                DER_NONEXIST,
+                f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}",
+            )
         first, size = self._box(variable, known[block].count, start, count)
         data = np.zeros(size, dtype=variable.dtype)
         with self._naming(name, number):
@@ -240,7 +265,11 @@ class Steps:
         found = {}
         for name in self._handle.attribute_names(number):
             kind, is_list, data, strings = self._handle.attribute(name, number)
-            values: Any = [decode_key(text) for text in strings] if kind == "string" else np.frombuffer(data, _DTYPES[kind])
+            values: Any = (
+                [decode_key(text) for text in strings]
+                if kind == "string"
+                else np.frombuffer(data, _DTYPES[kind])
+            )
             text = decode_key(name)
             found[text] = Attribute(text, kind, values if is_list or len(values) != 1 else values[0])
         return found
@@ -248,14 +277,16 @@ class Steps:
     def profile(self) -> dict[str, Any]:
         """What the steps cost their writers, by rank, as they stored it at close; {} while there is none.
 
-        "ranks": sums, and "rows" that say how the costs went over the steps; "targets": what each target of the pool
-        served meanwhile; "file": where the same is kept as a file, relative to the pool. docs/profile.md has the fields.
+        "ranks": sums, and "rows" that say how the costs went over the steps; "targets": what each target of
+        the pool served meanwhile; "file": where the same is kept as a file, relative to the pool.
+        docs/profile.md has the fields.
         """
         text = self._handle.writer_profile()
         return json.loads(text) if text else {}
 
     def readers_profile(self) -> dict[str, Any]:
-        """The same of the last program that read the stream with Profile=on, and closed it; {}: there was none."""
+        """The same of the last program that read the stream with Profile=on, and closed it; {}: there was
+        none."""
         text = self._handle.readers_profile()
         return json.loads(text) if text else {}
 
@@ -289,8 +320,8 @@ class Steps:
             raise Error(error.code, f"{self.location}: {where}: {error.message}") from error
 
     def _step(self, step: int | None) -> int | None:
-        """The number of a step, for all that one call asks: the last step may be another one a moment later. None: the
-        current step of a walk; or there is no step yet, which the reader says itself."""
+        """The number of a step, for all that one call asks: the last step may be another one a moment later.
+        None: the current step of a walk; or there is no step yet, which the reader says itself."""
         if step is None and self._stream:
             return None
         if step is not None and step >= 0:
@@ -303,7 +334,8 @@ class Steps:
         return there + step
 
     def _turned(self, dims: Sequence[int]) -> tuple[int, ...]:
-        """numpy's order of the dimensions from the writer's, and back: streams of Fortran programs are reversed."""
+        """numpy's order of the dimensions from the writer's, and back: streams of Fortran programs are
+        reversed."""
         return tuple(reversed(dims)) if self._reversed else tuple(dims)
 
     def _find(self, name: str, step: int | None) -> Variable:
@@ -323,7 +355,8 @@ class Steps:
         return Variable(decode_key(name), kind_type, kind, shape, number)
 
     def _known(self) -> list[tuple[bytes, str, str, bool]]:
-        """The definitions up to the last step there is now (in a walk: the current one): looking at a step brings its own."""
+        """The definitions up to the last step there is now (in a walk: the current one): looking at a step
+        brings its own."""
         if not self._stream and (there := len(self)):
             self._handle.variables(there - 1)
         return self._handle.definitions()
@@ -343,7 +376,13 @@ class Steps:
 
     def _blocks(self, variable: Variable, step: int | None) -> list[Block]:
         return [
-            Block(writer, index, self._turned(start) if start else None, self._turned(count), *self._minmax(variable, found))
+            Block(
+                writer,
+                index,
+                self._turned(start) if start else None,
+                self._turned(count),
+                *self._minmax(variable, found),
+            )
             for writer, index, start, count, found in self._handle.blocks(variable.id, step)
         ]
 
@@ -364,7 +403,11 @@ class Steps:
         return np.array(values, dtype=variable.dtype)
 
     def _box(
-        self, variable: Variable, shape: tuple[int, ...], start: Sequence[int] | None, count: Sequence[int] | None
+        self,
+        variable: Variable,
+        shape: tuple[int, ...],
+        start: Sequence[int] | None,
+        count: Sequence[int] | None,
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
         first = tuple(start) if start is not None else (0,) * len(shape)
         size = tuple(count) if count is not None else (-1,) * len(shape)
@@ -376,11 +419,17 @@ class Steps:
             )
         size = tuple(n - s if c == -1 else c for n, s, c in zip(shape, first, size, strict=True))
         if any(s < 0 or c < 0 or s + c > n for n, s, c in zip(shape, first, size, strict=True)):
-            raise Error(DER_INVAL, f"{self.location}: the box at {first} of {size} is not inside {variable.name} of shape {shape}")
+            raise Error(
+                DER_INVAL,
+                f"{self.location}: the box at {first} of {size} is not inside {variable.name} of shape "
+                f"{shape}",
+            )
         return first, size
 
 
-def _open(location: str, stream: bool, open_timeout: float, snapshot: int, settings: dict[str, str]) -> _core.Steps:
+def _open(
+    location: str, stream: bool, open_timeout: float, snapshot: int, settings: dict[str, str]
+) -> _core.Steps:
     """Waits for the stream in small pieces, so that Ctrl-C works."""
     end = time.monotonic() + open_timeout
     while True:

@@ -19,7 +19,8 @@ _DEFAULT_CHUNK = 1 << 20
 
 
 def encode_key(key: Key) -> bytes:
-    """Keys are bytes; as text they are UTF-8, and bytes that are not survive as surrogates (like file names)."""
+    """Keys are bytes; as text they are UTF-8, and bytes that are not survive as surrogates (like file
+    names)."""
     return key.encode("utf-8", "surrogateescape") if isinstance(key, str) else bytes(key)
 
 
@@ -67,7 +68,9 @@ class Pool(_Handle):
         durability: "process" survives the death of any process, "power" a power failure too.
         target_dirs: existing directories, on other disks say, into which the targets go in turn.
         """
-        _core.Pool.create(os.fspath(location), label, targets, durability, [os.fspath(path) for path in target_dirs])
+        _core.Pool.create(
+            os.fspath(location), label, targets, durability, [os.fspath(path) for path in target_dirs]
+        )
 
     @staticmethod
     def destroy(location: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -125,7 +128,8 @@ class Container(_Handle):
         return self._handle.label
 
     def object_id(self, lo: int, hi: int = 0, *, kind: str = "key_value", object_class: str = "") -> ObjectId:
-        """The full id of an object: the system's bits say its kind ("key_value", "array") and class ("S1", "SX", ...)."""
+        """The full id of an object: the system's bits say its kind ("key_value", "array") and class ("S1",
+        "SX", ...)."""
         return self._handle.object_id(lo, hi, kind, object_class)
 
     def allocate_oids(self, count: int = 1) -> int:
@@ -137,7 +141,9 @@ class Container(_Handle):
         full = self.object_id(oid, kind="key_value") if isinstance(oid, int) else oid
         return KeyValue(self._handle.key_value(full, read_only))
 
-    def create_array(self, oid: ObjectId | int, *, cell_size: int = 1, chunk_size: int = _DEFAULT_CHUNK) -> Array:
+    def create_array(
+        self, oid: ObjectId | int, *, cell_size: int = 1, chunk_size: int = _DEFAULT_CHUNK
+    ) -> Array:
         """A new array. cell_size: bytes; chunk_size: cells that lie together on one target."""
         return Array(self._handle.create_array(self._array_id(oid), cell_size, chunk_size))
 
@@ -149,13 +155,18 @@ class Container(_Handle):
         chunk_size: int | None = None,
         read_only: bool = False,
     ) -> Array:
-        """An array that is there. An object of the kind "array_bytes" does not keep its sizes: give both, always the same ones."""
+        """An array that is there. An object of the kind "array_bytes" does not keep its sizes: give both,
+        always the same ones."""
         full = self._array_id(oid)
         if cell_size is not None or chunk_size is not None:
-            return Array(self._handle.open_array_with(full, cell_size or 1, chunk_size or _DEFAULT_CHUNK, read_only))
+            return Array(
+                self._handle.open_array_with(full, cell_size or 1, chunk_size or _DEFAULT_CHUNK, read_only)
+            )
         handle = self._handle.open_array(full, read_only)
         if handle is None:
-            raise Error(DER_NONEXIST, f"container {self.label!r} has no array {full}: create it with create_array")
+            raise Error(
+                DER_NONEXIST, f"container {self.label!r} has no array {full}: create it with create_array"
+            )
         return Array(handle)
 
     def create_snapshot(self, name: str = "") -> int:
@@ -208,8 +219,8 @@ class KeyValue(_Handle, MutableMapping):
         return default if value is None else value
 
     def read_into(self, key: Key, into: Any) -> int | None:
-        """Reads a value into memory of yours (a bytearray, a numpy array). Returns its size in bytes; where that is more
-        than there is room for, nothing is read. None: no such key."""
+        """Reads a value into memory of yours (a bytearray, a numpy array). Returns its size in bytes; where
+        that is more than there is room for, nothing is read. None: no such key."""
         return self._handle.read_into(_checked(key), _room(into))
 
     def remove(self, key: Key, *, condition: str = "none") -> None:
@@ -258,14 +269,19 @@ def _checked(key: Key) -> bytes:
 
 def _memory(data: Any) -> Any:
     """What a put takes: the bytes of any object with the buffer protocol, as they lie in memory."""
-    return _bytes_of(np.ascontiguousarray(data)) if isinstance(data, np.ndarray | np.generic) else _viewed(data)
+    return (
+        _bytes_of(np.ascontiguousarray(data)) if isinstance(data, np.ndarray | np.generic) else _viewed(data)
+    )
 
 
 def _room(into: Any) -> Any:
     """What a read fills: the same, of memory that is written to."""
     if isinstance(into, np.ndarray):
         if not into.flags.c_contiguous:
-            raise Error(DER_INVAL, "the memory to read into is no contiguous array: give one, and assign it from there")
+            raise Error(
+                DER_INVAL,
+                "the memory to read into is no contiguous array: give one, and assign it from there",
+            )
         return _bytes_of(into)
     return _viewed(into)
 
@@ -319,7 +335,9 @@ class Array(_Handle):
     def __len__(self) -> int:
         size = self.size
         if size > sys.maxsize:
-            raise OverflowError(f"array {self.id} has {size} cells, and len() ends at {sys.maxsize}: use .size")
+            raise OverflowError(
+                f"array {self.id} has {size} cells, and len() ends at {sys.maxsize}: use .size"
+            )
         return size
 
     def __bool__(self) -> bool:
@@ -330,13 +348,18 @@ class Array(_Handle):
         self._handle.write(index, _memory(data))
 
     def read(self, index: int = 0, count: int | None = None, dtype: Any = None) -> Any:
-        """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy array of dtype."""
+        """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy
+        array of dtype."""
         size = self.size
         index = min(index, size)
         count = size - index if count is None else min(count, size - index)
         bytes_ = count * self.cell_size
         if bytes_ > sys.maxsize:
-            raise Error(DER_INVAL, f"array {self.id}: {count} cells from {index} on are more than memory can hold: read fewer at once")
+            raise Error(
+                DER_INVAL,
+                f"array {self.id}: {count} cells from {index} on are more than memory can hold: read fewer "
+                "at once",
+            )
         if dtype is None:
             return self._handle.read(index, bytes_)
         kind = np.dtype(dtype)
@@ -348,8 +371,8 @@ class Array(_Handle):
         return values
 
     def read_into(self, index: int, into: Any) -> int:
-        """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many of them lie
-        behind the end of the array; these read as zero."""
+        """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many
+        of them lie behind the end of the array; these read as zero."""
         return self._handle.read_into(index, _room(into))
 
     def resize(self, cells: int) -> None:

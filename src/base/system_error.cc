@@ -34,8 +34,8 @@ const Meaning meanings[] = {
     {ENOTEMPTY, DER_EXIST, "the directory is not empty"},
     {ENAMETOOLONG, DER_EXCEEDS_PATH_LEN, "the path is too long"},
     {ELOOP, DER_BADPATH,
-     "a symbolic link is in the way: inside a pool none is followed (targets on other disks: \"stepstore pool create "
-     "--target-dir\")"},
+     "a symbolic link is in the way: inside a pool none is followed (targets on other disks: \"stepstore "
+     "pool create --target-dir\")"},
     {EISDIR, DER_BADPATH, "it is a directory"},
     {EINVAL, DER_INVAL,
      "the system calls the argument invalid (a file system without memory maps "

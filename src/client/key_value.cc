@@ -159,7 +159,7 @@ std::vector<std::string> KeyValue::list() const
 void KeyValue::list(const std::function<bool(std::string_view)>& each) const
 {
     std::vector<daos_key_desc_t> descriptors(1024);
-    std::vector<char> text(64 * 1024);
+    std::vector<char> text(64 << 10);
     daos_anchor_t anchor{};
     while (!daos_anchor_is_eof(&anchor)) {
         auto count = static_cast<std::uint32_t>(descriptors.size());

@@ -44,8 +44,9 @@ std::shared_ptr<Communicator> self_communicator();
 
 // How a group is chosen where nobody handed one over.
 enum class GroupChoice : std::uint8_t {
-    automatic, // the ranks of MPI_COMM_WORLD that open the same thing in the same mode; one process where MPI is not
-               // running
+    // The ranks of MPI_COMM_WORLD that open the same thing in the same mode. Where MPI is not running, this
+    // process.
+    automatic,
     world, // all of MPI_COMM_WORLD; an error where MPI is not running
     self,  // this process alone
 };

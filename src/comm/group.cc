@@ -173,8 +173,8 @@ MpiModule& load_module(const LoadedMpi& mpi)
     throw Error(
         -DER_NOSYS,
         std::string("this process runs MPI, but Stepstore's MPI module ") + STEPSTORE_MPI_MODULE_FILE +
-            " cannot be loaded: install it beside this library, or set the parameter Communicator=self if every "
-            "rank opens a location of its own. Tried:" +
+            " cannot be loaded: install it beside this library, or set the parameter Communicator=self if "
+            "every rank opens a location of its own. Tried:" +
             tried.str());
 }
 
@@ -208,8 +208,8 @@ std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)
     if (!mpi)
         throw Error(
             -DER_NOSYS,
-            "a communicator was handed over, but this process runs no MPI (not initialised, or finalised): call "
-            "MPI_Init first");
+            "a communicator was handed over, but this process runs no MPI (not initialised, or finalised): "
+            "call MPI_Init first");
     return load_module(*mpi).duplicate(mpi_comm);
 }
 

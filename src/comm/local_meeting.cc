@@ -342,7 +342,7 @@ int local_ranks()
     for (const char* name :
          {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"}) {
         auto value = environment(name);
-        if (!value.empty()) return std::atoi(value.c_str());
+        if (!value.empty()) return static_cast<int>(std::strtol(value.c_str(), nullptr, 10));
     }
     return 0;
 }

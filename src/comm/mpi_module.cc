@@ -56,19 +56,21 @@ void Module::give_up(const std::string& key, double timeout_seconds, const std::
     throw Error(
         -DER_TIMEDOUT,
         key + ": " + who + " within " + seconds_text(timeout_seconds) +
-            " s (parameter GroupTimeoutSecs). Without a communicator, all ranks of MPI_COMM_WORLD must open a "
-            "stream together. Set the parameter Communicator=self where each rank that opens does so for itself "
-            "(MPI_COMM_SELF), or hand the communicator over with stepstore_adios2_set_communicator() where a part "
-            "of the ranks opens");
+            " s (parameter GroupTimeoutSecs). Without a communicator, all ranks of MPI_COMM_WORLD must open "
+            "a "
+            "stream together. Set the parameter Communicator=self where each rank that opens does so for "
+            "itself "
+            "(MPI_COMM_SELF), or hand the communicator over with stepstore_adios2_set_communicator() where a "
+            "part of the ranks opens");
 }
 
 std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::uint64_t key_hash,
                                                  GroupChoice choice, double timeout_seconds)
 {
     if (!std::isfinite(timeout_seconds) || timeout_seconds < 0)
-        throw Error(
-            -DER_INVAL,
-            "the time-out for forming the group of ranks must be 0 or more seconds (parameter GroupTimeoutSecs)");
+        throw Error(-DER_INVAL,
+                    "the time-out for forming the group of ranks must be 0 or more seconds (parameter "
+                    "GroupTimeoutSecs)");
     prepare();
     if (size_ == 1) return self_communicator();
     if (out_of_step_)
@@ -89,11 +91,10 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
               "MPI_Comm_split");
     auto formed = std::make_shared<MpiCommunicator>(group);
     if (choice == GroupChoice::world && !verdict.all_the_same)
-        throw Error(
-            -DER_MISMATCH,
-            key +
-                ": Communicator=world, but the ranks of MPI_COMM_WORLD opened different things or in different modes: "
-                "let all open the same, or set Communicator=auto");
+        throw Error(-DER_MISMATCH,
+                    key +
+                        ": Communicator=world, but the ranks of MPI_COMM_WORLD opened different things or in "
+                        "different modes: let all open the same, or set Communicator=auto");
     if (formed->size() == 1) return self_communicator();
     return formed;
 }

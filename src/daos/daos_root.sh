@@ -1,11 +1,12 @@
 #!/bin/sh
 # daos_root.sh CC LIBRARY ROOT: the libraries that build files of programs for DAOS look for below DAOS_ROOT.
 #
-# ROOT/lib64/libdaos.so is what -ldaos finds at link time: it has the names of the DAOS calls in LIBRARY and the SONAME of a
-# real libdaos, so that a program linked with it asks for libdaos.so.2 at run time: ours or a DAOS system's, whichever its run
-# path finds. Ours, ROOT/lib64/libdaos.so.2, is empty and brings LIBRARY, which thereby is in a process once under any name.
-# LIBRARY is looked for where it is in a build tree and in a wheel (../../lib), and in an installation (../../..). Both bring
-# libuuid, as those of DAOS do: FDB's back end leaves it to them.
+# ROOT/lib64/libdaos.so is what -ldaos finds at link time: it has the names of the DAOS calls in LIBRARY and
+# the SONAME of a real libdaos, so that a program linked with it asks for libdaos.so.2 at run time: ours or a
+# DAOS system's, whichever its run path finds. Ours, ROOT/lib64/libdaos.so.2, is empty and brings LIBRARY,
+# which thereby is in a process once under any name. LIBRARY is looked for where it is in a build tree and in
+# a wheel (../../lib), and in an installation (../../..). Both bring libuuid, as those of DAOS do: FDB's back
+# end leaves it to them.
 set -eu
 cc=$1 library=$2 root=$3
 libraries=$root/lib64
@@ -23,14 +24,16 @@ uuid=
 if "$cc" -shared -nostdlib -o "$root/probe.so" -x c /dev/null -luuid 2>"$root/probe.log"; then uuid=-luuid; fi
 rm -f "$root/probe.so" "$root/probe.log"
 
-nm -D --defined-only "$library" | awk '$3 ~ /^(d|daos)_/ { print "void " $3 "(void);\nvoid " $3 "(void) {}" }' >"$root/stub.c"
+nm -D --defined-only "$library" |
+    awk '$3 ~ /^(d|daos)_/ { print "void " $3 "(void);\nvoid " $3 "(void) {}" }' >"$root/stub.c"
 shared libdaos.so libdaos.so.2 "$root/stub.c" -Wl,--no-as-needed $uuid
 rm -f "$root/stub.c"
-shared libdaos.so.2 libdaos.so.2 -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags -Wl,-z,origin \
+shared libdaos.so.2 libdaos.so.2 -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags \
+    -Wl,-z,origin \
     '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' -x c /dev/null
 
-# Programs for DAOS are also linked with -ldaos_common and -lgurt. All names they take from there are in libdaos.so.2 here, so
-# these are empty: they only have to be found.
+# Programs for DAOS are also linked with -ldaos_common and -lgurt. All names they take from there are in
+# libdaos.so.2 here, so these are empty: they only have to be found.
 shared libdaos_common.so libdaos_common.so -nostdlib -x c /dev/null
 for name in libgurt.so libgurt.so.4; do
     shared "$name" libgurt.so.4 -nostdlib -x c /dev/null

@@ -193,10 +193,10 @@ void EventQueue::complete(EventState* event, Failure failure)
     for (const auto& [function, arg] : callbacks)
         if (const int rc = function(arg, event_of(event), failure.code); failure.code == 0) failure.code = rc;
     const std::lock_guard lock(mutex_);
-    complete_locked(event, std::move(failure));
+    complete_locked(event, failure);
 }
 
-void EventQueue::complete_locked(EventState* event, Failure failure)
+void EventQueue::complete_locked(EventState* event, const Failure& failure)
 {
     const auto keep_error = [](EventState* of, const Failure& first) {
         if (event_of(of)->ev_error != 0 || first.code == 0) return;

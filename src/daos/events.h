@@ -69,7 +69,7 @@ private:
     template <class Done>
     bool wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, Done done);
     void progress(std::unique_lock<std::mutex>& lock);
-    void complete_locked(EventState* event, Failure failure);
+    void complete_locked(EventState* event, const Failure& failure);
     void take(EventState* event);
 
     std::uint64_t generation_;

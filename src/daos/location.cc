@@ -20,10 +20,9 @@ std::string_view without_scheme(std::string_view pool)
     constexpr std::string_view local = "local:";
     if (pool.starts_with(local)) return pool.substr(local.size());
     if (pool.find("://") != std::string_view::npos)
-        invalid(
-            "'" + std::string(pool) +
-            "' is no pool of this machine, and this call serves no others: give a path, a label or local:..., and for "
-            "pools of a DAOS system use its own tools (daos, dmg)");
+        invalid("'" + std::string(pool) +
+                "' is no pool of this machine, and this call serves no others: give a path, a label or "
+                "local:..., and for pools of a DAOS system use its own tools (daos, dmg)");
     return pool;
 }
 
@@ -55,7 +54,8 @@ void require_label(std::string_view label, bool uuid_too)
     if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
         invalid(
             "'" + text +
-            "' names no pool: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z 0-9 . _ : -");
+            "' names no pool: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z 0-9 . _ : "
+            "-");
 }
 
 } // namespace

@@ -13,15 +13,15 @@ namespace stepstore::fields {
 // Where the index pages (one per flush and collocation key) of the writing processes go.
 enum class Index : std::uint8_t {
     shared = 1, // all into the collocation key's index object: a reader needs one request for a page
-    process =
-        2 // into an object of the writing process; the shared one holds only who wrote which values: processes do
-          // not meet on the large part, and readers fetch only pages that can hold what they look for
+    // Into an object of the writing process. The shared one only says who wrote which values. So processes do
+    // not meet on the large part, and readers fetch only pages that can hold what they look for.
+    process = 2
 };
 
 struct DatasetOptions {
     Index index = Index::shared;
     // Fields below so many bytes share array objects, several in each; larger ones get one each. 0: never.
-    std::uint64_t pack_below = 128 * 1024;
+    std::uint64_t pack_below = 128 << 10;
     std::uint64_t pack_size = 1 << 20; // bytes: an object of small fields is full from here on
     std::string data_class = "S1";
     std::string index_class = "S1";

@@ -22,7 +22,7 @@ struct PageEntry {
     std::uint64_t timestamp = 0;
 };
 
-inline constexpr std::size_t part_size = 32 * 1024;
+inline constexpr std::size_t part_size = 32 << 10;
 
 // What a page says about its entries.
 struct PageSummary {

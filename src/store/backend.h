@@ -27,10 +27,10 @@
 // Errors. Every failure is a stepstore::Error whose message names the pool's path and the target:
 //   DER_NONEXIST    no pool there                      DER_EXIST        there is one already
 //   DER_INVAL       an argument that is never possible DER_NOTSUPPORTED an option that this back end lacks
-//   DER_NO_PERM     not ours to read or write          DER_BUSY         in use: being made, destroyed, elsewhere
+//   DER_NO_PERM     not ours to read or write          DER_BUSY         being made, destroyed, used by others
 //   DER_NOSPACE     the medium is full                 DER_IO           the system refused
 //   DER_CSUM        damage found                       DER_DF_INVAL     a pool that lacks a part
-//   DER_DF_INCOMPT  made by a newer version            DER_STALE        the pool was removed while it was open
+//   DER_DF_INCOMPT  made by a newer version            DER_STALE        the pool was removed while open
 //   DER_TIMEDOUT    another process does not let go
 #pragma once
 
@@ -224,8 +224,9 @@ struct NewPool {
 
 enum class Found : std::uint8_t {
     nothing, // of this back end
-    leavings, // of a maker or destroyer, dead or at work: there is no pool, and create() and destroy() remove them
-    pool      // whole or damaged
+    // of a maker or destroyer, dead or at work: there is no pool, and create() and destroy() remove them
+    leavings,
+    pool // whole or damaged
 };
 
 struct Backend {

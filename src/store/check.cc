@@ -20,7 +20,8 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
     CheckReport report;
     const Backend& backend = backend_of(path, " to check: stepstore pool list shows those there are");
     if (options
-            .repair) { // what destructions left is finished by opening for writing; a damaged pool may refuse that
+            // what destructions left is finished by opening for writing; a damaged pool may refuse that
+            .repair) {
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
         } catch (const Error& refused) {
@@ -49,7 +50,8 @@ void Check::run()
         if (!says_damage(error)) throw;
         find(
             Severity::damage, pool_ + ", metadata", error.what(),
-            "the rest of the metadata could not be checked: put it back from a copy; the targets are checked below");
+            "the rest of the metadata could not be checked: put it back from a copy; the targets are checked "
+            "below");
     }
     report_.containers = meta_.containers.size();
     for (unsigned index = 0; index < storage_.targets(); ++index) {

@@ -81,8 +81,8 @@ void Check::check_bulk_data(unsigned index)
                     std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
                     " bytes) does not match, or it "
                     "was cut off",
-                "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or remove "
-                "it");
+                "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or "
+                "remove it");
         }
     }
 }

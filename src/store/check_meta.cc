@@ -21,7 +21,8 @@ void Check::check_meta()
         if (!says_damage(error)) throw;
         find(
             Severity::damage, pool_ + ", metadata", error.what(),
-            "the pool cannot be opened until its header is put back from a copy; its records are checked all the same");
+            "the pool cannot be opened until its header is put back from a copy; its records are checked all "
+            "the same");
     }
     read_meta(meta_, true);
 }
@@ -55,13 +56,13 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     const bool known = space >= MetaSpace::header && space <= MetaSpace::next;
     if (!intact || !known || entry.key.size() != size) {
         if (report) {
-            find(
-                Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
-                known && entry.key.size() == size ? "its checksum does not match"
-                                                  : "no record of ours has such a key",
-                space == MetaSpace::container
-                    ? "the records of this container are still on the targets; put the pool's metadata back from a copy"
-                    : "put the pool's metadata back from a copy");
+            find(Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
+                 known && entry.key.size() == size ? "its checksum does not match"
+                                                   : "no record of ours has such a key",
+                 space == MetaSpace::container
+                     ? "the records of this container are still on the targets; put the pool's metadata back "
+                       "from a copy"
+                     : "put the pool's metadata back from a copy");
         }
         return;
     }
@@ -111,10 +112,10 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
         KeyBuffer by_label = meta_key(MetaSpace::label).add(as_bytes(record.label));
         if (!names.contains(std::string(as_text(by_uuid.view()))) ||
             (!record.label.empty() && !names.contains(std::string(as_text(by_label.view()))))) {
-            find(
-                Severity::damage, pool_ + ", container " + text(record.uuid),
-                "it cannot be found by its uuid or label: the index lacks it",
-                "open it by the name that still works and copy it, or put the pool's metadata back from a copy");
+            find(Severity::damage, pool_ + ", container " + text(record.uuid),
+                 "it cannot be found by its uuid or label: the index lacks it",
+                 "open it by the name that still works and copy it, or put the pool's metadata back from a "
+                 "copy");
         }
     }
     for (const std::uint32_t id : view.destroying) {

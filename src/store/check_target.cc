@@ -66,9 +66,9 @@ void Check::check_target(unsigned index)
 {
     Target& target = storage_.target(index);
     for (const std::string& damage : target.check()) {
-        find(
-            Severity::damage, target_name(index), damage,
-            "records that can still be read are given below or not concerned; put the target back from a copy");
+        find(Severity::damage, target_name(index), damage,
+             "records that can still be read are given below or not concerned; put the target back from a "
+             "copy");
     }
     if (header_good_) {
         try {
@@ -213,8 +213,8 @@ void Check::check_damaged(unsigned index, const TargetWalk& walk)
         } else {
             find(
                 Severity::damage, record_name(index, key), reason,
-                "a check with repair puts it back where one byte of its key was changed; else this record is lost, and all "
-                "others stay readable: write it anew, or remove it");
+                "a check with repair puts it back where one byte of its key was changed; else this record is "
+                "lost, and all others stay readable: write it anew, or remove it");
         }
     }
 }
@@ -276,11 +276,11 @@ void Check::check_copy(unsigned index, unsigned other, Bytes key)
     });
     // A damaged copy is reported where it lies, and two that differ once.
     if (!differ || (its.there && index > other)) return;
-    find(
-        Severity::info, record_name(index, key),
-        "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
-            ": an update was interrupted between the two",
-        "the update was never acknowledged; the copy on the lower target counts. Write the key again to align both");
+    find(Severity::info, record_name(index, key),
+         "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
+             ": an update was interrupted between the two",
+         "the update was never acknowledged; the copy on the lower target counts. Write the key again to "
+         "align both");
 }
 
 // Live extents of a chunk are in the order of their ends; none may begin before the end of the one before.

@@ -4,8 +4,8 @@
 //   02 container                                   the container exists on this target; its newest snapshot
 //   03 container epoch                             a snapshot of the container
 //   10 container oid.hi oid.lo kind place          a live record: what `latest` sees
-//   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death` and that a
-//                                                  snapshot still needs
+//   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death`, and
+//                                                  that a snapshot still needs
 //
 // place: nothing (attributes, removal), the stored form of the dkey (key-value), chunk and end of the extent
 // (array).

@@ -132,7 +132,8 @@ void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, R
         if (const char* reason = parse_record(entry.key, entry.value, record)) {
             found.damage =
                 object.where(target) + ", key " + quoted(place) + ": " + reason +
-                ". The stored bytes are damaged: the listing can go on behind this key; run a check of the pool";
+                ". The stored bytes are damaged: the listing can go on behind this key; run a check of the "
+                "pool";
             const Bytes kept = place.first(std::min(place.size(), max_stored_key));
             found.damaged_place.assign(kept.begin(), kept.end());
             return;

@@ -92,11 +92,10 @@ std::string ObjectAccess::where(unsigned target) const
 
 void ObjectAccess::damaged(unsigned target, const std::string& what, const char* reason) const
 {
-    fail(
-        DER_CSUM,
-        where(target) + ", " + what + ": " + reason +
-            ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write this "
-            "anew or remove it");
+    fail(DER_CSUM,
+         where(target) + ", " + what + ": " + reason +
+             ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write "
+             "this anew or remove it");
 }
 
 bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,

@@ -1,15 +1,15 @@
 // The value of a record (docs/format.md): a header, the whole key where it is a long one, and the payload or
 // where it lies.
 //
-//   0   8  checksum of bytes 8 and on, up to an inline payload; its seed is the checksum of the record's key plus the
-//          length of an inline payload
+//   0   8  checksum of bytes 8 and on, up to an inline payload; its seed is the checksum of the record's key
+//          plus the length of an inline payload
 //   8   8  the epoch of the update that wrote it
 //   16  1  type: 1 inline, 2 bulk, 3 end marker, 4 lost
 //   17  3  length of the long key, 0 where the record's key says it all
 //   20     long key, then
 //          inline: checksum of the payload (8), the payload
-//          bulk: length of the payload (8), file (8), offset (8), log2 of the block size (8), and a checksum (8) of
-//          each block of the payload
+//          bulk: length of the payload (8), file (8), offset (8), log2 of the block size (8), and a
+//          checksum (8) of each block of the payload
 //          lost: what was there, a damaged record that was replaced when a snapshot may have needed it
 //
 // Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a

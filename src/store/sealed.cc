@@ -51,10 +51,10 @@ bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std:
         return false;
     }
     if (!unseal(key, value, body)) {
-        fail(
-            DER_CSUM,
-            where + ": the record " + quoted(key) +
-                " is damaged (its checksum does not match): run a check of the pool to see what can be saved");
+        fail(DER_CSUM,
+             where + ": the record " + quoted(key) +
+                 " is damaged (its checksum does not match): run a check of the pool to see what can be "
+                 "saved");
     }
     return true;
 }

@@ -1,5 +1,6 @@
-/* Pools on bad disks: full, damaged, cut off, or not ours to write. Each gives an error that names the pool, and what
- * was stored before stays. Every look is a process of its own, which has seen nothing of the files before. */
+/* Pools on bad disks: full, damaged, cut off, or not ours to write. Each gives an error that names the pool,
+ * and what was stored before stays. Every look is a process of its own, which has seen nothing of the files
+ * before. */
 #define _XOPEN_SOURCE 700
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,4 +1,5 @@
-/* The checks of the C tests: the first one that fails reports file and line, and ends the program with status 1. */
+/* The checks of the C tests: the first one that fails reports file and line, and ends the program with status
+ * 1. */
 #ifndef STEPSTORE_TESTS_ABI_C_CHECK_H
 #define STEPSTORE_TESTS_ABI_C_CHECK_H
 

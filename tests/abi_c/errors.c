@@ -114,7 +114,8 @@ static void containers(struct store const* store)
     CHECK_RC(daos_cont_query(coh, NULL, NULL, NULL), -DER_NO_HDL);
 }
 
-/* As in libdaos, a container opens for writing also on a pool connected for reading; here the first update tells. */
+/* As in libdaos, a container opens for writing also on a pool connected for reading; here the first update
+ * tells. */
 static void written_on_a_read_only_pool(struct store const* store)
 {
     daos_handle_t poh;

@@ -1,5 +1,5 @@
-/* Where programs written for DAOS once met something else here: closing, epochs, object classes, lists of memory,
- * properties that are pointers. */
+/* Where programs written for DAOS once met something else here: closing, epochs, object classes, lists of
+ * memory, properties that are pointers. */
 #include "check.h"
 
 #include "stepstore/admin.h"
@@ -117,7 +117,8 @@ static void epochs_of_arrays(struct store* store)
     CHECK_OK(daos_array_close(array, NULL));
 }
 
-/* The clock that epochs come from. time() reads a coarser one, which can be a tick late at the edge of a second. */
+/* The clock that epochs come from. time() reads a coarser one, which can be a tick late at the edge of a
+ * second. */
 static time_t time_of_day(void)
 {
     struct timespec now;

@@ -34,7 +34,8 @@ static void check_whole(uint32_t const* value)
     CHECK(value[0] >> 24 < processes);
 }
 
-/* What lies in two chunks is not published at one instant: of words [from, to), in one chunk, all are there or none. */
+/* What lies in two chunks is not published at one instant: of words [from, to), in one chunk, all are there
+ * or none. */
 static void check_part(uint32_t const* value, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; ++i)

@@ -73,7 +73,8 @@ static void key_values(daos_handle_t container)
     CHECK_OK(daos_cont_destroy_snap(container, range, NULL));
     CHECK_RC(daos_kv_get(kv, first_tx, 0, "key", &size, NULL, NULL), -DER_EP_OLD);
     CHECK(strstr(explanation(), "no snapshot") != NULL);
-    /* As in libdaos any epoch opens; one that is no snapshot does not read, neither this one nor one after it. */
+    /* As in libdaos any epoch opens; one that is no snapshot does not read, neither this one nor one after
+     * it. */
     for (daos_epoch_t at = first; at <= first + 1; ++at) {
         CHECK_OK(daos_tx_open_snap(container, at, &second_tx, NULL));
         CHECK_OK(daos_tx_hdl2epoch(second_tx, &epoch));

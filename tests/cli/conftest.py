@@ -16,7 +16,8 @@ import stepstore
 
 
 def pytest_configure(config):
-    """Temporary files of this run alone: the directory that pytest shares between runs is closed to other users by each."""
+    """Temporary files of this run alone: the directory that pytest shares between runs is closed to other
+    users by each."""
     if config.option.basetemp is None:
         config.own_temporary = own = tempfile.TemporaryDirectory(prefix="stepstore-cli-")
         config.option.basetemp = str(Path(own.name) / "tests")
@@ -50,7 +51,9 @@ class CommandLine:
             "HOME": str(directory / "home"),
             "STEPSTORE_ROOT": str(directory / "root"),
             "NO_COLOR": "1",
-            "PYTHONPATH": os.pathsep.join([str(Path(stepstore.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(stepstore.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+            ),
         }
         for name in ("STEPSTORE_DEBUG", "STEPSTORE_BUILD"):
             self.environment.pop(name, None)
@@ -65,8 +68,12 @@ class CommandLine:
             timeout=120,
             check=False,
         )
-        result = Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode(), done.stdout)
-        assert result.code == code, f"{arguments}: exit code {result.code}, not {code}\n{result.out}\n{result.err}"
+        result = Result(
+            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode(), done.stdout
+        )
+        assert result.code == code, (
+            f"{arguments}: exit code {result.code}, not {code}\n{result.out}\n{result.err}"
+        )
         assert "Traceback" not in result.err, result.err
         return result
 
@@ -106,11 +113,16 @@ def pool(cli: CommandLine) -> Path:
 def object_names(cli: CommandLine, location: str) -> dict[str, str]:
     """The objects of a container by type: {"key_value": "hi.lo", "array": "hi.lo"}."""
     found = cli("ls", location, "--json").json
-    return {("array" if "array" in entry["type"] else "key_value"): entry["name"] for entry in found if "hi" in entry}
+    return {
+        ("array" if "array" in entry["type"] else "key_value"): entry["name"]
+        for entry in found
+        if "hi" in entry
+    }
 
 
 def flip(path: Path, marker: bytes) -> None:
-    """Flips one bit wherever a file below `path` holds the marker, as a bad disk does: an index also holds pages that it no longer uses."""
+    """Flips one bit wherever a file below `path` holds the marker, as a bad disk does: an index also holds
+    pages that it no longer uses."""
     found = 0
     for file in sorted(path.rglob("*")):
         data = file.read_bytes() if file.is_file() else b""
@@ -133,7 +145,14 @@ def stream_template(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("stream")
     program = Path(__file__).parent / "write_stream.py"
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
-    done = subprocess.run([sys.executable, program, "./s"], cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, program, "./s"],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return directory / "s"
 

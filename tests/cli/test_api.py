@@ -209,7 +209,9 @@ def test_large_values_are_not_copied(box, pool, kind):
         "    if kind == 'array_read_dtype': assert array.read(dtype=np.uint64)[-1] == size // 8 - 1\n"
         "    print(memory('VmHWM') - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, pool, kind, str(size)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, pool, kind, str(size)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     grown = int(done.stdout)
     spare = 32 << 20
@@ -257,7 +259,9 @@ def test_object_ids(box):
     assert box.allocate_oids(1) >= number + 10
     full = box.object_id(number, kind="array", object_class="SX")
     assert full.lo == number and str(full) == f"{full.hi}.{full.lo}"
-    assert full == stepstore.ObjectId(full.hi, full.lo) and hash(full) == hash(stepstore.ObjectId(full.hi, full.lo))
+    assert full == stepstore.ObjectId(full.hi, full.lo) and hash(full) == hash(
+        stepstore.ObjectId(full.hi, full.lo)
+    )
     with pytest.raises(stepstore.Error):
         box.object_id(1, object_class="nonsense")
     with pytest.raises(stepstore.Error):

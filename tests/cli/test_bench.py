@@ -1,4 +1,5 @@
-"""stepstore bench arrays, metadata, data and open: they run, and report what a program can read. No times are looked at."""
+"""stepstore bench arrays, metadata, data and open: they run, and report what a program can read. No times are
+looked at."""
 
 from __future__ import annotations
 
@@ -23,11 +24,18 @@ def check(records, names):
 @pytest.mark.skipif(not METADATA, reason="needs ADIOS2's PerfMetaData and the plugin")
 def test_metadata(cli):
     run = ("bench", "metadata", "--ranks", 2, "--steps", 3, "--rounds", 1, "--directory", cli.directory)
-    names = [f"{kind}/2 ranks/{what}" for kind, parts in
-             (("e3sm", ("writer", "installation", "traversal", "bytes")), ("warpx", ("writer", "installation", "bytes"))) for what in parts]
+    names = [
+        f"{kind}/2 ranks/{what}"
+        for kind, parts in (
+            ("e3sm", ("writer", "installation", "traversal", "bytes")),
+            ("warpx", ("writer", "installation", "bytes")),
+        )
+        for what in parts
+    ]
     records = cli(*run, "--json").json
     check(records, names)
-    # Bytes do not depend on the load: this is a bound, of few steps, with everything that is said once in them.
+    # Bytes do not depend on the load: this is a bound, of few steps, with everything that is said once in
+    # them.
     assert all(one["ratio"] < 1 for one in records if one["case"].endswith("bytes"))
     assert not list(cli.directory.glob("stepstore-bench-*"))
     table = cli(*run, "--sets", "e3sm").out
@@ -40,15 +48,39 @@ def test_data_and_open(cli):
     records = cli("bench", "data", "--ranks", 2, "--sizes", 1, "--total", 4, *where).json
     check(records, ["write/2 ranks/1 MiB", "read/2 ranks/1 MiB"])
     records = cli("bench", "open", "--steps", 20, *where).json
-    check(records, [f"20 steps/{what}" for what in ("open", "first get of the last step", "open and get", "write a step")])
+    check(
+        records,
+        [
+            f"20 steps/{what}"
+            for what in ("open", "first get of the last step", "open and get", "write a step")
+        ],
+    )
     assert not list(cli.directory.glob("stepstore-bench-*"))
 
 
 def test_arrays(cli):
-    run = ("bench", "arrays", "--processes", "1,2", "--blocks", "4k,1M", "--chunks", "64k,1M", "--classes", "S1,SX", "--bytes", "1M",
-           "--rounds", 1, "--directory", cli.directory)
+    run = (
+        "bench",
+        "arrays",
+        "--processes",
+        "1,2",
+        "--blocks",
+        "4k,1M",
+        "--chunks",
+        "64k,1M",
+        "--classes",
+        "S1,SX",
+        "--bytes",
+        "1M",
+        "--rounds",
+        1,
+        "--directory",
+        cli.directory,
+    )
     records = cli(*run, "--json").json
-    seen = {(one["processes"], one["block"], one["object_class"], one["chunk"], one["objects"]) for one in records}
+    seen = {
+        (one["processes"], one["block"], one["object_class"], one["chunk"], one["objects"]) for one in records
+    }
     assert len(records) == len(seen) == 8 + 16  # one object for all of one process is no case of its own
     assert all(one["write"] > 0 and one["read"] > 0 and one["ratio"] >= 1 for one in records)
     assert sum(one["ratio"] == 1 for one in records) >= 4

@@ -23,7 +23,9 @@ def demo(tmp_path_factory):
         "STEPSTORE_DEMO_QUICK": "1",
         "STEPSTORE_DEMO_DIR": str(directory),
     }
-    done = subprocess.run([ROOT / "scripts" / "demo.sh"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [ROOT / "scripts" / "demo.sh"], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     yield directory, done.stdout
     shutil.rmtree(directory)

@@ -27,7 +27,9 @@ def test_a_directory_that_is_no_pool(cli, command):
     assert (cli.directory / "plain" / "data.txt").read_text() == "x"
 
 
-@pytest.mark.parametrize("command", [("cont", "query"), ("ls",), ("stat",), ("snapshot", "list")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("cont", "query"), ("ls",), ("stat",), ("snapshot", "list")], ids=" ".join
+)
 def test_no_container_there(cli, pool, command):
     cli.fails(*command, "./p/absent", code=3, says="absent")
 
@@ -52,7 +54,11 @@ def test_debug_shows_where(cli):
 
 def test_a_damaged_value_is_told_not_given(cli, pool):
     marker = b"this value will be damaged by a bad disk"
-    with stepstore.Pool.connect(pool) as opened, opened.create_container("hurt") as hurt, hurt.key_value(1) as values:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.create_container("hurt") as hurt,
+        hurt.key_value(1) as values,
+    ):
         values["victim"] = marker
         values["fine"] = b"untouched"
     name = object_names(cli, "./p/hurt")["key_value"]
@@ -63,7 +69,11 @@ def test_a_damaged_value_is_told_not_given(cli, pool):
 
 def test_a_damaged_array_is_told_not_given(cli, pool):
     block = bytes(range(256)) * 1024
-    with stepstore.Pool.connect(pool) as opened, opened.create_container("hurt") as hurt, hurt.create_array(1) as array:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.create_container("hurt") as hurt,
+        hurt.create_array(1) as array,
+    ):
         array.write(0, block)
         array.write(1 << 20, block[::-1])
     name = object_names(cli, "./p/hurt")["array"]
@@ -74,7 +84,11 @@ def test_a_damaged_array_is_told_not_given(cli, pool):
 
 def test_a_truncated_pool(cli, pool):
     marker = os.urandom(300_000)
-    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box, box.create_array(9) as array:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.open_container("box") as box,
+        box.create_array(9) as array,
+    ):
         array.write(0, marker)
     names = [e["name"] for e in cli("ls", "./p/box", "--json").json if e.get("size") == 300_000]
     for file in pool.rglob("*"):
@@ -86,15 +100,18 @@ def test_a_truncated_pool(cli, pool):
     assert cli("cat", f"./p/box/{name}/plain").raw == b"hello"
 
 
-# Runs the command line with the imports done as root and the work as somebody else: a root of containers may read and write everything.
+# Runs the command line with the imports done as root and the work as somebody else: a root of containers may
+# read and write everything.
 AS_NOBODY = """
 import contextlib, io, os, sys
 import stepstore.cli
 # What is imported later may lie where only root may look.
 for first in (["version"], ["nonsense"], ["ls", "./absent"], ["pool", "list", "/"]):
     sys.argv[1:], arguments = first, sys.argv[1:]
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-        stepstore.cli.main()
+    silence = io.StringIO()
+    with contextlib.redirect_stderr(silence), contextlib.redirect_stdout(silence):
+        with contextlib.suppress(SystemExit):
+            stepstore.cli.main()
     sys.argv[1:] = arguments
 if os.getuid() == 0:
     os.setgid(65534)
@@ -105,7 +122,12 @@ stepstore.cli.main()
 
 def as_nobody(cli, *arguments):
     done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, *map(str, arguments)], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", AS_NOBODY, *map(str, arguments)],
+        cwd=cli.directory,
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Traceback" not in done.stderr
     return done
@@ -137,9 +159,16 @@ def test_a_pool_owned_by_somebody_else_can_be_read_not_written(cli, foreign):
 
 def test_a_pool_that_must_not_be_looked_at(cli, foreign):
     foreign.chmod(0)
-    for command in (("pool", "query", "./p"), ("pool", "check", "./p"), ("ls", "./p/box"), ("pool", "destroy", "./p", "--yes")):
+    for command in (
+        ("pool", "query", "./p"),
+        ("pool", "check", "./p"),
+        ("ls", "./p/box"),
+        ("pool", "destroy", "./p", "--yes"),
+    ):
         done = as_nobody(cli, *command)
-        assert done.returncode == 1 and "DER_NO_PERM" in done.stderr and str(foreign) in done.stderr, done.stderr
+        assert done.returncode == 1 and "DER_NO_PERM" in done.stderr and str(foreign) in done.stderr, (
+            done.stderr
+        )
     foreign.chmod(0o755)
     assert cli("cont", "list", "./p", "--json").json[0]["label"] == "box"
 
@@ -191,7 +220,10 @@ def test_a_damaged_format_file(cli, pool):
 def test_a_lost_target(cli, pool):
     (pool / "target-003" / "data.mdb").unlink()
     report = cli("pool", "check", "./p", "--json", code=4).json
-    assert any("target-003" in f["where"] + f["what"] or "target 3" in f["where"] + f["what"] for f in report["findings"])
+    assert any(
+        "target-003" in f["where"] + f["what"] or "target 3" in f["where"] + f["what"]
+        for f in report["findings"]
+    )
 
 
 def test_a_full_disk(cli, pool):
@@ -209,7 +241,14 @@ with stepstore.Pool.connect("./p") as pool, pool.open_container("box") as box, b
         print(error)
     sys.exit(0 if "large" not in values and values["before"] == b"b" * 1000 else 1)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cli.directory,
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "DER_NOSPACE" in done.stdout and "'large'" in done.stdout and str(pool) in done.stdout
     assert cli("pool", "check", "./p", "--json").json["summary"]["damaged"] is False
@@ -221,14 +260,25 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 sys.argv = ["stepstore", "pool", "create", "./q"]
 runpy.run_module("stepstore", run_name="__main__")
 """
-    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        cwd=cli.directory,
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1 and "DER_NOSPACE" in done.stderr and "q" in done.stderr, done.stderr
     cli.fails("pool", "query", "./q", code=3, says="q")
 
 
 def test_a_damaged_key_is_told(cli, pool):
     marker = b"the-key-that-a-bad-disk-changes"
-    with stepstore.Pool.connect(pool) as opened, opened.create_container("hurt") as hurt, hurt.key_value(1) as values:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.create_container("hurt") as hurt,
+        hurt.key_value(1) as values,
+    ):
         values[marker] = b"value"
     name = object_names(cli, "./p/hurt")["key_value"]
     flip(pool, marker)

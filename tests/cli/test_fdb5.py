@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from stepstore.demos import fields
 
-HAVE_FDB = os.environ.get("STEPSTORE_TEST_FDB5") == "1" and all(map(importlib.util.find_spec, ("pyfdb", "fdb5lib")))
+HAVE_FDB = os.environ.get("STEPSTORE_TEST_FDB5") == "1" and all(
+    map(importlib.util.find_spec, ("pyfdb", "fdb5lib"))
+)
 pytestmark = pytest.mark.skipif(not HAVE_FDB, reason="needs the FDB5 plugin and pyfdb")
 
 DATASET = "class=rd,expver=list,stream=enfo,date=20260101,time=0000"
@@ -20,7 +22,8 @@ common = dict(pair.split("=") for pair in "{DATASET},domain=g,type=pf,levtype=pl
 for step in range(10):
     for level in range(1, 101):
         for number in range(1, 6):
-            fdb.archive(b"field", {{**common, "step": str(step), "number": str(number), "levelist": str(level), "param": "130"}})
+            element = {{"step": str(step), "number": str(number), "levelist": str(level), "param": "130"}}
+            fdb.archive(b"field", {{**common, **element}})
     fdb.flush()
 """
 
@@ -32,7 +35,14 @@ def shell(cli):
 
     def run(*command):
         script = cli("fdb5-env").out + 'FDB_CONFIG_FILE=archive/config.yaml exec "$@"'
-        done = subprocess.run(["sh", "-c", script, "sh", *command], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *command],
+            cwd=cli.directory,
+            env=cli.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -47,7 +57,9 @@ def test_a_list_of_one_step_does_not_read_the_pages_of_the_others(cli, shell):
         return found, read() - before
 
     def read():
-        return sum(target["bytes_read"] for target in cli("pool", "query", "archive/pool", "--json").json["targets"])
+        return sum(
+            target["bytes_read"] for target in cli("pool", "query", "archive/pool", "--json").json["targets"]
+        )
 
     whole, whole_bytes = listed(DATASET)
     part, part_bytes = listed(f"{DATASET},step=7,number=2")
@@ -66,7 +78,9 @@ def programs_of_the_wheels():
         found = importlib.util.find_spec(wheel)
         if found:
             folder = Path(found.origin).parent / "bin"
-            programs += sorted(path for path in folder.iterdir() if path.is_file() and os.access(path, os.X_OK))
+            programs += sorted(
+                path for path in folder.iterdir() if path.is_file() and os.access(path, os.X_OK)
+            )
     return programs
 
 
@@ -82,15 +96,27 @@ def test_other_programs_with_eckit_do_in_this_environment_what_they_do_without(c
         directory = cli.directory / name
         directory.mkdir()
         (directory / "fields.grib").write_bytes(eccodes.codes_get_message(field))
-        answers.append([
-            (done.returncode, done.stdout, [line for line in done.stderr.splitlines() if b"ERROR" in line])
-            for arguments in ([], ["fields.grib"])
-            for done in [
-                subprocess.run(
-                    [program, *arguments], cwd=directory, env={**cli.environment, **environment}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        answers.append(
+            [
+                (
+                    done.returncode,
+                    done.stdout,
+                    [line for line in done.stderr.splitlines() if b"ERROR" in line],
                 )
+                for arguments in ([], ["fields.grib"])
+                for done in [
+                    subprocess.run(
+                        [program, *arguments],
+                        cwd=directory,
+                        env={**cli.environment, **environment},
+                        stdin=subprocess.DEVNULL,
+                        capture_output=True,
+                        timeout=120,
+                        check=False,
+                    )
+                ]
             ]
-        ])
+        )
     assert answers[1] == answers[0]
 
 

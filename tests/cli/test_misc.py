@@ -27,7 +27,12 @@ def test_fdb5_env_names_the_folders_of_manifest_and_library(cli):
     assert (Path(folders["PLUGINS_MANIFEST_PATH"]) / "stepstore-fdb5.yml").is_file()
     assert (Path(folders["DYNAMIC_LIBRARY_PATH"]) / "libstepstore_fdb5.so").is_file()
     if importlib.util.find_spec("fdb5lib"):
-        found = subprocess.run(["sh", "-c", cli("fdb5-env").out + "command -v fdb-list"], capture_output=True, text=True, check=True)
+        found = subprocess.run(
+            ["sh", "-c", cli("fdb5-env").out + "command -v fdb-list"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert found.stdout.strip().endswith("fdb-list")
 
 
@@ -55,12 +60,24 @@ def builds_and_runs(cli, pool, *flags):
 def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool):
     root = Path(cli("daos-root").out.strip())
     libraries = root / "lib64"
-    builds_and_runs(cli, pool, f"-I{root}/include", f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-ldaos", "-ldaos_common", "-lgurt")
+    builds_and_runs(
+        cli,
+        pool,
+        f"-I{root}/include",
+        f"-L{libraries}",
+        f"-Wl,-rpath,{libraries}",
+        "-ldaos",
+        "-ldaos_common",
+        "-lgurt",
+    )
     if shutil.which("pkg-config"):
         flags = subprocess.run(
-            ["pkg-config", "--cflags", "--libs", "daos"], env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            ["pkg-config", "--cflags", "--libs", "daos"],
+            env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         builds_and_runs(cli, pool, *flags.stdout.split())
 
 
@@ -68,7 +85,8 @@ COMMANDS = [
     ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
     ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
     ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"), ("plugin-path",), ("daos-root",), ("fdb5-env",), ("version",),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"),
+    ("plugin-path",), ("daos-root",), ("fdb5-env",), ("version",),
 ]  # fmt: skip
 
 
@@ -94,7 +112,9 @@ def test_bench_names_what_there_is(cli):
     assert "store" in cli("bench", code=2).out
 
 
-@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_BENCH") == "0", reason="built without the benchmark programs")
+@pytest.mark.skipif(
+    os.environ.get("STEPSTORE_TEST_BENCH") == "0", reason="built without the benchmark programs"
+)
 def test_bench_store_passes_options_on(cli):
     assert "--json" in cli("bench", "store", "--help").out
     cli("bench", "store", "--no-such-option", code=2)

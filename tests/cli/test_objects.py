@@ -26,7 +26,12 @@ def test_ls_shows_the_objects(cli, pool, names):
 
 def test_ls_shows_keys_escaped(cli, pool, names):
     found = cli("ls", f"./p/box/{names['key_value']}", "--json").json
-    assert {(k["key"], k["size"]) for k in found} == {("plain", 5), ("a/b", 5), ("%01%ff%25", 6), ("empty", 0)}
+    assert {(k["key"], k["size"]) for k in found} == {
+        ("plain", 5),
+        ("a/b", 5),
+        ("%01%ff%25", 6),
+        ("empty", 0),
+    }
     assert "%01%ff%25" in cli("ls", f"./p/box/{names['key_value']}").out
 
 
@@ -57,11 +62,18 @@ def test_cat_of_an_array_gives_holes_as_zeros(cli, pool, names):
 
 def test_cat_of_a_large_array_in_pieces(cli, pool):
     data = bytes(range(251)) * 150_000  # more than two copies' worth, not a multiple of anything
-    with stepstore.Pool.connect(pool) as opened, opened.create_container("large") as box, box.create_array(1) as array:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.create_container("large") as box,
+        box.create_array(1) as array,
+    ):
         array.write(0, data)
     name = object_names(cli, "./p/large")["array"]
     assert cli("cat", f"./p/large/{name}").raw == data
-    assert cli("cat", f"./p/large/{name}", "--offset", 17_000_001, "--size", 9).raw == data[17_000_001:17_000_010]
+    assert (
+        cli("cat", f"./p/large/{name}", "--offset", 17_000_001, "--size", 9).raw
+        == data[17_000_001:17_000_010]
+    )
 
 
 def test_cat_of_an_array_that_does_not_keep_its_sizes(cli, pool):
@@ -86,7 +98,8 @@ def test_stat_of_everything(cli, pool, names):
 
 
 def test_ls_of_many_objects_costs_little_for_each(cli, pool):
-    """Counted in calls of Python functions, as time is the machine's: laying out each cell by itself takes 800 a row."""
+    """Counted in calls of Python functions, as time is the machine's: laying out each cell by itself takes
+    800 a row."""
 
     def calls(count: int) -> int:
         with stepstore.Pool.connect(pool) as opened, opened.create_container(f"many{count}") as box:
@@ -105,10 +118,17 @@ def test_ls_of_many_objects_costs_little_for_each(cli, pool):
             "    print('CALLS', pstats.Stats(profile).total_calls)\n"
         )
         done = subprocess.run(
-            [sys.executable, "-c", program, f"./p/many{count}"], cwd=cli.directory, env=cli.environment, capture_output=True, text=True, check=False
+            [sys.executable, "-c", program, f"./p/many{count}"],
+            cwd=cli.directory,
+            env=cli.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         lines = done.stdout.splitlines()
-        assert len([line for line in lines if line.startswith("key_value")]) == count, done.stdout[-500:] + done.stderr
+        assert len([line for line in lines if line.startswith("key_value")]) == count, (
+            done.stdout[-500:] + done.stderr
+        )
         return int(lines[-1].removeprefix("CALLS "))
 
     assert calls(2100) - calls(100) < 2000 * 80
@@ -137,13 +157,19 @@ def test_tables_fit_a_narrow_terminal(capsys):
     kept = common.Settings.out
     common.Settings.out = Console(highlight=False, width=20)
     try:
-        common.show(common.table(["NAME", ("SIZE", "right")], [("a" * 30, 7), ("東京" * 20, 12345), ("two\nlines\a", "")]))
+        common.show(
+            common.table(
+                ["NAME", ("SIZE", "right")], [("a" * 30, 7), ("東京" * 20, 12345), ("two\nlines\a", "")]
+            )
+        )
     finally:
         common.Settings.out = kept
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "NAME" + " " * 12 + "SIZE"
     assert all(cell_len(line) == 20 for line in lines) and len(lines) == 4
-    assert lines[1].endswith("…      7") and lines[2].endswith("…  12345") and lines[3].startswith("two lines ")
+    assert (
+        lines[1].endswith("…      7") and lines[2].endswith("…  12345") and lines[3].startswith("two lines ")
+    )
 
 
 def test_an_object_id_as_messages_print_it(cli, pool, names):
@@ -163,7 +189,12 @@ def test_objects_that_are_not_there(cli, pool):
 
 def test_ls_into_a_closed_pipe_is_quiet(cli, pool):
     done = subprocess.run(
-        f"{sys.executable} -m stepstore ls ./p --json | true", shell=True, cwd=cli.directory, env=cli.environment, capture_output=True, check=False
+        f"{sys.executable} -m stepstore ls ./p --json | true",
+        shell=True,
+        cwd=cli.directory,
+        env=cli.environment,
+        capture_output=True,
+        check=False,
     )
     assert done.stderr == b""
 
@@ -189,5 +220,7 @@ def test_a_container_of_a_daos_system_is_made_without_an_error(cli, pool):
     cli("pool", "create", "made")
     result = cli("cont", "create", "daos://made/box", STEPSTORE_LIBDAOS=str(library))
     assert result.out.strip() == "made container box in daos://made" and result.err == ""
-    assert cli("cont", "create", "daos://made/other", "--json", STEPSTORE_LIBDAOS=str(library)).json == {"label": "other"}
+    assert cli("cont", "create", "daos://made/other", "--json", STEPSTORE_LIBDAOS=str(library)).json == {
+        "label": "other"
+    }
     assert [c["label"] for c in cli("cont", "list", "local:made", "--json").json] == ["box", "other"]

@@ -9,7 +9,9 @@ from test_errors import rewrite_format
 
 
 def test_create_makes_the_directory_and_describes_it(cli):
-    made = cli("pool", "create", "./a/b", "--targets", 3, "--durability", "power", "--label", "mine", "--json").json
+    made = cli(
+        "pool", "create", "./a/b", "--targets", 3, "--durability", "power", "--label", "mine", "--json"
+    ).json
     assert made["label"] == "mine"
     assert made["durability"] == "power"
     assert len(made["targets"]) == 3
@@ -111,7 +113,11 @@ def test_check_repair_gives_back_what_nothing_refers_to(cli, pool):
 
 
 def test_compact_gives_space_back_while_the_pool_is_in_use(cli, pool):
-    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box, box.key_value(7) as values:
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.open_container("box") as box,
+        box.key_value(7) as values,
+    ):
         for number in range(4000):
             values[f"key{number}"] = bytes([number % 256]) * 3000
         for number in range(100, 4000):
@@ -181,7 +187,11 @@ def test_targets_in_other_directories(cli):
     made = cli("pool", "create", "./p", "--targets", 3, *options, "--json").json
     assert len(made["targets"]) == 3
     assert not list((cli.directory / "p").glob("target-*"))
-    assert sorted(path.name for disk in disks for path in disk.glob("p-*/target-*")) == ["target-000", "target-001", "target-002"]
+    assert sorted(path.name for disk in disks for path in disk.glob("p-*/target-*")) == [
+        "target-000",
+        "target-001",
+        "target-002",
+    ]
     cli("cont", "create", "./p/box")
     with stepstore.Pool.connect(cli.directory / "p") as pool, pool.open_container("box") as box:
         for n in range(50):
@@ -198,7 +208,9 @@ def test_a_pool_that_names_directories_of_another_destroys_nothing_there(cli):
     cli("pool", "create", "./theirs", "--targets", 2, "--target-dir", disk)
     cli("cont", "create", "./theirs/box")
     cli("pool", "create", "./mine", "--targets", 2)
-    (cli.directory / "mine" / "stepstore.pool").write_bytes((cli.directory / "theirs" / "stepstore.pool").read_bytes())
+    (cli.directory / "mine" / "stepstore.pool").write_bytes(
+        (cli.directory / "theirs" / "stepstore.pool").read_bytes()
+    )
     cli.fails("pool", "destroy", "./mine", "--yes", code=1, says=("DER_NO_PERM", "disk"))
     assert (cli.directory / "mine" / "stepstore.pool").exists(), "nothing was begun"
     assert cli("cont", "list", "./theirs", "--json").json[0]["label"] == "box"

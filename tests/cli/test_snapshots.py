@@ -20,7 +20,10 @@ def test_a_snapshot_keeps_what_was(cli, pool):
     assert made["name"] == "before"
     change(pool)
     names = object_names(cli, "./p/box")
-    with stepstore.Pool.connect(pool, read_only=True) as opened, opened.open_container("box", read_only=True) as box:
+    with (
+        stepstore.Pool.connect(pool, read_only=True) as opened,
+        opened.open_container("box", read_only=True) as box,
+    ):
         key_value = str(box.object_id(1, kind="key_value"))
     location = f"./p/box/{key_value}"
     assert cli("cat", f"{location}/plain").raw == b"changed"
@@ -29,7 +32,9 @@ def test_a_snapshot_keeps_what_was(cli, pool):
     cli.fails("cat", f"{location}/later", "--snapshot", "before", code=3, says="later")
     keys = {k["key"] for k in cli("ls", location, "--snapshot", "before", "--json").json}
     assert "later" not in keys and "plain" in keys
-    assert cli("cat", f"./p/box/{names['array']}", "--snapshot", "before").raw == b"\0" * 40 + bytes(range(40))
+    assert cli("cat", f"./p/box/{names['array']}", "--snapshot", "before").raw == b"\0" * 40 + bytes(
+        range(40)
+    )
     assert len(cli("ls", "./p/box", "--snapshot", "before", "--json").json) == 2
     assert len(cli("ls", "./p/box", "--json").json) == 3
     assert cli("stat", f"{location}/plain", "--snapshot", "before", "--json").json["size"] == 5

@@ -23,7 +23,11 @@ def test_variables_types_shapes_and_steps(cli, stream):
     assert report["steps"] == STEPS and report["ended"] is True
     found = by_name(report)
     assert found.keys() == {"field", "grid/half", "count", "label"}
-    assert (found["field"]["type"], found["field"]["shape"], found["field"]["steps"]) == ("float64", list(SHAPE), [0, 1, 2, 3])
+    assert (found["field"]["type"], found["field"]["shape"], found["field"]["steps"]) == (
+        "float64",
+        list(SHAPE),
+        [0, 1, 2, 3],
+    )
     assert (found["count"]["type"], found["count"]["steps"]) == ("uint64", [0, 2])
     assert found["label"]["type"] == "string"
     shown = cli("steps", stream).out
@@ -57,10 +61,14 @@ def test_choosing_steps(cli, stream):
 
 
 def test_dump_of_a_box(cli, stream):
-    found = by_name(cli("steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,-1", "--json").json)
+    found = by_name(
+        cli("steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,-1", "--json").json
+    )
     expected = (np.arange(48.0).reshape(SHAPE) + 200)[1:3, 2:]
     assert found["field"]["values"] == [{"step": 2, "data": expected.tolist()}]
-    lines = cli("steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,4", "-n", 4).out.splitlines()
+    lines = cli(
+        "steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,4", "-n", 4
+    ).out.splitlines()
     assert "(1,2)  210.0 211.0 212.0 213.0" in lines[2]
     assert "(2,2)  218.0 219.0 220.0 221.0" in lines[3]
 
@@ -89,7 +97,10 @@ def test_attributes(cli, stream):
 def test_blocks(cli, stream):
     found = by_name(cli("steps", stream, "grid/half", "--blocks", "--steps", 1, "--json").json)
     blocks = found["grid/half"]["block_list"]
-    assert [(b["start"], b["count"], b["min"], b["max"]) for b in blocks] == [([0, 0], [3, 8], 10, 10), ([3, 0], [3, 8], 11, 11)]
+    assert [(b["start"], b["count"], b["min"], b["max"]) for b in blocks] == [
+        ([0, 0], [3, 8], 10, 10),
+        ([3, 0], [3, 8], 11, 11),
+    ]
     assert "{3, 0}" in cli("steps", stream, "grid/half", "--blocks").out
 
 
@@ -122,7 +133,9 @@ def test_a_stream_as_it_was_at_a_snapshot(cli, stream):
     subprocess.run([sys.executable, program, "./s", "2"], cwd=cli.directory, env=environment, check=True)
     now = by_name(cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json").json)
     assert [v["data"] for v in now["field"]["values"]] == [[[0.0]], [[100.0]]]
-    then = by_name(cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json", "--snapshot", "first").json)
+    then = by_name(
+        cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json", "--snapshot", "first").json
+    )
     assert [v["data"] for v in then["field"]["values"]] == [[[0.0]], [[100.0]], [[200.0]], [[300.0]]]
     cli.fails("steps", stream, "--snapshot", "other", code=3, says=("other", "first"))
 
@@ -165,7 +178,11 @@ def test_python_reads_the_same(cli, stream):
         assert steps.available_steps("count") == [0, 2]
         assert steps.minmax("field", 1) == (100.0, 147.0)
         assert steps.attributes()["title"].value == "a test"
-        for wrong in (lambda: steps.read("nothing"), lambda: steps.read("count", 1), lambda: steps.read("field", 99)):
+        for wrong in (
+            lambda: steps.read("nothing"),
+            lambda: steps.read("count", 1),
+            lambda: steps.read("field", 99),
+        ):
             with pytest.raises(stepstore.Error) as caught:
                 wrong()
             assert caught.value.name == "DER_NONEXIST"
@@ -186,8 +203,14 @@ def test_python_learns_that_the_writer_died(cli, stream):
         "adios2.Engine.close = lambda engine: os.kill(os.getpid(), signal.SIGKILL)\n"
         "write_stream.main(sys.argv[1])\n"
     )
-    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path(), "PYTHONPATH": str(Path(__file__).parent)}
-    done = subprocess.run([sys.executable, "-c", program, "./died"], cwd=cli.directory, env=environment, check=False)
+    environment = {
+        **os.environ,
+        "ADIOS2_PLUGIN_PATH": stepstore.plugin_path(),
+        "PYTHONPATH": str(Path(__file__).parent),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program, "./died"], cwd=cli.directory, env=environment, check=False
+    )
     assert done.returncode == -signal.SIGKILL
     with stepstore.open_steps(cli.directory / "died", stream=True) as steps:
         seen = []
@@ -200,13 +223,14 @@ def test_python_learns_that_the_writer_died(cli, stream):
 
 
 def test_python_reads_a_live_stream_whose_steps_bring_new_variables(cli, stream_template):
-    """Every step has a variable that no step before it had, and puts another shape of the one that all have."""
+    """Every step has a variable that no step before it had, and puts another shape of the one that all
+    have."""
     program = (
         "import sys, time, adios2, numpy as np\n"
         "io = adios2.Adios().declare_io('out')\n"
         "io.set_engine('Plugin')\n"
-        "io.set_parameters({'PluginName': 'Stepstore', 'PluginLibrary': 'stepstore_adios2', 'Location': sys.argv[1]})\n"
-        "engine = io.open('anything', adios2.bindings.Mode.Write)\n"
+        "io.set_parameters({'PluginName': 'Stepstore', 'PluginLibrary': 'stepstore_adios2', 'Location': "
+        "sys.argv[1]})\nengine = io.open('anything', adios2.bindings.Mode.Write)\n"
         "growing = io.define_variable('growing', np.zeros(1, dtype=np.int64), [2], [0], [2])\n"
         "for step in range(150):\n"
         "    engine.begin_step()\n"
@@ -221,7 +245,9 @@ def test_python_reads_a_live_stream_whose_steps_bring_new_variables(cli, stream_
         "engine.close()\n"
     )
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
-    with subprocess.Popen([sys.executable, "-c", program, "./live"], cwd=cli.directory, env=environment) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "./live"], cwd=cli.directory, env=environment
+    ) as writer:
         with stepstore.open_steps(cli.directory / "live", open_timeout=60) as steps:
             lengths = set()
             while not (steps.ended and lengths) and writer.poll() in (None, 0):

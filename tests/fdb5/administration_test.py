@@ -1,4 +1,5 @@
-"""What bad input gets, what a dying writer and a full disk leave, and what FDB itself refuses to any back end but its files."""
+"""What bad input gets, what a dying writer and a full disk leave, and what FDB itself refuses to any back end
+but its files."""
 
 import itertools
 import json
@@ -32,7 +33,8 @@ for _ in range(int(sys.argv[2])):
     fdb.archive(open(sys.argv[1], "rb").read())
     fdb.flush()
 """
-# Archives step after step of two levels, with the step's number as the field's value, and says each step that is flushed.
+# Archives step after step of two levels, with the step's number as the field's value, and says each step that
+# is flushed.
 ARCHIVE_STEPS = """
 import sys, pyfdb
 sys.path.insert(0, sys.argv[1])
@@ -44,8 +46,8 @@ for step in range(10000):
     fdb.flush()
     print(step, flush=True)
 """
-# Archives until the disk is full, makes room by removing the file argv[2], and goes on with the same FDB object. Says which
-# steps were archived.
+# Archives until the disk is full, makes room by removing the file argv[2], and goes on with the same FDB
+# object. Says which steps were archived.
 ARCHIVE_ON_A_FULL_DISK = """
 import os, sys, pyfdb
 identifier = dict(pair.split("=") for pair in sys.argv[1].split(","))
@@ -149,12 +151,25 @@ class AdministrationTest(Archives):
         archive = self.archive()
         archive.write(*forecast())
         whole = DATASET + ",domain=g"
-        located = re.search(r"name=([^\]]+)\],offset=(\d+),length=(\d+)", archive.output("fdb-list", "--location", DATASET + ",step=6,levelist=500,param=131"))
+        located = re.search(
+            r"name=([^\]]+)\],offset=(\d+),length=(\d+)",
+            archive.output("fdb-list", "--location", DATASET + ",step=6,levelist=500,param=131"),
+        )
 
         def api(*arguments):
-            subprocess.run([os.environ["STEPSTORE_FDB5_API_TEST"], *arguments], env=archive.environment(), check=True)
+            subprocess.run(
+                [os.environ["STEPSTORE_FDB5_API_TEST"], *arguments], env=archive.environment(), check=True
+            )
 
-        api("index", whole, "type=fc,levtype=pl", "step=48,levelist=500,param=131", f"stepstore:{located[1]}", located[2], located[3])
+        api(
+            "index",
+            whole,
+            "type=fc,levtype=pl",
+            "step=48,levelist=500,param=131",
+            f"stepstore:{located[1]}",
+            located[2],
+            located[3],
+        )
         self.assertEqual(len(archive.listed(DATASET)), 9)
         self.assertEqual(archive.read(WHOLE + ",step=48,levelist=500,param=131"), forecast()[5])
         api("hide", whole)
@@ -174,12 +189,27 @@ class AdministrationTest(Archives):
             one.close()
         local = archive.config()
         served = {
-            catalogue_port: {**local, "type": "catalogue", "serverPort": catalogue_port, "stores": [{"default": f"localhost:{store_port}"}]},
-            store_port: {**{key: local[key] for key in local if key != "engine"}, "type": "store", "serverPort": store_port},
+            catalogue_port: {
+                **local,
+                "type": "catalogue",
+                "serverPort": catalogue_port,
+                "stores": [{"default": f"localhost:{store_port}"}],
+            },
+            store_port: {
+                **{key: local[key] for key in local if key != "engine"},
+                "type": "store",
+                "serverPort": store_port,
+            },
         }
         for port, config in served.items():
-            environment = {**archive.environment(), "FDB_CONFIG": json.dumps({**config, "serverThreaded": True}), "FDB_WIPE_SECRET": "secret"}
-            server = subprocess.Popen([TOOLS / "fdb-server"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            environment = {
+                **archive.environment(),
+                "FDB_CONFIG": json.dumps({**config, "serverThreaded": True}),
+                "FDB_WIPE_SECRET": "secret",
+            }
+            server = subprocess.Popen(
+                [TOOLS / "fdb-server"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             self.addCleanup(server.wait)
             self.addCleanup(server.terminate)
             for _ in range(600):
@@ -188,7 +218,13 @@ class AdministrationTest(Archives):
                         break
                 self.assertIsNone(server.poll(), "fdb-server ended")
                 time.sleep(0.05)
-        archive.config = lambda: {"type": "remote", "engine": "remote", "store": "remote", "host": "localhost", "port": catalogue_port}
+        archive.config = lambda: {
+            "type": "remote",
+            "engine": "remote",
+            "store": "remote",
+            "host": "localhost",
+            "port": catalogue_port,
+        }
         messages = forecast()
         archive.write(*messages)
         self.assertEqual(len(archive.listed(DATASET)), 8)
@@ -204,17 +240,29 @@ class AdministrationTest(Archives):
         text = archive.schema.read_text()
         archive.schema.write_text("# the same rules\n" + text)
         archive.write(*forecast(steps=(12,)))
-        archive.schema.write_text(text.replace("[ step, levelist?, param ]", "[ step, levelist?, param, number? ]"))
-        self.refused(archive, ["does not fit", "made with another", DATASET], "fdb-write", archive.folder / "fields.grib")
+        archive.schema.write_text(
+            text.replace("[ step, levelist?, param ]", "[ step, levelist?, param, number? ]")
+        )
+        self.refused(
+            archive,
+            ["does not fit", "made with another", DATASET],
+            "fdb-write",
+            archive.folder / "fields.grib",
+        )
         self.assertEqual(len(archive.listed(DATASET)), 12)
 
     def test_killed_before_its_flush(self):
         archive = self.archive(packBelow=0)  # so that something is in the pool before the flush
         archive.write(*forecast())
         file = archive.folder / "new.grib"
-        file.write_bytes(b"".join([*forecast(steps=(12,)), grib(values=[1.0] * 496, step=0, levelist=500, param=130)]))
+        file.write_bytes(
+            b"".join([*forecast(steps=(12,)), grib(values=[1.0] * 496, step=0, levelist=500, param=130)])
+        )
         process = subprocess.Popen(
-            [sys.executable, "-c", ARCHIVE_AND_WAIT, file], env=archive.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", ARCHIVE_AND_WAIT, file],
+            env=archive.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         with process:
             self.assertEqual(process.stdout.readline(), b"archived\n")
@@ -233,7 +281,10 @@ class AdministrationTest(Archives):
         for attempt in range(4):
             writers = {
                 param: subprocess.Popen(
-                    [sys.executable, "-c", ARCHIVE_STEPS, HERE, str(param)], env=archive.environment(), stdout=subprocess.PIPE, text=True
+                    [sys.executable, "-c", ARCHIVE_STEPS, HERE, str(param)],
+                    env=archive.environment(),
+                    stdout=subprocess.PIPE,
+                    text=True,
                 )
                 for param in (130, 131)
             }
@@ -259,7 +310,11 @@ class AdministrationTest(Archives):
         archive = self.archive()
         archive.write(*forecast(steps=range(50)))
         reader = subprocess.Popen(
-            [sys.executable, "-c", LIST_UNTIL_WIPED, DATASET], env=archive.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", LIST_UNTIL_WIPED, DATASET],
+            env=archive.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         with reader:
             reader.stdout.readline()
@@ -276,7 +331,12 @@ class AdministrationTest(Archives):
             archive = self.archive(kind, targets=4)
             disk = archive.folder / "disk"
             disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", disk], capture_output=True).returncode != 0:
+            if (
+                subprocess.run(
+                    ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", disk], capture_output=True
+                ).returncode
+                != 0
+            ):
                 self.skipTest("no file system can be mounted here")
             try:
                 archive.section["pool"] = str(disk / "pool")
@@ -287,14 +347,27 @@ class AdministrationTest(Archives):
                 ballast = disk / "ballast"
                 ballast.write_bytes(bytes(free.f_bavail * free.f_frsize - max(20 * size, 128 << 10)))
                 done = subprocess.run(
-                    [sys.executable, "-c", ARCHIVE_ON_A_FULL_DISK, WHOLE + ",levelist=1000,param=130", ballast, str(size)], env=archive.environment(), capture_output=True, text=True
+                    [
+                        sys.executable,
+                        "-c",
+                        ARCHIVE_ON_A_FULL_DISK,
+                        WHOLE + ",levelist=1000,param=130",
+                        ballast,
+                        str(size),
+                    ],
+                    env=archive.environment(),
+                    capture_output=True,
+                    text=True,
                 )
                 self.assertEqual(done.returncode, 0, done.stderr)
                 failed, *archived = map(int, done.stdout.splitlines()[-1].split())
                 self.assertGreater(failed, 0, f"{kind}, {size} bytes: the disk was not full")
                 fields = [b"%d" % step * size for step in archived]
                 read = archive.read(WHOLE + f",step={'/'.join(map(str, archived))},levelist=1000,param=130")
-                self.assertTrue(read == b"".join(fields), f"{kind}, {size} bytes: {len(read)} bytes of {sum(map(len, fields))}")
+                self.assertTrue(
+                    read == b"".join(fields),
+                    f"{kind}, {size} bytes: {len(read)} bytes of {sum(map(len, fields))}",
+                )
             finally:
                 subprocess.run(["umount", disk], check=True)
 
@@ -308,8 +381,8 @@ class AdministrationTest(Archives):
             "import sys, pyfdb\n"
             "fdb = pyfdb.FDB()\n"
             "wanted = dict(pair.split('=') for pair in sys.argv[1].split(','))\n"
-            "for ask in (lambda: list(fdb.list({name: wanted[name] for name in ('class', 'expver')})), lambda: fdb.retrieve(wanted).__enter__().read()):\n"
-            "    try:\n"
+            "for ask in (lambda: list(fdb.list({name: wanted[name] for name in ('class', 'expver')})), "
+            "lambda: fdb.retrieve(wanted).__enter__().read()):\n    try:\n"
             "        ask()\n"
             "    except RuntimeError as error:\n"
             "        print('said:', error)\n"
@@ -318,12 +391,19 @@ class AdministrationTest(Archives):
         for number in range(4):
             name = Path(f"target-{number:03}") / "data.mdb"
             text = (whole / name).read_bytes()
-            for found in re.finditer(rb"\x05\x00\x02\x00\x00\x00\x02", text):  # a key of five bytes: kind, container
+            for found in re.finditer(
+                rb"\x05\x00\x02\x00\x00\x00\x02", text
+            ):  # a key of five bytes: kind, container
                 at = found.end() - 1
                 shutil.rmtree(archive.pool)
                 shutil.copytree(whole, archive.pool)
                 (archive.pool / name).write_bytes(text[:at] + bytes([text[at] ^ 4]) + text[at + 1 :])
-                done = subprocess.run([sys.executable, "-c", script, WHOLE + ",step=6,levelist=500,param=131"], env=archive.environment(), capture_output=True, text=True)
+                done = subprocess.run(
+                    [sys.executable, "-c", script, WHOLE + ",step=6,levelist=500,param=131"],
+                    env=archive.environment(),
+                    capture_output=True,
+                    text=True,
+                )
                 said += [line for line in done.stdout.splitlines() if line.startswith("said: ")]
         self.assertTrue(said)
         for line in said:
@@ -337,7 +417,11 @@ class AdministrationTest(Archives):
         for number, message in enumerate(contents):
             file = archive.folder / f"{number}.grib"
             file.write_bytes(message)
-            processes.append(subprocess.Popen([sys.executable, "-c", ARCHIVE_AND_FLUSH, file, "5"], env=archive.environment()))
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", ARCHIVE_AND_FLUSH, file, "5"], env=archive.environment()
+                )
+            )
         for process in processes:
             self.assertEqual(process.wait(), 0)
         self.assertEqual(len(archive.listed(DATASET)), 1)
@@ -352,7 +436,12 @@ class AdministrationTest(Archives):
         self.addCleanup(other.close)
         for one, name in ((archive, "source"), (other, "sink")):
             (archive.folder / f"{name}.json").write_text(json.dumps(one.config()))
-        archive.output("fdb-reindex", f"--source-config={archive.folder}/source.json", f"--sink-config={archive.folder}/sink.json", DATASET)
+        archive.output(
+            "fdb-reindex",
+            f"--source-config={archive.folder}/source.json",
+            f"--sink-config={archive.folder}/sink.json",
+            DATASET,
+        )
         archive.output("fdb-wipe", "--doit", DATASET)
         with self.assertRaisesRegex(ToolFailed, "wiped"):
             other.read(WHOLE + ",step=0,levelist=500,param=130")
@@ -362,7 +451,9 @@ class AdministrationTest(Archives):
         archive.write(*forecast())
         whole = DATASET + ",domain=g"
         self.refused(archive, ["Only TOC DBs currently supported"], "fdb-hide", "--doit", whole)
-        self.refused(archive, ["Only TOC DBs currently supported"], "fdb-overlay", whole, whole.replace("xxxx", "yyyy"))
+        self.refused(
+            archive, ["Only TOC DBs currently supported"], "fdb-overlay", whole, whole.replace("xxxx", "yyyy")
+        )
         self.assertEqual(len(archive.listed(DATASET)), 8)
 
     def test_purge_of_files_that_no_field_needs(self):
@@ -377,12 +468,24 @@ class AdministrationTest(Archives):
 
     def test_many_datasets(self):
         archive = self.archive()
-        archive.write(*[grib(date=20260101 + day, expver=f"{number:04}") for number in range(20) for day in range(20)])
-        self.assertEqual(len(archive.output("fdb-where", "--ignore-errors", "class=rd,expver=0007").split()), 20)
+        archive.write(
+            *[grib(date=20260101 + day, expver=f"{number:04}") for number in range(20) for day in range(20)]
+        )
+        self.assertEqual(
+            len(archive.output("fdb-where", "--ignore-errors", "class=rd,expver=0007").split()), 20
+        )
         self.assertEqual(len(archive.listed("class=rd,expver=0007,date=20260105")), 1)
 
     def test_stepstore_reads_what_process_indexes_wrote(self):
-        archive = self.archive(index="process", asynchronous=True, packBelow=0, inFlight="1MiB", verify=False, targets=4, durability="power")
+        archive = self.archive(
+            index="process",
+            asynchronous=True,
+            packBelow=0,
+            inFlight="1MiB",
+            verify=False,
+            targets=4,
+            durability="power",
+        )
         archive.write(*forecast())
         archive.write(*forecast(steps=(6, 12)))
         self.assertEqual(len(archive.listed(DATASET)), 12)

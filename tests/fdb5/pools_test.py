@@ -1,4 +1,5 @@
-"""Several pools in one configuration, as FDB's roots are: moving between them, their flags, and which one gets a dataset."""
+"""Several pools in one configuration, as FDB's roots are: moving between them, their flags, and which one
+gets a dataset."""
 
 import os
 import subprocess
@@ -18,7 +19,9 @@ class PoolsTest(Archives):
         messages = forecast()
         archive.write(*messages)
         whole = DATASET + ",domain=g"
-        self.refused(archive, ["must be one of stepstore.pools", str(second)], "fdb-move", "--dest=/elsewhere", whole)
+        self.refused(
+            archive, ["must be one of stepstore.pools", str(second)], "fdb-move", "--dest=/elsewhere", whole
+        )
         archive.output("fdb-unlock", "--archive", "--wipe", whole)
 
         archive.output("fdb-move", "--keep", f"--dest={second}", whole)
@@ -44,7 +47,14 @@ class PoolsTest(Archives):
             link = directory.parent / f"link-to-{directory.name}"
             link.symlink_to(directory)
             inside = os.path.relpath(directory)
-            return [inside, f"./{inside}", f"{directory}/", f"{directory.parent}/./{directory.name}", f"file:{directory}", str(link)]
+            return [
+                inside,
+                f"./{inside}",
+                f"{directory}/",
+                f"{directory.parent}/./{directory.name}",
+                f"file:{directory}",
+                str(link),
+            ]
 
         whole = DATASET + ",domain=g"
         for kind in ("toc", "stepstore"):
@@ -65,10 +75,14 @@ class PoolsTest(Archives):
                 for destination, place in ((forth, places[1]), (back, places[0])):
                     archive.output("fdb-move", f"--dest={destination}", whole)
                     where = archive.output("fdb-where", whole).split()
-                    self.assertTrue(len(where) == 1 and where[0].startswith(f"{place}/"), f"{kind}, {destination}: {where}")
+                    self.assertTrue(
+                        len(where) == 1 and where[0].startswith(f"{place}/"),
+                        f"{kind}, {destination}: {where}",
+                    )
             self.assertEqual(len(archive.listed(DATASET)), 8)
 
-    # A pool of the list that is not there yet is passed over by readers and writers, as FDB passes over its roots.
+    # A pool of the list that is not there yet is passed over by readers and writers, as FDB passes over its
+    # roots.
     def test_one_of_the_pools_is_missing(self):
         def script(archive, missing, there):
             archive.write(*forecast())
@@ -111,7 +125,14 @@ class PoolsTest(Archives):
 
     # What a flag keeps from the datasets of a place is what it keeps from those of FDB's roots.
     def test_flags_of_a_pool(self):
-        requests = [{}, {"list": False}, {"retrieve": False}, {"visit": False}, {"archive": False}, {"writable": False}]
+        requests = [
+            {},
+            {"list": False},
+            {"retrieve": False},
+            {"visit": False},
+            {"archive": False},
+            {"writable": False},
+        ]
         answers = {}
         for kind in ("toc", "stepstore", "fdbs-client"):
             answers[kind] = []
@@ -122,8 +143,20 @@ class PoolsTest(Archives):
                 file = archive.folder / "fields.grib"
                 status, _, errors = archive.run("fdb-write", file, check=False)
                 read = archive.read(WHOLE + ",step=6,levelist=500,param=130")
-                where = [place.replace(str(archive.folder), "") for place in archive.run("fdb-where", "--ignore-errors", DATASET, check=False)[1].split()]
-                answers[kind].append((flags, status, "LOCKED against archiving" in errors, len(archive.listed(DATASET)), len(read), [name.split("/")[1] for name in where]))
+                where = [
+                    place.replace(str(archive.folder), "")
+                    for place in archive.run("fdb-where", "--ignore-errors", DATASET, check=False)[1].split()
+                ]
+                answers[kind].append(
+                    (
+                        flags,
+                        status,
+                        "LOCKED against archiving" in errors,
+                        len(archive.listed(DATASET)),
+                        len(read),
+                        [name.split("/")[1] for name in where],
+                    )
+                )
         for kind, answer in answers.items():
             self.assertEqual(answer, answers["toc"], kind)
 
@@ -138,12 +171,17 @@ class PoolsTest(Archives):
             archive = self.two_places("stepstore", {"path": "first"}, {"path": "second"}, handler=handler)
             messages = [grib(expver=f"{number:04}") for number in range(24)]
             archive.write(*messages)
-            where = [archive.output("fdb-where", f"class=rd,expver={number:04}").split() for number in range(0, 24, 3)]
+            where = [
+                archive.output("fdb-where", f"class=rd,expver={number:04}").split()
+                for number in range(0, 24, 3)
+            ]
             self.assertTrue(all(len(places) == 1 for places in where), where)
             if handler == "RoundRobin":
                 self.assertTrue(all(place.exists() for place in archive.places))
             archive.write(*messages)  # goes to where they are
-            self.assertEqual(sum(len(archive.listed(f"class=rd,expver={number:04}")) for number in range(0, 24, 6)), 4)
+            self.assertEqual(
+                sum(len(archive.listed(f"class=rd,expver={number:04}")) for number in range(0, 24, 6)), 4
+            )
 
     def test_a_pool_for_some_datasets_only(self):
         archive = self.two_places("stepstore", {"path": "second", "regex": "rd:aaaa:.*"}, {"path": "first"})
@@ -158,7 +196,11 @@ class PoolsTest(Archives):
         for number in range(6):
             file = archive.folder / f"{number}.grib"
             file.write_bytes(b"".join(grib(step=number, expver=f"{expver:04}") for expver in range(8)))
-            processes.append(subprocess.Popen([TOOLS / "fdb-write", file], env=archive.environment(), stdout=subprocess.DEVNULL))
+            processes.append(
+                subprocess.Popen(
+                    [TOOLS / "fdb-write", file], env=archive.environment(), stdout=subprocess.DEVNULL
+                )
+            )
         for process in processes:
             self.assertEqual(process.wait(), 0)
         for expver in range(8):

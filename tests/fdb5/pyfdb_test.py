@@ -9,7 +9,15 @@ from support import KINDS, Archive, Compared
 from tools_test import DATASET, forecast
 
 SELECTION = dict(pair.split("=") for pair in DATASET.split(","))
-IDENTIFIER = {**SELECTION, "domain": "g", "type": "fc", "levtype": "pl", "step": "0", "levelist": "500", "param": "130"}
+IDENTIFIER = {
+    **SELECTION,
+    "domain": "g",
+    "type": "fc",
+    "levtype": "pl",
+    "step": "0",
+    "levelist": "500",
+    "param": "130",
+}
 
 
 class PyfdbTest(Compared):
@@ -81,7 +89,12 @@ class PyfdbTest(Compared):
             def seen():
                 with reader.retrieve(IDENTIFIER) as handle:
                     read = handle.read()
-                return len(list(reader.list(SELECTION))), len(list(reader.inspect(IDENTIFIER))), len(list(reader.status(SELECTION))), read
+                return (
+                    len(list(reader.list(SELECTION))),
+                    len(list(reader.inspect(IDENTIFIER))),
+                    len(list(reader.status(SELECTION))),
+                    read,
+                )
 
             self.assertEqual(seen(), (0, 0, 0, b""), kind)
             self.assertFalse(archive.pool.exists(), "reading made a pool")
@@ -98,13 +111,15 @@ class PyfdbTest(Compared):
         with pyfdb.FDB(archive.config()) as fdb, fdb.retrieve({"class": "rd", **long}) as handle:
             self.assertEqual(handle.read(), b"payload")
 
-
     def test_one_part_of_several(self):
         ours, files = Archive("stepstore"), Archive("toc")
         parts = {"xxxx": ours, "yyyy": files}
         for archive in parts.values():
             self.addCleanup(archive.close)
-        config = {"type": "select", "fdbs": [{"select": f"expver={expver}", **archive.config()} for expver, archive in parts.items()]}
+        config = {
+            "type": "select",
+            "fdbs": [{"select": f"expver={expver}", **archive.config()} for expver, archive in parts.items()],
+        }
         with pyfdb.FDB(config) as fdb:
             for expver in parts:
                 fdb.archive(expver.encode(), {**IDENTIFIER, "expver": expver})
@@ -120,7 +135,12 @@ class PyfdbTest(Compared):
         count = 100_000
         with pyfdb.FDB(archive.config()) as fdb:
             for number in range(count):
-                identifier = {**IDENTIFIER, "step": str(number // 1000), "levelist": str(number // 10 % 100), "param": str(number % 10 + 1)}
+                identifier = {
+                    **IDENTIFIER,
+                    "step": str(number // 1000),
+                    "levelist": str(number // 10 % 100),
+                    "param": str(number % 10 + 1),
+                }
                 fdb.archive(b"%064d" % number, identifier)
         fdb = pyfdb.FDB(archive.config())
         self.assertEqual(sum(1 for _ in fdb.list(SELECTION)), count)
@@ -128,20 +148,39 @@ class PyfdbTest(Compared):
         with fdb.retrieve({**IDENTIFIER, "step": "99", "levelist": "99", "param": "9/10"}) as handle:
             self.assertEqual(handle.read(), b"%064d%064d" % (count - 2, count - 1))
 
-    # What a request means is for FDB's types to say: spellings, step ranges, wind from vorticity and divergence, optional
-    # keywords, values and keywords that nothing has; in the order in which FDB gives the fields. One client for all of
-    # them, so what it keeps of one request is met by the next.
+    # What a request means is for FDB's types to say: spellings, step ranges, wind from vorticity and
+    # divergence, optional keywords, values and keywords that nothing has; in the order in which FDB gives the
+    # fields. One client for all of them, so what it keeps of one request is met by the next.
     def test_requests_mean_what_they_mean_on_files(self):
         choose = random.Random(4)
         archived = []
         for stream, date in (("oper", "20260101"), ("enfo", "20260101"), ("enfo", "20260102")):
-            whole = {"class": "rd", "expver": "xxxx", "stream": stream, "date": date, "time": "1200", "domain": "g", "type": "fc"}
-            for step, param in itertools.product(("0", "6", "0-6", "30m"), ("130", "138", "155", "210155", "500014")):
+            whole = {
+                "class": "rd",
+                "expver": "xxxx",
+                "stream": stream,
+                "date": date,
+                "time": "1200",
+                "domain": "g",
+                "type": "fc",
+            }
+            for step, param in itertools.product(
+                ("0", "6", "0-6", "30m"), ("130", "138", "155", "210155", "500014")
+            ):
                 for number in ("1", "2") if stream == "enfo" else ("",):
                     member = {"number": number} if number else {}
                     archived.append({**whole, "levtype": "sfc", "step": step, "param": param, **member})
                     for level in ("1", "500", "0.5"):
-                        archived.append({**whole, "levtype": "pl", "levelist": level, "step": step, "param": param, **member})
+                        archived.append(
+                            {
+                                **whole,
+                                "levtype": "pl",
+                                "levelist": level,
+                                "step": step,
+                                "param": param,
+                                **member,
+                            }
+                        )
         spellings = {
             "class": ("rd", "od"),
             "expver": ("xxxx",),
@@ -161,7 +200,10 @@ class PyfdbTest(Compared):
         def request():
             wanted = {}
             for name, values in spellings.items():
-                fits = {"levelist": wanted.get("levtype") == "pl", "number": wanted.get("stream") == "enfo"}.get(name, True)
+                fits = {
+                    "levelist": wanted.get("levtype") == "pl",
+                    "number": wanted.get("stream") == "enfo",
+                }.get(name, True)
                 if choose.random() < (0.98 if fits else 0.1):
                     likely = values[:2] if choose.random() < 0.9 else values
                     likely = values[:1] if choose.random() < 0.7 and name in single else likely
@@ -185,12 +227,17 @@ class PyfdbTest(Compared):
                 for number, identifier in enumerate(archived):
                     fdb.archive(b"%d" % number, identifier)
             fdb = open_fdb()
-            some = [{name: request[name] for name in choose_names if name in request} for request, choose_names in zip(requests, partly)]
-            return [("inspect", request, answer(lambda: fdb.inspect(request), True)) for request in requests] + [
-                ("list", request, answer(lambda: fdb.list(request), False)) for request in some
+            some = [
+                {name: request[name] for name in choose_names if name in request}
+                for request, choose_names in zip(requests, partly)
             ]
+            return [
+                ("inspect", request, answer(lambda: fdb.inspect(request), True)) for request in requests
+            ] + [("list", request, answer(lambda: fdb.list(request), False)) for request in some]
 
-        partly = [["class", "expver", *choose.sample(list(spellings)[2:], choose.randint(0, 4))] for _ in requests]
+        partly = [
+            ["class", "expver", *choose.sample(list(spellings)[2:], choose.randint(0, 4))] for _ in requests
+        ]
         answers = {}
         for kind in KINDS:
             archive = Archive(kind)
@@ -199,7 +246,9 @@ class PyfdbTest(Compared):
             for ours, files in zip(answers[kind], answers["toc"]):
                 self.assertTrue(ours == files, f"{kind}: {ours}, but on files {files[2]}"[:4000])
         for call in ("inspect", "list"):
-            sizes = [len(found) for asked, _, found in answers["toc"] if asked == call and isinstance(found, list)]
+            sizes = [
+                len(found) for asked, _, found in answers["toc"] if asked == call and isinstance(found, list)
+            ]
             self.assertGreater(sum(size > 0 for size in sizes), 30, sizes)
 
     def test_masked_fields(self):
@@ -208,7 +257,10 @@ class PyfdbTest(Compared):
                 with open_fdb() as fdb:
                     fdb.archive(content, IDENTIFIER)
             fdb = open_fdb()
-            return [[str(element.combined_key()) for element in fdb.list(SELECTION, include_masked=masked)] for masked in (False, True)]
+            return [
+                [str(element.combined_key()) for element in fdb.list(SELECTION, include_masked=masked)]
+                for masked in (False, True)
+            ]
 
         self.assertEqual(list(map(len, self.compare(script))), [1, 3])
 
@@ -219,8 +271,14 @@ class PyfdbTest(Compared):
                     fdb.archive(message)
                 fdb.flush()
             fdb = open_fdb()
-            seen = [sorted(map(repr, fdb.axes(SELECTION))), len(list(fdb.status(SELECTION))), len(list(fdb.stats(SELECTION)))]
-            seen.append(sorted(str(element.combined_key()) for element in fdb.inspect({**IDENTIFIER, "step": "0/6"})))
+            seen = [
+                sorted(map(repr, fdb.axes(SELECTION))),
+                len(list(fdb.status(SELECTION))),
+                len(list(fdb.stats(SELECTION))),
+            ]
+            seen.append(
+                sorted(str(element.combined_key()) for element in fdb.inspect({**IDENTIFIER, "step": "0/6"}))
+            )
             locked = fdb.control(SELECTION, pyfdb.ControlAction.DISABLE, [pyfdb.ControlIdentifier.LIST])
             seen.append([str(element.controlIdentifiers()) for element in locked])
             seen.append(len(list(open_fdb().list(SELECTION))))

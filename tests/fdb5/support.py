@@ -78,7 +78,12 @@ class Archive:
     def environment(self, **changes):
         import json
 
-        return {**os.environ, "FDB_CONFIG": json.dumps(self.config()), "FDB_HOME": str(self.folder), **changes}
+        return {
+            **os.environ,
+            "FDB_CONFIG": json.dumps(self.config()),
+            "FDB_HOME": str(self.folder),
+            **changes,
+        }
 
     def run(self, tool, *arguments, check=True, **environment):
         """(exit status, output, error output) of one of FDB's tools."""
@@ -90,7 +95,9 @@ class Archive:
             timeout=300,
         )
         if check and done.returncode != 0:
-            raise ToolFailed(f"{tool} {arguments} on {self.kind}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+            raise ToolFailed(
+                f"{tool} {arguments} on {self.kind}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
         return done.returncode, done.stdout, done.stderr
 
     def output(self, tool, *arguments):
@@ -107,7 +114,7 @@ class Archive:
         return sorted(re.sub(r"\s+", "", line) for line in lines if line.startswith("{"))
 
     def read(self, request):
-        """The bytes of the fields of a retrieve request ("class=rd,..."). """
+        """The bytes of the fields of a retrieve request ("class=rd,...")."""
         file = self.folder / "request"
         file.write_text(f"retrieve,{request}\n")
         target = self.folder / "read.grib"

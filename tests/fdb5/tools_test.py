@@ -56,21 +56,45 @@ class OnEveryKind(Compared):
 
         self.assertIn("step=(0,24,6)", self.compare(script)[0])
 
-    # Of what was flushed together FDB's files have the axes as one; so each flush here is of one step, level and parameter.
+    # Of what was flushed together FDB's files have the axes as one; so each flush here is of one step, level
+    # and parameter.
     def test_axes_and_indexes_of_the_fields_that_match(self):
         def script(archive):
             for step, level, param in [(6, 500, 130), (6, 850, 131), (9, 500, 132), (12, 1000, 130)]:
                 archive.write(*forecast(steps=(step,), levels=(level,), params=(param,)))
-            archive.write(*forecast(steps=(9,), levels=(850,), params=(130,), type="an"), *forecast(steps=(9,), expver="yyyy"))
-            requests = ["step=6", "step=6/12", "levelist=500", "param=130", "step=6,param=131", "step=6,param=132", "step=7", "type=an", "step=09"]
+            archive.write(
+                *forecast(steps=(9,), levels=(850,), params=(130,), type="an"),
+                *forecast(steps=(9,), expver="yyyy"),
+            )
+            requests = [
+                "step=6",
+                "step=6/12",
+                "levelist=500",
+                "param=130",
+                "step=6,param=131",
+                "step=6,param=132",
+                "step=7",
+                "type=an",
+                "step=09",
+            ]
             return [
-                (request, archive.output("fdb-axes", f"{DATASET},{request}"), archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors"))
+                (
+                    request,
+                    archive.output("fdb-axes", f"{DATASET},{request}"),
+                    archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors"),
+                )
                 for request in requests
             ]
 
         seen = {request: (axes, indexes) for request, axes, indexes in self.compare(script)}
         self.assertIn("step=(6)", seen["step=6"][0])
-        self.assertEqual([len(seen[request][1]) for request in ("step=6", "step=6,param=131", "step=6,param=132", "step=7")], [1, 1, 0, 0])
+        self.assertEqual(
+            [
+                len(seen[request][1])
+                for request in ("step=6", "step=6,param=131", "step=6,param=132", "step=7")
+            ],
+            [1, 1, 0, 0],
+        )
 
     def test_axes_after_a_purge_are_those_of_the_fields_that_match(self):
         for kind in ("stepstore", "fdbs-client"):
@@ -79,10 +103,18 @@ class OnEveryKind(Compared):
             for step, param in [(6, 130), (9, 131), (12, 130), (12, 130)]:
                 archive.write(*forecast(steps=(step,), levels=(500,), params=(param,)))
             archive.output("fdb-purge", "--doit", DATASET)
-            for request, step, param, indexes in [("step=6", "6", "130", 1), ("param=130", "12,6", "130", 1), ("step=6,param=131", "", "", 0)]:
+            for request, step, param, indexes in [
+                ("step=6", "6", "130", 1),
+                ("param=130", "12,6", "130", 1),
+                ("step=6,param=131", "", "", 0),
+            ]:
                 axes = archive.output("fdb-axes", f"{DATASET},{request}")
-                self.assertEqual(re.findall(r"(?:step|param)=\(([^)]*)\)", axes), [param, step] if step else [], axes)
-                self.assertEqual(len(archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors")), indexes)
+                self.assertEqual(
+                    re.findall(r"(?:step|param)=\(([^)]*)\)", axes), [param, step] if step else [], axes
+                )
+                self.assertEqual(
+                    len(archive.listed(f"{DATASET},{request}", "--depth=2", "--ignore-errors")), indexes
+                )
 
     def test_inspect_and_url(self):
         messages = forecast()
@@ -108,14 +140,22 @@ class OnEveryKind(Compared):
             archive.output("fdb-patch", "--expver=pppp", DATASET)
             config = archive.folder / "config.json"
             config.write_text(json.dumps(archive.config()))
-            same = archive.run("fdb-compare", f"--config1={config}", f"--config2={config}", f"--request1={DATASET}", f"--request2={DATASET}", check=False)
+            same = archive.run(
+                "fdb-compare",
+                f"--config1={config}",
+                f"--config2={config}",
+                f"--request1={DATASET}",
+                f"--request2={DATASET}",
+                check=False,
+            )
             return one, archive.listed(DATASET.replace("xxxx", "pppp")), same[0], archive.output("fdb-schema")
 
         inspected, patched, status, _ = self.compare(script)
         self.assertIn("Number of elements: 2", inspected)
         self.assertEqual((len(patched), status), (8, 0))
 
-    # The types of a schema are looked at when a keyword of theirs is: also where an archive that failed has left nothing.
+    # The types of a schema are looked at when a keyword of theirs is: also where an archive that failed has
+    # left nothing.
     def test_unknown_types_in_a_schema(self):
         def script(archive):
             answers = []
@@ -128,7 +168,10 @@ class OnEveryKind(Compared):
                 archive.schema.write_text(f"{keyword}: Nope;\n" + good.replace("date: Date;\n", ""))
                 file = archive.folder / "fields.grib"
                 file.write_bytes(b"".join(forecast(expver=keyword[:4])))
-                for tool, argument in [("fdb-write", file), ("fdb-inspect", WHOLE.replace("xxxx", keyword[:4]) + ",step=0,levelist=500,param=130")]:
+                for tool, argument in [
+                    ("fdb-write", file),
+                    ("fdb-inspect", WHOLE.replace("xxxx", keyword[:4]) + ",step=0,levelist=500,param=130"),
+                ]:
                     status, _, errors = archive.run(tool, argument, check=False)
                     answers.append((keyword, tool, status, "No TypesFactory called Nope" in errors))
             return answers
@@ -150,7 +193,10 @@ class OnEveryKind(Compared):
             archive.write(*old)
             archive.write(new)
             numbers = json.loads(archive.output("fdb-stats", "--json", DATASET))
-            before = {key: numbers[key] for key in ("fields", "fieldsSize", "duplicates", "duplicatesSize", "reachable", "databases")}
+            before = {
+                key: numbers[key]
+                for key in ("fields", "fieldsSize", "duplicates", "duplicatesSize", "reachable", "databases")
+            }
             return archive.listed(DATASET), archive.read(WHOLE + ",step=0,levelist=500,param=130"), before
 
         listed, read, numbers = self.compare(script)
@@ -175,7 +221,9 @@ class OnEveryKind(Compared):
                 ]
 
             before = lists()
-            lengths = archive.output("fdb-list", "--full", "--length", DATASET + ",step=0,levelist=500,param=130").count("length=")
+            lengths = archive.output(
+                "fdb-list", "--full", "--length", DATASET + ",step=0,levelist=500,param=130"
+            ).count("length=")
             archive.output("fdb-wipe", "--doit", DATASET + ",type=fc,levtype=pl")
             wiped = lists()
             archive.write(newer[0])
@@ -216,8 +264,18 @@ class OnEveryKind(Compared):
                 lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
                 archive.output("fdb-wipe", "--doit", wiped)
                 lists.append(archive.listed("class=rd,expver=xxxx") + archive.listed("class=rd,expver=yyyy"))
-                lists.append(archive.read(WHOLE.replace("type=fc", "type=an") + ",step=0,levelist=500/850,param=130/131"))
-                lists.append(archive.read("class=rd,expver=yyyy" + WHOLE[len("class=rd,expver=xxxx") :] + ",step=0,levelist=500,param=130"))
+                lists.append(
+                    archive.read(
+                        WHOLE.replace("type=fc", "type=an") + ",step=0,levelist=500/850,param=130/131"
+                    )
+                )
+                lists.append(
+                    archive.read(
+                        "class=rd,expver=yyyy"
+                        + WHOLE[len("class=rd,expver=xxxx") :]
+                        + ",step=0,levelist=500,param=130"
+                    )
+                )
             archive.write(*messages[:2])
             lists.append(archive.listed(DATASET))
             return lists
@@ -233,7 +291,12 @@ class OnEveryKind(Compared):
             archive.output("fdb-purge", DATASET)
             archive.output("fdb-purge", "--doit", DATASET)
             numbers = json.loads(archive.output("fdb-stats", "--json", DATASET))
-            return numbers["fields"], numbers["duplicates"], archive.listed(DATASET), archive.read(WHOLE + ",step=6,levelist=500,param=130")
+            return (
+                numbers["fields"],
+                numbers["duplicates"],
+                archive.listed(DATASET),
+                archive.read(WHOLE + ",step=6,levelist=500,param=130"),
+            )
 
         self.assertEqual(self.compare(script, ("stepstore", "our-catalogue"))[:2], (8, 0))
 
@@ -248,7 +311,11 @@ class OnEveryKind(Compared):
                     self.addCleanup(archive.close)
                     (archives[0].folder / f"{name}.json").write_text(json.dumps(archive.config()))
                 archives[0].output(
-                    "fdb-copy", f"--source={archives[0].folder}/source.json", f"--target={archives[0].folder}/target.json", "--from-list", DATASET
+                    "fdb-copy",
+                    f"--source={archives[0].folder}/source.json",
+                    f"--target={archives[0].folder}/target.json",
+                    "--from-list",
+                    DATASET,
                 )
                 self.assertEqual(archives[1].listed(DATASET), archives[0].listed(DATASET))
                 self.assertEqual(sorted(archives[1].read(request)), sorted(b"".join(messages)))
@@ -262,7 +329,10 @@ class OnEveryKind(Compared):
                     self.addCleanup(archive.close)
                     (archives[0].folder / f"{name}.json").write_text(json.dumps(archive.config()))
                 archives[0].output(
-                    "fdb-reindex", f"--source-config={archives[0].folder}/source.json", f"--sink-config={archives[0].folder}/sink.json", DATASET
+                    "fdb-reindex",
+                    f"--source-config={archives[0].folder}/source.json",
+                    f"--sink-config={archives[0].folder}/sink.json",
+                    DATASET,
                 )
                 self.assertEqual(archives[1].listed(DATASET), archives[0].listed(DATASET))
                 self.assertEqual(archives[1].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
@@ -270,7 +340,9 @@ class OnEveryKind(Compared):
                 if source == "stepstore":  # the bytes belong to the first archive
                     archives[1].output("fdb-wipe", "--doit", DATASET)
                     self.assertEqual(archives[1].listed(DATASET), [])
-                    self.assertEqual(archives[0].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4])
+                    self.assertEqual(
+                        archives[0].read(WHOLE + ",step=6,levelist=500,param=130"), forecast()[4]
+                    )
 
     def test_an_archive_that_was_not_made_yet_is_empty(self):
         def script(archive):
@@ -296,8 +368,17 @@ class OnEveryKind(Compared):
                 ("fdb-move", f"--dest={archive.folder}/elsewhere", whole),
             ]:
                 status, output, errors = archive.run(tool, *arguments, check=False)
-                said = [line.replace(str(archive.folder), "") for line in output.splitlines() + errors.splitlines()]
-                answers.append((tool, status, [line for line in said if not line.startswith("Stepstore: there is no pool ")]))
+                said = [
+                    line.replace(str(archive.folder), "")
+                    for line in output.splitlines() + errors.splitlines()
+                ]
+                answers.append(
+                    (
+                        tool,
+                        status,
+                        [line for line in said if not line.startswith("Stepstore: there is no pool ")],
+                    )
+                )
             answers.append(archive.read(WHOLE + ",step=0,levelist=500,param=130"))
             self.assertFalse(archive.pool.exists(), "reading made a pool")
             return answers

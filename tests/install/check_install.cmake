@@ -18,7 +18,8 @@ endif()
 
 # C++ by find_package, C by the name libdaos.
 run(${CMAKE_COMMAND} -S ${CONSUMER_SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${prefix}
-  -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_C_FLAGS=${flags}")
+  -DCMAKE_C_COMPILER=${C_COMPILER} -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_CXX_FLAGS=${flags}"
+  "-DCMAKE_C_FLAGS=${flags}")
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(${WORK_DIR}/build/consumer ${WORK_DIR}/pool)
 if(NOT output MATCHES "value: hello")
@@ -30,8 +31,8 @@ if(NOT output MATCHES "value: hello")
 endif()
 
 if(ECKIT_PROGRAM)
-  run(${CMAKE_COMMAND} -E env PLUGINS_MANIFEST_PATH=${prefix}/share/stepstore/plugins DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR}
-    ${ECKIT_PROGRAM})
+  run(${CMAKE_COMMAND} -E env PLUGINS_MANIFEST_PATH=${prefix}/share/stepstore/plugins
+    DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR} ${ECKIT_PROGRAM})
 endif()
 
 # Nothing that was installed points back into the build tree.

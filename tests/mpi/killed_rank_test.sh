@@ -1,5 +1,6 @@
 #!/bin/sh
-# killed_rank_test.sh PROGRAM "MPIRUN WORDS" LAYOUT: kills one rank of four, restarts behind it, time and again.
+# killed_rank_test.sh PROGRAM "MPIRUN WORDS" LAYOUT: kills one rank of four, restarts behind it, time and
+# again.
 set -u
 program=$1 mpirun=$2 layout=$3
 directory=$(mktemp -d) || exit 1
@@ -21,16 +22,19 @@ for delay in 0 300 1000 4000 20000; do
     [ $code -ne 0 ] || fail "the job went on without rank $victim"
     [ $code -ne 124 ] || fail "the ranks that were left waited for rank $victim for ever"
     # Where mpirun is slow to end the job the others have seen it, and said so.
-    grep "killed_rank write:" "$directory/out" | grep -v -q "rank $victim .* died" && fail "a rank could not write"
+    grep "killed_rank write:" "$directory/out" | grep -v -q "rank $victim .* died" &&
+        fail "a rank could not write"
     found=$("$program" verify "$location" 2>"$directory/out" | tail -n 1)
-    [ "$found" -ge $((steps + 2)) ] || fail "$found steps after $steps: two were ended before rank $victim was killed"
+    [ "$found" -ge $((steps + 2)) ] ||
+        fail "$found steps after $steps: two were ended before rank $victim was killed"
     steps=$found
 done
 # Where MPI lets the others live (Open MPI can), they do not wait for the dead rank: each is told, and ends.
 if $mpirun --enable-recovery true >/dev/null 2>&1; then
     victim=$((count % 4))
     count=$((count + 1))
-    timeout 60 $mpirun --enable-recovery "$program" write "$location" "$layout" $victim 1000 >"$directory/out" 2>&1
+    timeout 60 $mpirun --enable-recovery "$program" write "$location" "$layout" $victim 1000 \
+        >"$directory/out" 2>&1
     [ $? -ne 124 ] || fail "the ranks that were left waited for rank $victim for ever"
     told=$(grep -c "killed_rank write: .*rank $victim (process [0-9]* on host .*) died" "$directory/out")
     [ "$told" = 3 ] || fail "$told of 3 ranks were told that rank $victim died"

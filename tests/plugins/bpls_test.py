@@ -14,11 +14,19 @@ def main():
     try:
         with adios2.Stream(space.io("listed"), "any", "w") as stream:
             for step in stream.steps(2):
-                step.write("temperature", np.arange(12.0).reshape(3, 4) + 100 * step.current_step(), [3, 4], [0, 0], [3, 4])
+                step.write(
+                    "temperature",
+                    np.arange(12.0).reshape(3, 4) + 100 * step.current_step(),
+                    [3, 4],
+                    [0, 0],
+                    [3, 4],
+                )
                 step.write("count", np.array([7], np.int32), [1], [0], [1])
                 if step.current_step() == 0:
                     step.write_attribute("unit", "K", "temperature")
-        parameters = f"PluginName=stepstore,PluginLibrary=stepstore_adios2,Location={space.location('listed')}"
+        parameters = (
+            f"PluginName=stepstore,PluginLibrary=stepstore_adios2,Location={space.location('listed')}"
+        )
 
         def run(*more):
             # bpls wants a path that exists; the plugin goes by Location.
@@ -27,7 +35,8 @@ def main():
             assert result.returncode == 0, (command, result.stdout, result.stderr)
             return result.stdout
 
-        # At random: names, types, attributes, values. ADIOS2 lets a plugin set no number of steps, so bpls shows no shape.
+        # At random: names, types, attributes, values. ADIOS2 lets a plugin set no number of steps, so bpls
+        # shows no shape.
         listing = run("-a", "-l")
         assert "double" in listing and "temperature" in listing, listing
         assert "int32_t" in listing and "count" in listing, listing

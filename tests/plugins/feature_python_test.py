@@ -1,4 +1,5 @@
-"""ADIOS2's Python interface: the same program through BP5 and through Stepstore, and what it read compared."""
+"""ADIOS2's Python interface: the same program through BP5 and through Stepstore, and what it read
+compared."""
 
 import json
 import subprocess
@@ -96,30 +97,45 @@ class FeatureTest(unittest.TestCase):
             with adios2.Stream(make_io(), path, "w") as stream:
                 write(stream)
             with adios2.FileReader(make_io(), path) as reader:
-                seen[engine] = [reader.num_steps(), sorted(reader.available_variables()), reader.available_attributes()]
+                seen[engine] = [
+                    reader.num_steps(),
+                    sorted(reader.available_variables()),
+                    reader.available_attributes(),
+                ]
                 for step in (3, 0, 2):
                     seen[engine].append(plain(reader.read("small", step_selection=[step, 1])))
-                    seen[engine].append(plain(reader.read("field", start=[2, 1], count=[3, 3], step_selection=[step, 1])))
+                    seen[engine].append(
+                        plain(reader.read("field", start=[2, 1], count=[3, 3], step_selection=[step, 1]))
+                    )
                 seen[engine].append(plain(reader.read("small", start=[1], count=[2], step_selection=[1, 3])))
-                seen[engine].append([np.ravel(reader.read("number", step_selection=[step, 1])).tolist() for step in (3, 1)])
+                seen[engine].append(
+                    [np.ravel(reader.read("number", step_selection=[step, 1])).tolist() for step in (3, 1)]
+                )
         self.assertEqual(seen["BP5"][0], STEPS)
         self.assertEqual(seen["Stepstore"], seen["BP5"])
 
     def test_what_python_would_get_wrong_is_refused(self):
-        """ADIOS2 tells Python sizes that it asks no plugin for; reading by them would overrun an array, or give it a wrong shape."""
+        """ADIOS2 tells Python sizes that it asks no plugin for; reading by them would overrun an array, or
+        give it a wrong shape."""
         with adios2.Stream(self.space.io("refused"), "refused", "w") as stream:
             write(stream)
         with adios2.Stream(self.space.io("refused"), "refused", "r") as stream:
             for step in stream.steps():
                 rows = 6 + 2 * step.current_step()
-                with self.assertRaisesRegex(Exception, rf"block 1 of variable 'field'.*start {{3, 0}} and count {{{rows - 3}, 5}}"):
+                with self.assertRaisesRegex(
+                    Exception, rf"block 1 of variable 'field'.*start {{3, 0}} and count {{{rows - 3}, 5}}"
+                ):
                     step.read("field", block_id=1)
-                with self.assertRaisesRegex(Exception, r"block 0 of variable 'local'.*start \{0\} and count \{3\} in block 0"):
+                with self.assertRaisesRegex(
+                    Exception, r"block 0 of variable 'local'.*start \{0\} and count \{3\} in block 0"
+                ):
                     step.read("local", block_id=0)
                 self.assertEqual(step.read("field", start=[3, 0], count=[rows - 3, 5]).shape, (rows - 3, 5))
                 self.assertEqual(step.read("local", start=[0], count=[3], block_id=0).shape, (3,))
                 lowest, highest = step.minmax("field")
-                self.assertEqual((lowest, highest), (1000 * step.current_step(), 1000 * step.current_step() + rows * 5 - 1))
+                self.assertEqual(
+                    (lowest, highest), (1000 * step.current_step(), 1000 * step.current_step() + rows * 5 - 1)
+                )
         with adios2.FileReader(self.space.io("refused"), "refused") as reader:
             with self.assertRaisesRegex(Exception, "'number'.*one step at a time"):
                 reader.read("number", step_selection=[0, 3])
@@ -127,7 +143,8 @@ class FeatureTest(unittest.TestCase):
                 reader.minmax("field", 2)
 
     def test_several_reading_programs(self):
-        """Three programs follow one writer, one of which starts late: each sees every step, and what BP5's reader sees."""
+        """Three programs follow one writer, one of which starts late: each sees every step, and what BP5's
+        reader sees."""
         seen = {}
         for engine, location, path in (
             ("BP5", "", self.space.location("live") + ".bp"),
@@ -169,11 +186,14 @@ class FeatureTest(unittest.TestCase):
                 seen = []
                 with adios2.Stream(io, {path!r}, "r") as stream:
                     while stream.begin_step(timeout=60.0) == adios2.bindings.StepStatus.OK:
-                        seen.append([stream.current_step(), plain(stream.read("x", start=[100], count=[5])), float(stream.read("x").sum())])
+                        part = plain(stream.read("x", start=[100], count=[5]))
+                        seen.append([stream.current_step(), part, float(stream.read("x").sum())])
                         stream.end_step()
                 print(json.dumps(seen))
         """)
-        process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.addCleanup(self.end_process, process)
         return process
 

@@ -1,4 +1,5 @@
-"""The example in Fortran as its users run it: through BP5 and through Stepstore by adios2.xml alone, and what was read compared."""
+"""The example in Fortran as its users run it: through BP5 and through Stepstore by adios2.xml alone, and what
+was read compared."""
 
 import argparse
 import os
@@ -13,12 +14,15 @@ OUTPUTS = 4
 
 
 def environment(folder):
-    """Two jobs that Open MPI starts at the same moment may trip over the directory that both make: each gets its own."""
+    """Two jobs that Open MPI starts at the same moment may trip over the directory that both make: each gets
+    its own."""
     return {**os.environ, "OMPI_MCA_orte_tmpdir_base": tempfile.mkdtemp(prefix="mpi-", dir=folder)}
 
 
 def run(words, folder):
-    done = subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=100
+    )
     assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -1,4 +1,5 @@
-"""The example as its users run it: the simulation on several ranks, the analysis beside it, and the same bits as through BP5."""
+"""The example as its users run it: the simulation on several ranks, the analysis beside it, and the same bits
+as through BP5."""
 
 import argparse
 import json
@@ -12,18 +13,37 @@ SETTINGS = ["L=24", "steps=60", "plotgap=10", "noise=0.001"]
 
 
 def simulate(arguments, folder, mpirun, program, engine, name):
-    command = [*mpirun, program, f"adios_config={folder}/adios2-{engine}.xml", f"output={name}", f"timings={name}.json", *SETTINGS]
+    command = [
+        *mpirun,
+        program,
+        f"adios_config={folder}/adios2-{engine}.xml",
+        f"output={name}",
+        f"timings={name}.json",
+        *SETTINGS,
+    ]
     return subprocess.Popen(command, cwd=folder)
 
 
 def analyse(arguments, folder, engine, name):
-    command = [sys.executable, arguments.analysis, "--config", f"adios2-{engine}.xml", "--input", name, "--json", f"{name}-read.json", "--quiet"]
+    command = [
+        sys.executable,
+        arguments.analysis,
+        "--config",
+        f"adios2-{engine}.xml",
+        "--input",
+        name,
+        "--json",
+        f"{name}-read.json",
+        "--quiet",
+    ]
     subprocess.run(command, cwd=folder, check=True, timeout=90)
     return json.loads((folder / f"{name}-read.json").read_text())
 
 
 def hashes(result):
-    return [(one["step"], tuple(one["shape"]), one["U"]["sha256"], one["V"]["sha256"]) for one in result["steps"]]
+    return [
+        (one["step"], tuple(one["shape"]), one["U"]["sha256"], one["V"]["sha256"]) for one in result["steps"]
+    ]
 
 
 def check(arguments, folder):

@@ -1,4 +1,5 @@
-"""The serial wheel under mpirun with mpi4py, which loads MPI privately: all ranks still write and read one common stream."""
+"""The serial wheel under mpirun with mpi4py, which loads MPI privately: all ranks still write and read one
+common stream."""
 
 import shutil
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# perfmetadata_test.sh PROGRAM MPIRUN: ADIOS2's metadata benchmark writes through the plugin, and reads back in a second run.
+# perfmetadata_test.sh PROGRAM MPIRUN: ADIOS2's metadata benchmark writes through the plugin, and reads back
+# in a second run.
 set -euo pipefail
 program=$1
 read -ra start <<<"$2"

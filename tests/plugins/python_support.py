@@ -26,5 +26,7 @@ class Workspace:
 def plugin_io(location, **parameters):
     io = adios2.Adios().declare_io("stream")
     io.set_engine("Plugin")
-    io.set_parameters({"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2", "Location": location, **parameters})
+    io.set_parameters(
+        {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2", "Location": location, **parameters}
+    )
     return io

@@ -17,7 +17,16 @@ StepStatus = adios2.bindings.StepStatus
 HERE = Path(__file__).parent
 
 TYPES = [
-    np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float32, np.float64,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float32,
+    np.float64,
 ]  # fmt: skip; the wheel's Python interface reads no other
 
 
@@ -105,8 +114,10 @@ class PluginTest(unittest.TestCase):
         with adios2.Stream(self.space.io("blocks"), "blocks", "r") as stream:
             stream.begin_step()
             blocks = stream.engine.blocks_info("x", stream.current_step())
-            self.assertEqual([(b["Start"], b["Count"], float(b["Min"]), float(b["Max"])) for b in blocks],
-                             [("0", "4", 0.0, 3.0), ("4", "4", 10.0, 13.0), ("8", "4", 20.0, 23.0)])  # fmt: skip
+            self.assertEqual(
+                [(b["Start"], b["Count"], float(b["Min"]), float(b["Max"])) for b in blocks],
+                [("0", "4", 0.0, 3.0), ("4", "4", 10.0, 13.0), ("8", "4", 20.0, 23.0)],
+            )
             stream.end_step()
 
     def test_random_access(self):

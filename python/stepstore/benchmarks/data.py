@@ -22,13 +22,28 @@ def data(words: list[str]) -> None:
     """Write and read bandwidth by the bytes that a rank puts in a step."""
     parser = _parser(
         "data",
-        "Writes and reads (step by step, as many readers as writers) two 3-D fields of doubles with BP5 and Stepstore in turn: MiB/s of all ranks, "
-        "from the first BeginStep to the end of Close, on the slowest rank. What is read is compared with what was written. No fsync in either. "
-        "Each engine is first in every other round.",
+        "Writes and reads (step by step, as many readers as writers) two 3-D fields of doubles with BP5 and "
+        "Stepstore in turn: MiB/s of all ranks, from the first BeginStep to the end of Close, on the slowest "
+        "rank. What is read is compared with what was written. No fsync in either. Each engine is first in "
+        "every other round.",
     )
-    parser.add_argument("--ranks", type=_numbers, default=[4], metavar="N,...", help="numbers of ranks (default: 4)")
-    parser.add_argument("--sizes", type=_numbers, default=[1, 4, 16, 64], metavar="MIB,...", help="MiB of a rank in one step (default: 1,4,16,64)")
-    parser.add_argument("--total", type=int, default=512, metavar="MIB", help="MiB that one run writes at most, in 2 to 50 steps (default: 512)")
+    parser.add_argument(
+        "--ranks", type=_numbers, default=[4], metavar="N,...", help="numbers of ranks (default: 4)"
+    )
+    parser.add_argument(
+        "--sizes",
+        type=_numbers,
+        default=[1, 4, 16, 64],
+        metavar="MIB,...",
+        help="MiB of a rank in one step (default: 1,4,16,64)",
+    )
+    parser.add_argument(
+        "--total",
+        type=int,
+        default=512,
+        metavar="MIB",
+        help="MiB that one run writes at most, in 2 to 50 steps (default: 512)",
+    )
     options = parser.parse_args(words)
     if min(options.ranks + options.sizes) < 1 or options.rounds < 1:
         parser.error("ranks, sizes and rounds begin at 1")
@@ -42,18 +57,32 @@ def data(words: list[str]) -> None:
 
 def open_(words: list[str]) -> None:
     """How long it takes to open a long stream and get something from its last step."""
-    parser = _parser("open", "Writes a stream of many small steps with one rank, then opens it at random and gets an array of the last step: milliseconds.")
+    parser = _parser(
+        "open",
+        "Writes a stream of many small steps with one rank, then opens it at random and gets an array of the "
+        "last step: milliseconds.",
+    )
     parser.add_argument("--steps", type=int, default=10000, metavar="N", help="steps (default: 10000)")
-    parser.add_argument("--bytes", type=int, default=1600, metavar="B", help="bytes of a step, a multiple of 16 (default: 1600)")
+    parser.add_argument(
+        "--bytes",
+        type=int,
+        default=1600,
+        metavar="B",
+        help="bytes of a step, a multiple of 16 (default: 1600)",
+    )
     options = parser.parse_args(words)
     if options.steps < 1 or options.rounds < 1 or options.bytes < 16 or options.bytes % 16:
         parser.error("steps and rounds begin at 1; bytes are a multiple of 16")
     names = ("open", "first get of the last step", "open and get")
-    cases = [Case(f"{options.steps} steps/{name}", "ms", goal=0.2 if name == names[2] else None) for name in names]
+    cases = [
+        Case(f"{options.steps} steps/{name}", "ms", goal=0.2 if name == names[2] else None) for name in names
+    ]
     wrote = Case(f"{options.steps} steps/write a step", "ms")
     with _Engines(options) as engines:
         common = ["--steps", str(options.steps), "--bytes", str(options.bytes)]
-        wrote.add(*(times["steps_seconds"] * 1e3 / options.steps for times in engines.both(1, ["write", *common])))
+        wrote.add(
+            *(times["steps_seconds"] * 1e3 / options.steps for times in engines.both(1, ["write", *common]))
+        )
         for _ in range(options.rounds):
             ours, peer = engines.both(1, ["last", *common])
             for case, of in zip(cases, (_open, _get, lambda times: _open(times) + _get(times)), strict=True):
@@ -96,7 +125,9 @@ class _Engines:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder)
 
-    def both(self, ranks: int, words: list[str], ours_first: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    def both(
+        self, ranks: int, words: list[str], ours_first: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Runs the program with Stepstore and with BP5; what each has printed."""
         more = [part for part in self._options.parameters.split(",") if part]
         plugin = ["--engine", "Plugin", "--parameters", engine_parameters(self._folder / "ours", more)]
@@ -112,7 +143,9 @@ class _Engines:
         try:
             found = json.loads(printed)
         except ValueError as error:
-            raise CommandError(f"{self._program} {words[0]} printed no JSON: {printed.strip() or 'nothing'}") from error
+            raise CommandError(
+                f"{self._program} {words[0]} printed no JSON: {printed.strip() or 'nothing'}"
+            ) from error
         return dict(found)
 
 
@@ -122,9 +155,24 @@ def _numbers(text: str) -> list[int]:
 
 def _parser(name: str, what: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"stepstore bench {name}", description=what)
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each, of which the median counts (default: 3)")
-    parser.add_argument("--directory", default=None, help="where to write, such as /dev/shm (default: the directory for temporary files)")
-    parser.add_argument("--parameters", default="", metavar="NAME=VALUE,...", help="further parameters of the plugin: Layout=kv")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="runs of each, of which the median counts (default: 3)",
+    )
+    parser.add_argument(
+        "--directory",
+        default=None,
+        help="where to write, such as /dev/shm (default: the directory for temporary files)",
+    )
+    parser.add_argument(
+        "--parameters",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="further parameters of the plugin: Layout=kv",
+    )
     parser.add_argument("--mpirun", default="", help="the words that start MPI programs (default: mpirun)")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     return parser

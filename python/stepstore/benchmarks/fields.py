@@ -26,7 +26,10 @@ from stepstore.store import Pool
 _MIB = 1 << 20
 _SMALL = 64 << 10
 _WHEELS = ("fdb5lib", "eckitlib", "metkitlib", "eccodeslib")
-_TYPES = "param: Param;\nstep: Step;\ndate: Date;\nlevelist: Double;\nexpver: Expver;\ntime: Time;\nnumber: Integer;\n\n"
+_TYPES = (
+    "param: Param;\nstep: Step;\ndate: Date;\nlevelist: Double;\nexpver: Expver;\ntime: Time;\n"
+    "number: Integer;\n\n"
+)
 _SCHEMAS = {  # keywords of the second and of the third level
     "element": (("type", "levtype"), ("step", "number", "levelist", "param")),
     "collocation": (("type", "levtype", "number", "levelist"), ("step", "param")),
@@ -53,36 +56,116 @@ def fields(words: list[str]) -> None:
 def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stepstore bench fields",
-        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface, with its engine for files (toc) and with Stepstore in turn, in new "
-        "directories on the same file system. Bandwidth is global: bytes by the time from the first process's beginning to the last one's end. What FDB opens and makes counts, but for the pool. "
-        "Every process archives a number (ensemble member) of its own and flushes after each step. What is read is compared with what was archived.",
-        epilog="patterns: separate: all write, one process lists, all read; contention: as many processes read what is there while others write; operational: "
-        "readers follow the writers step by step, and each takes some parameters of all numbers and levels.",
+        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface, with its engine "
+        "for files (toc) and with Stepstore in turn, in new directories on the same file system. Bandwidth "
+        "is global: bytes by the time from the first process's beginning to the last one's end. What FDB "
+        "opens and makes counts, but for the pool. Every process archives a number (ensemble member) of its "
+        "own and flushes after each step. What is read is compared with what was archived.",
+        epilog="patterns: separate: all write, one process lists, all read; contention: as many processes "
+        "read what is there while others write; operational: readers follow the writers step by step, and "
+        "each takes some parameters of all numbers and levels.",
     )
     add = parser.add_argument
-    add("--processes", type=_numbers, default=[1, 4, 8], metavar="N,...", help="writers, and as many readers (default: 1,4,8)")
-    add("--sizes", type=_sizes, default=[1536, 64 << 10, _MIB, 4 * _MIB], metavar="BYTES,...", help="of a field: 1.5k,64k,1M,4M (the default)")
-    add("--patterns", type=_words(_PATTERNS), default=list(_PATTERNS), metavar="NAME,...", help=f"of {', '.join(_PATTERNS)} (default: all)")
-    add("--schemas", type=_words(tuple(_SCHEMAS)), default=["element"], metavar="NAME,...", help="where number and levelist stand: element (default), collocation")
+    add(
+        "--processes",
+        type=_numbers,
+        default=[1, 4, 8],
+        metavar="N,...",
+        help="writers, and as many readers (default: 1,4,8)",
+    )
+    add(
+        "--sizes",
+        type=_sizes,
+        default=[1536, 64 << 10, _MIB, 4 * _MIB],
+        metavar="BYTES,...",
+        help="of a field: 1.5k,64k,1M,4M (the default)",
+    )
+    add(
+        "--patterns",
+        type=_words(_PATTERNS),
+        default=list(_PATTERNS),
+        metavar="NAME,...",
+        help=f"of {', '.join(_PATTERNS)} (default: all)",
+    )
+    add(
+        "--schemas",
+        type=_words(tuple(_SCHEMAS)),
+        default=["element"],
+        metavar="NAME,...",
+        help="where number and levelist stand: element (default), collocation",
+    )
     add("--steps", type=int, default=10, metavar="N", help="steps of a process (default: 10)")
-    add("--params", type=int, default=10, metavar="N", help=f"parameters of a step (default: 10; at most {len(PARAMETERS)})")
+    add(
+        "--params",
+        type=int,
+        default=10,
+        metavar="N",
+        help=f"parameters of a step (default: 10; at most {len(PARAMETERS)})",
+    )
     add("--levels", type=int, default=20, metavar="N", help="levels of a parameter (default: 20)")
-    add("--space", type=int, default=4096, metavar="MIB", help="what lies on disk at once at most: larger fields have fewer steps, then levels (default: 4096)")
-    add("--archive", choices=("key", "message"), default="key", help="give FDB keys and bytes (default), or messages, whose keys it decodes")
-    add("--settings", default="", metavar="NAME=VALUE,...", help="of the section 'stepstore' of FDB's configuration: index=process,durability=power")
-    add("--client", choices=("stepstore", "local"), default="stepstore", help="type of FDB client for our engine: ours (default), or FDB's own")
-    add("--rounds", type=int, default=3, metavar="N", help="rounds, of which the median counts; each engine is first in every other (default: 3)")
+    add(
+        "--space",
+        type=int,
+        default=4096,
+        metavar="MIB",
+        help="what lies on disk at once at most: larger fields have fewer steps, then levels (default: 4096)",
+    )
+    add(
+        "--archive",
+        choices=("key", "message"),
+        default="key",
+        help="give FDB keys and bytes (default), or messages, whose keys it decodes",
+    )
+    add(
+        "--settings",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="of the section 'stepstore' of FDB's configuration: index=process,durability=power",
+    )
+    add(
+        "--client",
+        choices=("stepstore", "local"),
+        default="stepstore",
+        help="type of FDB client for our engine: ours (default), or FDB's own",
+    )
+    add(
+        "--rounds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="rounds, of which the median counts; each engine is first in every other (default: 3)",
+    )
     add("--quick", action="store_true", help="few small cases: looks whether it works")
-    add("--directory", default=None, help="where to write (default: the directory for temporary files); all of it is removed")
+    add(
+        "--directory",
+        default=None,
+        help="where to write (default: the directory for temporary files); all of it is removed",
+    )
     add("--plot", default="", metavar="FILE.png", help="a chart as well")
     add("--json", action="store_true", help="a list of objects instead of a table")
     options = parser.parse_args(words)
     if options.quick:
         options.processes, options.sizes, options.rounds = [1, 2], [1536, _MIB], 1
         options.steps, options.params, options.levels = 2, 3, 4
-    if min(*options.processes, *options.sizes, options.steps, options.params, options.levels, options.rounds, options.space) < 1:
+    if (
+        min(
+            *options.processes,
+            *options.sizes,
+            options.steps,
+            options.params,
+            options.levels,
+            options.rounds,
+            options.space,
+        )
+        < 1
+    ):
         parser.error("processes, sizes, steps, params, levels, rounds and space begin at 1")
-    if max(options.processes) > 32 or options.params > len(PARAMETERS) or options.levels > 1000 or options.steps > 240:
+    if (
+        max(options.processes) > 32
+        or options.params > len(PARAMETERS)
+        or options.levels > 1000
+        or options.steps > 240
+    ):
         parser.error(f"at most 32 processes, 240 steps, {len(PARAMETERS)} parameters and 1000 levels")
     if min(options.sizes) < 512:
         parser.error("a GRIB message has at least 512 bytes here")
@@ -113,19 +196,28 @@ def _words(known: tuple[str, ...]) -> Any:
 
 
 class _Tools:
-    """What has to be there: the wheels, the plugin and the program. Names all that is missing, before anything is measured."""
+    """What has to be there: the wheels, the plugin and the program. Names all that is missing, before
+    anything is measured."""
 
     def __init__(self, plot: str):
         missing = [name for name in (*_WHEELS, "eccodes") if importlib.util.find_spec(name) is None]
         if missing:
-            raise CommandError(f"FDB5 is not there: this Python has no {', '.join(missing)}; pip install pyfdb fdb5lib eccodes", ExitCode.NOT_FOUND)
+            raise CommandError(
+                f"FDB5 is not there: this Python has no {', '.join(missing)}; pip install pyfdb fdb5lib "
+                "eccodes",
+                ExitCode.NOT_FOUND,
+            )
         if plot and importlib.util.find_spec("matplotlib") is None:
-            raise CommandError(f"--plot {plot}: this Python has no matplotlib; pip install matplotlib", ExitCode.NOT_FOUND)
+            raise CommandError(
+                f"--plot {plot}: this Python has no matplotlib; pip install matplotlib", ExitCode.NOT_FOUND
+            )
         try:
             self.program = program("stepstore-bench-fields")
             self.manifests, self.libraries = fdb5_directories()
         except Error as error:
-            raise CommandError(f"{error}; build with the wheels there (docs/fdb.md)", ExitCode.NOT_FOUND) from error
+            raise CommandError(
+                f"{error}; build with the wheels there (docs/fdb.md)", ExitCode.NOT_FOUND
+            ) from error
         origins = (importlib.util.find_spec(name) for name in _WHEELS)
         self.wheels = [str(Path(str(spec.origin)).parent / "lib64") for spec in origins if spec]
 
@@ -139,23 +231,40 @@ class _Archive:
         self._data = self._folder / "data"
         self._data.mkdir()
         collocation, element = (", ".join(level) for level in _SCHEMAS[setting.schema])
-        (self._folder / "schema").write_text(f"{_TYPES}[ class, expver, stream, date, time, domain\n    [ {collocation}\n        [ {element} ]]]\n")
+        (self._folder / "schema").write_text(
+            f"{_TYPES}[ class, expver, stream, date, time, domain\n    [ {collocation}\n        [ {element} "
+            "]]]\n"
+        )
         store = "file" if engine == "toc" else "nothing" if engine in _OWN_ENGINES else engine
         client = setting.options.client if engine == "stepstore" else "local"
-        config: dict[str, Any] = {"type": client, "engine": engine, "store": store, "schema": str(self._folder / "schema")}
+        config: dict[str, Any] = {
+            "type": client,
+            "engine": engine,
+            "store": store,
+            "schema": str(self._folder / "schema"),
+        }
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
             pool = str(self._data / "pool")
             config["stepstore"] = {"pool": pool, **given}
             # A pool is made once, as the directory that toc's files go to.
-            Pool.create(pool, targets=int(given.get("targets", 0)), durability=given.get("durability", "process"))
+            Pool.create(
+                pool, targets=int(given.get("targets", 0)), durability=given.get("durability", "process")
+            )
         else:
             config["spaces"] = [{"handler": "Default", "roots": [{"path": str(self._data)}]}]
-        self._environment = {name: text for name, text in os.environ.items() if not name.startswith(("FDB", "PLUGINS_", "DYNAMIC_LIBRARY_PATH"))}
+        self._environment = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(("FDB", "PLUGINS_", "DYNAMIC_LIBRARY_PATH"))
+        }
         self._environment |= {"FDB_CONFIG": json.dumps(config), "FDB_HOME": str(self._folder)}
         tools = setting.tools
         if engine == "stepstore":
-            self._environment |= {"PLUGINS_MANIFEST_PATH": str(tools.manifests), "DYNAMIC_LIBRARY_PATH": str(tools.libraries)}
+            self._environment |= {
+                "PLUGINS_MANIFEST_PATH": str(tools.manifests),
+                "DYNAMIC_LIBRARY_PATH": str(tools.libraries),
+            }
         paths = [*tools.wheels, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         self._environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
 
@@ -169,13 +278,22 @@ class _Archive:
 
     def run(self, task: str) -> dict[str, Any]:
         options = self._setting.options
-        words = [str(self._setting.tools.program), task, f"plan={self._setting.plan}", f"processes={self._setting.processes}", f"archive={options.archive}"]
+        words = [
+            str(self._setting.tools.program),
+            task,
+            f"plan={self._setting.plan}",
+            f"processes={self._setting.processes}",
+            f"archive={options.archive}",
+        ]
         if self._engine == "plan":
             words.append(f"copies={self._setting.copies}")
         done = subprocess.run(words, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             said = " ".join(done.stderr.split())[-600:]
-            raise CommandError(f"{words[0]} {task} with {self._environment['FDB_CONFIG']} failed (status {done.returncode}): {said}")
+            raise CommandError(
+                f"{words[0]} {task} with {self._environment['FDB_CONFIG']} failed (status "
+                f"{done.returncode}): {said}"
+            )
         return dict(json.loads(done.stdout))
 
     def bytes_on_disk(self) -> int:
@@ -186,7 +304,13 @@ class _Setting:
     """One schema, size of fields and number of processes."""
 
     def __init__(self, options: argparse.Namespace, tools: _Tools, schema: str, size: int, processes: int):
-        self.options, self.tools, self.schema, self.size, self.processes = options, tools, schema, size, processes
+        self.options, self.tools, self.schema, self.size, self.processes = (
+            options,
+            tools,
+            schema,
+            size,
+            processes,
+        )
         self._cases: dict[str, Case] = {}
         self.values = self._values()
 
@@ -195,7 +319,10 @@ class _Setting:
             self.folder = Path(folder)
             free, needed = shutil.disk_usage(folder).free, int(1.2 * self._bytes(self.values))
             if free < needed:
-                raise CommandError(f"{folder} has {human_bytes(free)} free, and {human_bytes(needed)} are needed: give --space or another --directory")
+                raise CommandError(
+                    f"{folder} has {human_bytes(free)} free, and {human_bytes(needed)} are needed: give "
+                    "--space or another --directory"
+                )
             self.plan = write_plan(self.folder, self.size, self.values, *_SCHEMAS[self.schema])
             self._length = (self.folder / "template.grib").stat().st_size
             if "separate" in self.options.patterns:
@@ -205,7 +332,8 @@ class _Setting:
         return list(self._cases.values())
 
     def _write_copies(self) -> None:
-        """Messages for the engine that reads them without having archived them: more than the processor's caches hold."""
+        """Messages for the engine that reads them without having archived them: more than the processor's
+        caches hold."""
         message = (self.folder / "template.grib").read_bytes()
         self.copies = self.folder / "copies"
         with self.copies.open("wb") as file:
@@ -213,7 +341,8 @@ class _Setting:
                 file.write(message)
 
     def settle(self) -> None:
-        """What was removed or read before is not to be written back in the middle of the next measurement, and memory is there."""
+        """What was removed or read before is not to be written back in the middle of the next measurement,
+        and memory is there."""
         memory.settle(self._bytes(self.values))
 
     def _values(self) -> dict[str, range | tuple[int, ...]]:
@@ -249,11 +378,14 @@ class _Setting:
         for what, value in self._fdb_itself():
             self._case(what).limit.append(value)
             if what == "write":
-                mine, theirs, itself = (self._length / _MIB / bandwidth * 1e6 for bandwidth in (ours[what], peer[what], value))
+                mine, theirs, itself = (
+                    self._length / _MIB / bandwidth * 1e6 for bandwidth in (ours[what], peer[what], value)
+                )
                 self._case("write outside FDB").add(mine - itself, theirs - itself)
 
     def _fdb_itself(self) -> Iterator[tuple[str, float]]:
-        """With an engine that keeps nothing, and one that reads what it never archived with one copy from the page cache: no back end of one thread can be faster."""
+        """With an engine that keeps nothing, and one that reads what it never archived with one copy from the
+        page cache: no back end of one thread can be faster."""
         if self.size <= _SMALL:
             with _Archive("nothing", self) as archive:
                 yield "write", _bandwidth(archive.run("write")["write"])
@@ -295,15 +427,23 @@ class _Setting:
             unit, goal = _REPORTED[what]
             if self.size <= _SMALL:
                 goal = _SMALL_GOALS.get(what, goal)
-            where = f"{self.processes} {'process' if self.processes == 1 else 'processes'}/{_text(self.size)}/{self.schema}"
+            processes = f"{self.processes} {'process' if self.processes == 1 else 'processes'}"
+            where = f"{processes}/{_text(self.size)}/{self.schema}"
             case = Case(f"{what}/{where}", unit, bandwidth=unit == "MiB/s", goal=goal)
             each = [len(self.values[name]) for name in ("step", "param", "levelist")]
-            case.more = {"what": what, "processes": self.processes, "field_bytes": self._length, "fields_of_a_process": math.prod(each), "schema": self.schema}
+            case.more = {
+                "what": what,
+                "processes": self.processes,
+                "field_bytes": self._length,
+                "fields_of_a_process": math.prod(each),
+                "schema": self.schema,
+            }
             self._cases[what] = case
         return self._cases[what]
 
 
-# What is reported: its unit, and the goal for the ratio of times, ours / toc. Small fields have some goals of their own.
+# What is reported: its unit, and the goal for the ratio of times, ours / toc. Small fields have some goals of
+# their own.
 _REPORTED: dict[str, tuple[str, float | None]] = {
     "write": ("MiB/s", 1.0),
     "write outside FDB": ("us/field", None),
@@ -336,7 +476,8 @@ def _text(size: int) -> str:
 
 
 def _plot(cases: list[Case], file: str) -> None:
-    """Bars side by side, ours and toc's: a row for each size and schema, a column for each thing that is measured."""
+    """Bars side by side, ours and toc's: a row for each size and schema, a column for each thing that is
+    measured."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -345,17 +486,33 @@ def _plot(cases: list[Case], file: str) -> None:
     records = [case.record() for case in cases]
     columns = [what for what in _REPORTED if any(one["what"] == what for one in records)]
     rows = list(dict.fromkeys((one["field_bytes"], one["schema"]) for one in records))
-    figure, panels = pyplot.subplots(len(rows), len(columns), figsize=(2.6 * len(columns), 2.3 * len(rows)), squeeze=False, layout="constrained")
+    figure, panels = pyplot.subplots(
+        len(rows),
+        len(columns),
+        figsize=(2.6 * len(columns), 2.3 * len(rows)),
+        squeeze=False,
+        layout="constrained",
+    )
     for row, (size, schema) in enumerate(rows):
         for column, what in enumerate(columns):
             panel = panels[row][column]
-            those = [one for one in records if (one["field_bytes"], one["schema"], one["what"]) == (size, schema, what)]
+            those = [
+                one
+                for one in records
+                if (one["field_bytes"], one["schema"], one["what"]) == (size, schema, what)
+            ]
             if not those:
                 panel.set_axis_off()
                 continue
             for shift, (name, color) in ((-0.2, ("ours", "#1b6ca8")), (0.2, ("peer", "#c9c9c9"))):
                 label = "Stepstore" if name == "ours" else "toc"
-                panel.bar([at + shift for at in range(len(those))], [one[name] for one in those], 0.38, color=color, label=label)
+                panel.bar(
+                    [at + shift for at in range(len(those))],
+                    [one[name] for one in those],
+                    0.38,
+                    color=color,
+                    label=label,
+                )
             panel.set_xticks(range(len(those)), [str(one["processes"]) for one in those])
             panel.set_title(f"{what} [{those[0]['unit']}]", fontsize=8)
             panel.tick_params(labelsize=7)

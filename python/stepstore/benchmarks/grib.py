@@ -1,4 +1,5 @@
-"""GRIB messages for benchmarks: encoded once by ecCodes, and the bytes in which a message of other keys differs."""
+"""GRIB messages for benchmarks: encoded once by ecCodes, and the bytes in which a message of other keys
+differs."""
 
 from __future__ import annotations
 
@@ -10,16 +11,31 @@ import numpy as np
 
 from stepstore.cli.common import CommandError
 
-# Parameters of pressure levels whose messages have the same sections: z t u v q w vo d r o3 and some of clouds and rain.
+# Parameters of pressure levels whose messages have the same sections: z t u v q w vo d r o3 and some of
+# clouds and rain.
 PARAMETERS = (129, 130, 131, 132, 133, 135, 138, 155, 157, 203, 60, 75, 76, 246, 247, 248)
-DATASET = {"class": "rd", "expver": "xxxx", "stream": "enfo", "date": "20261122", "time": "0000", "domain": "g"}
+DATASET = {
+    "class": "rd",
+    "expver": "xxxx",
+    "stream": "enfo",
+    "date": "20261122",
+    "time": "0000",
+    "domain": "g",
+}
 CONSTANT = {"type": "pf", "levtype": "pl"}
 _ECCODES = {"number": "perturbationNumber", "step": "step", "param": "paramId", "levelist": "level"}
 
 
-def write_plan(folder: Path, size: int, values: dict[str, Sequence[int]], collocation: Sequence[str], element: Sequence[str]) -> Path:
-    """The template and the plan for stepstore-bench-fields: a message of about `size` bytes, for every value of number, step, param and levelist
-    the bytes that say so, and the keywords of the schema's second and third level."""
+def write_plan(
+    folder: Path,
+    size: int,
+    values: dict[str, Sequence[int]],
+    collocation: Sequence[str],
+    element: Sequence[str],
+) -> Path:
+    """The template and the plan for stepstore-bench-fields: a message of about `size` bytes, for every value
+    of number, step, param and levelist the bytes that say so, and the keywords of the schema's second and
+    third level."""
     import eccodes
 
     handle = eccodes.codes_grib_new_from_samples("regular_ll_pl_grib2")
@@ -27,18 +43,29 @@ def write_plan(folder: Path, size: int, values: dict[str, Sequence[int]], colloc
         first = {name: those[0] for name, those in values.items()}
         template = _template(eccodes, handle, size, first)
         message = np.frombuffer(template, np.uint8)
-        lines = [f"message {folder / 'template.grib'}", f"collocation {' '.join(collocation)}", f"element {' '.join(element)}"]
+        lines = [
+            f"message {folder / 'template.grib'}",
+            f"collocation {' '.join(collocation)}",
+            f"element {' '.join(element)}",
+        ]
         lines += [f"dataset {name} {text}" for name, text in DATASET.items()]
         lines += [f"constant {name} {text}" for name, text in CONSTANT.items()]
         last = message.copy()
         for name, those in values.items():
-            made = np.stack([_message(eccodes, handle, first | {name: value}, len(message)) for value in those])
+            made = np.stack(
+                [_message(eccodes, handle, first | {name: value}, len(message)) for value in those]
+            )
             where = np.flatnonzero((made != message).any(axis=0))
             for value, of in zip(those, made, strict=True):
                 lines.append(" ".join([f"value {name} {value}", *(f"{at} {of[at]}" for at in where)]))
             last[where] = made[-1][where]
-        if not np.array_equal(last, _message(eccodes, handle, {name: those[-1] for name, those in values.items()}, len(message))):
-            raise CommandError("ecCodes says the keys of a message in bytes that depend on each other: these values cannot be measured with")
+        if not np.array_equal(
+            last, _message(eccodes, handle, {name: those[-1] for name, those in values.items()}, len(message))
+        ):
+            raise CommandError(
+                "ecCodes says the keys of a message in bytes that depend on each other: these values cannot "
+                "be measured with"
+            )
     finally:
         eccodes.codes_release(handle)
     (folder / "template.grib").write_bytes(template)
@@ -75,5 +102,8 @@ def _message(eccodes: Any, handle: Any, keys: dict[str, int], length: int | None
         eccodes.codes_set(handle, _ECCODES[name], value)
     message = np.frombuffer(eccodes.codes_get_message(handle), np.uint8)
     if length is not None and len(message) != length:
-        raise CommandError(f"ecCodes makes messages of {len(message)} and of {length} bytes, by their keys ({keys}): these values cannot be measured with")
+        raise CommandError(
+            f"ecCodes makes messages of {len(message)} and of {length} bytes, by their keys ({keys}): these "
+            "values cannot be measured with"
+        )
     return message

@@ -6,10 +6,12 @@ import os
 
 
 def settle(size: int) -> None:
-    """Ends the writing back of what was written before, and uses so many bytes for a moment, at most half of those that are free.
+    """Ends the writing back of what was written before, and uses so many bytes for a moment, at most half of
+    those that are free.
 
-    A virtual machine gets memory from its host at the first touch, and gives back what is free for a while. Pages that are new in this sense take ten times as
-    long to write as others, so whoever is measured first, or after a pause, would pay for it.
+    A virtual machine gets memory from its host at the first touch, and gives back what is free for a while.
+    Pages that are new in this sense take ten times as long to write as others, so whoever is measured first,
+    or after a pause, would pay for it.
     """
     os.sync()
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,5 @@
-"""stepstore bench metadata: ADIOS2's own metadata benchmark, PerfMetaData, with BP5 and with Stepstore in turn."""
+"""stepstore bench metadata: ADIOS2's own metadata benchmark, PerfMetaData, with BP5 and with Stepstore in
+turn."""
 
 from __future__ import annotations
 
@@ -38,18 +39,46 @@ def metadata(words: list[str]) -> None:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stepstore bench metadata",
-        description="ADIOS2's PerfMetaData with BP5 and Stepstore in turn: milliseconds per writer step (rank 0), milliseconds of metadata "
-        "installation and of looking at everything per step (as many readers as writers, rank 0), bytes of metadata per rank and step.",
+        description="ADIOS2's PerfMetaData with BP5 and Stepstore in turn: milliseconds per writer step "
+        "(rank 0), milliseconds of metadata installation and of looking at everything per step (as many "
+        "readers as writers, rank 0), bytes of metadata per rank and step.",
     )
-    parser.add_argument("--ranks", type=lambda text: [int(part) for part in text.split(",")], default=[4, 16], metavar="N,...", help="numbers of ranks (default: 4,16)")
+    parser.add_argument(
+        "--ranks",
+        type=lambda text: [int(part) for part in text.split(",")],
+        default=[4, 16],
+        metavar="N,...",
+        help="numbers of ranks (default: 4,16)",
+    )
     parser.add_argument("--steps", type=int, default=50, metavar="N", help="steps (default: 50)")
     parser.add_argument(
-        "--sets", type=lambda text: text.split(","), default=list(_SETS), metavar="e3sm,warpx", help="which of its sets of variables (default: both)"
+        "--sets",
+        type=lambda text: text.split(","),
+        default=list(_SETS),
+        metavar="e3sm,warpx",
+        help="which of its sets of variables (default: both)",
     )
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each, of which the median counts (default: 3)")
-    parser.add_argument("--directory", default=None, help="where to write (default: the directory for temporary files)")
-    parser.add_argument("--parameters", default="", metavar="NAME=VALUE,...", help="further parameters of the plugin: Layout=kv")
-    parser.add_argument("--program", default="", help="PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, what scripts/adios2-mpi.sh built)")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="runs of each, of which the median counts (default: 3)",
+    )
+    parser.add_argument(
+        "--directory", default=None, help="where to write (default: the directory for temporary files)"
+    )
+    parser.add_argument(
+        "--parameters",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="further parameters of the plugin: Layout=kv",
+    )
+    parser.add_argument(
+        "--program",
+        default="",
+        help="PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, what scripts/adios2-mpi.sh built)",
+    )
     parser.add_argument("--mpirun", default="", help="the words that start MPI programs (default: mpirun)")
     parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
     options = parser.parse_args(words)
@@ -62,10 +91,15 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 def _program(given: str) -> str:
     """PerfMetaData is part of ADIOS2's sources, but nothing that ADIOS2 installs."""
-    cache = Path(os.environ.get("STEPSTORE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepstore")
+    cache = Path(
+        os.environ.get("STEPSTORE_CACHE")
+        or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepstore"
+    )
     named = given or os.environ.get("STEPSTORE_PERFMETADATA") or ""
     built = sorted(cache.glob("adios2-*-mpi-*/bin/PerfMetaData"))
-    found = shutil.which(named) if named else shutil.which("PerfMetaData") or (str(built[-1]) if built else None)
+    found = (
+        shutil.which(named) if named else shutil.which("PerfMetaData") or (str(built[-1]) if built else None)
+    )
     if found is None:
         raise CommandError(
             f"there is no ADIOS2 benchmark PerfMetaData ({named or f'looked on the PATH and in {cache}'}): "
@@ -78,16 +112,28 @@ def _program(given: str) -> str:
 def _measure(program: str, kind: str, ranks: int, options: argparse.Namespace, folder: Path) -> list[Case]:
     names = ["writer", "installation", *(["traversal"] if kind == "e3sm" else []), "bytes"]
     cases = {
-        name: Case(f"{kind}/{ranks} ranks/{name}", "B per rank and step" if name == "bytes" else "ms per step", goal=_GOALS.get(name))
+        name: Case(
+            f"{kind}/{ranks} ranks/{name}",
+            "B per rank and step" if name == "bytes" else "ms per step",
+            goal=_GOALS.get(name),
+        )
         for name in names
     }
     for _ in range(options.rounds):
         ours, peer = folder / "ours", folder / "peer.bp"
         theirs = _round(program, kind, ranks, options, folder, ["--filename", str(peer)], ["BP5"])
         mine = _round(
-            program, kind, ranks, options, folder, ["--filename", "unused"], ["Plugin", engine_parameters(ours, _list(options.parameters))]
+            program,
+            kind,
+            ranks,
+            options,
+            folder,
+            ["--filename", "unused"],
+            ["Plugin", engine_parameters(ours, _list(options.parameters))],
         )
-        theirs["bytes"] = sum(path.stat().st_size for path in peer.iterdir() if "md." in path.name) / ranks / options.steps
+        theirs["bytes"] = (
+            sum(path.stat().st_size for path in peer.iterdir() if "md." in path.name) / ranks / options.steps
+        )
         mine["bytes"] = _stored_bytes(ours) / ranks / options.steps
         for name, case in cases.items():
             case.add(mine[name], theirs[name])
@@ -101,7 +147,13 @@ def _list(text: str) -> list[str]:
 
 
 def _round(
-    program: str, kind: str, ranks: int, options: argparse.Namespace, folder: Path, name: list[str], engine: list[str]
+    program: str,
+    kind: str,
+    ranks: int,
+    options: argparse.Namespace,
+    folder: Path,
+    name: list[str],
+    engine: list[str],
 ) -> dict[str, float]:
     """Milliseconds per step of one writing and one reading run."""
     common = [program, f"--{kind}", "--num_steps", str(options.steps), *name]
@@ -110,7 +162,10 @@ def _round(
     skip = ["--skip_traversal"] if kind == "warpx" else []
     printed += run(options.mpirun, ranks, [*common, *skip, "--file_reader", *engine], folder, 600)
     if f"NSteps= {options.steps}," not in printed:
-        raise CommandError(f"PerfMetaData did not read back the {options.steps} steps that it wrote: {' | '.join(printed.splitlines()[-3:])}")
+        raise CommandError(
+            f"PerfMetaData did not read back the {options.steps} steps that it wrote: "
+            f"{' | '.join(printed.splitlines()[-3:])}"
+        )
     found = {}
     for key, line in _LINES.items():
         if match := line.search(printed):

@@ -15,12 +15,16 @@ from stepstore.paths import plugin_directory
 
 @functools.cache
 def launcher(words: str) -> tuple[str, ...]:
-    """The words that start an MPI program, without the number of ranks. words: the user's; empty: mpirun as it is found."""
+    """The words that start an MPI program, without the number of ranks. words: the user's; empty: mpirun as
+    it is found."""
     if words:
         return tuple(shlex.split(words))
     mpirun = shutil.which("mpirun")
     if mpirun is None:
-        raise CommandError("there is no mpirun on the PATH: install MPI, or give the words that start it with --mpirun", ExitCode.NOT_FOUND)
+        raise CommandError(
+            "there is no mpirun on the PATH: install MPI, or give the words that start it with --mpirun",
+            ExitCode.NOT_FOUND,
+        )
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
     if "Open MPI" not in version:
         return (mpirun,)
@@ -35,7 +39,14 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": str(plugin_directory())}
     try:
         done = subprocess.run(
-            words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
+            words,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
     except FileNotFoundError as error:
         raise CommandError(f"cannot start {words[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error

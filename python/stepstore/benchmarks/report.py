@@ -13,7 +13,8 @@ from stepstore.cli.common import emit_json, show, table
 class Case:
     """One thing that is measured, `rounds` times with each. ratio: ours / peer, the smaller the better.
 
-    unit: what ours and peer are in. A bandwidth is shown as such, and its ratio is still that of the times, peer / ours.
+    unit: what ours and peer are in. A bandwidth is shown as such, and its ratio is still that of the times,
+    peer / ours.
     """
 
     name: str
@@ -22,7 +23,9 @@ class Case:
     peer: list[float] = field(default_factory=list)
     bandwidth: bool = False
     goal: float | None = None  # the ratio to reach
-    limit: list[float] = field(default_factory=list)  # what would be measured with an engine that takes no time, where that is known
+    limit: list[float] = field(
+        default_factory=list
+    )  # what would be measured with an engine that takes no time, where that is known
     more: dict[str, Any] = field(default_factory=dict)  # what programs want to know besides
 
     def add(self, ours: float, peer: float) -> None:
@@ -71,7 +74,15 @@ def report(cases: list[Case], as_json: bool, peer: str) -> None:
         for one in records
     ]
     right = "right"
-    columns: list[Any] = ["CASE", ("OURS", right), (peer.upper(), right), "UNIT", ("RATIO", right), ("GOAL", right), *([("BEST", right)] if limits else [])]
+    columns: list[Any] = [
+        "CASE",
+        ("OURS", right),
+        (peer.upper(), right),
+        "UNIT",
+        ("RATIO", right),
+        ("GOAL", right),
+        *([("BEST", right)] if limits else []),
+    ]
     show(table(columns, rows))
     show("ratio: ours / peer in time or bytes (of a bandwidth the other way round): below 1 is better")
     if limits:

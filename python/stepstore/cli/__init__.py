@@ -13,14 +13,23 @@ import typer
 
 import stepstore
 from stepstore.cli import bench, browse, cont, demo, pool, snapshot, steps
-from stepstore.cli.common import CommandError, ExitCode, JsonOption, Settings, emit, exit_code_of, fail, prepare_console
+from stepstore.cli.common import (
+    CommandError,
+    ExitCode,
+    JsonOption,
+    Settings,
+    emit,
+    exit_code_of,
+    fail,
+    prepare_console,
+)
 from stepstore.errors import Error
 from stepstore.paths import daos_root, fdb5_directories
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
-    "A LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY; "
-    "POOL is a directory or a label."
+    "A LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
+    "POOL/CONTAINER/HI.LO/KEY; POOL is a directory or a label."
 )
 
 app = typer.Typer(
@@ -39,9 +48,10 @@ app.command("ls")(browse.ls)
 app.command("stat")(browse.stat)
 app.command("cat")(browse.cat)
 app.command("steps")(steps.steps)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})(
-    bench.bench
-)
+app.command(
+    "bench",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(bench.bench)
 
 
 @app.callback()
@@ -65,11 +75,13 @@ def daos_root_path() -> None:
 
 @app.command("fdb5-env")
 def fdb5_env() -> None:
-    """Print what a shell has to set so that FDB's tools are found, and they and pyfdb load the plugin: eval "$(stepstore fdb5-env)"."""
+    """Print what a shell has to set so that FDB's tools are found, and they and pyfdb load the plugin: eval
+    "$(stepstore fdb5-env)"."""
     manifests, libraries = fdb5_directories()
     print(f"export PLUGINS_MANIFEST_PATH={shlex.quote(str(manifests))}")
     print(f"export DYNAMIC_LIBRARY_PATH={shlex.quote(str(libraries))}")
-    # The wheel keeps FDB's tools to itself. Behind all others: who has another FDB in the path means that one.
+    # The wheel keeps FDB's tools to itself. Behind all others: who has another FDB in the path means that
+    # one.
     wheel = importlib.util.find_spec("fdb5lib")
     if wheel and wheel.origin:
         print(f'export PATH="$PATH:"{shlex.quote(str(Path(wheel.origin).parent / "bin"))}')
@@ -92,7 +104,8 @@ _UsageError, _ClickException = _CLICK["UsageError"], _CLICK["ClickException"]
 
 
 def main() -> None:
-    """Runs the command line; an error is one line on stderr and an exit code, never a traceback (but with --debug)."""
+    """Runs the command line; an error is one line on stderr and an exit code, never a traceback (but with
+    --debug)."""
     prepare_console()
     Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
     try:
@@ -114,7 +127,11 @@ def main() -> None:
     except OSError as error:
         _exit(error, f"{error.filename or 'the system'}: {error.strerror or error}", ExitCode.FAILURE)
     except MemoryError as error:
-        _exit(error, "not enough memory for this: ask for less at a time (--offset, --size, -c)", ExitCode.FAILURE)
+        _exit(
+            error,
+            "not enough memory for this: ask for less at a time (--offset, --size, -c)",
+            ExitCode.FAILURE,
+        )
     except (ValueError, TypeError) as error:
         _exit(error, f"{error} (run with --debug to see where)", ExitCode.FAILURE)
 

@@ -70,7 +70,8 @@ class Address:
 
 
 def is_pool(location: str) -> bool:
-    """Whether the location is a pool, not something in one. A pool that cannot be opened is an error that says why."""
+    """Whether the location is a pool, not something in one. A pool that cannot be opened is an error that
+    says why."""
     try:
         pool, _, _, exists = _core.resolve_location(location)
         return exists and _core.pool_path(pool) == _core.pool_path(location)
@@ -107,13 +108,22 @@ def resolve(location: str) -> Address:
     for end in range(len(parts), 0, -1):
         pool = existing_pool("/".join(parts[:end]))
         if pool and is_pool(pool):
-            return Address(location, pool, *"/".join(parts[end:]).split("/", 1)) if end < len(parts) else Address(location, pool)
-    raise not_found(f"{location}: no pool there: looked for {_tried(parts)}; 'stepstore pool list' shows the pools under the root directory")
+            return (
+                Address(location, pool, *"/".join(parts[end:]).split("/", 1))
+                if end < len(parts)
+                else Address(location, pool)
+            )
+    raise not_found(
+        f"{location}: no pool there: looked for {_tried(parts)}; 'stepstore pool list' shows the pools under "
+        "the root directory"
+    )
 
 
 def _tried(parts: list[str]) -> str:
     try:
-        return _core.pool_path(parts[0] if len(parts) == 1 else "/".join(parts)) + (" and the directories above it" if len(parts) > 1 else "")
+        return _core.pool_path(parts[0] if len(parts) == 1 else "/".join(parts)) + (
+            " and the directories above it" if len(parts) > 1 else ""
+        )
     except Error:
         return "/".join(parts)
 
@@ -122,7 +132,9 @@ def check_text(location: str) -> None:
     if not location:
         usage_error("an empty location: give POOL[/CONTAINER[/...]]")
     if any("\ud800" <= character <= "\udfff" for character in location):
-        usage_error(f"{escape(os.fsencode(location))!r}: a location is UTF-8 text; give other bytes of a key as %xx")
+        usage_error(
+            f"{escape(os.fsencode(location))!r}: a location is UTF-8 text; give other bytes of a key as %xx"
+        )
 
 
 def open_container(address: Address, snapshot: str | None = None) -> tuple[Pool, Container]:

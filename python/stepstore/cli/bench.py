@@ -1,4 +1,5 @@
-"""stepstore bench: runs the project's benchmarks, programs of their own or modules of stepstore.benchmarks."""
+"""stepstore bench: runs the project's benchmarks, programs of their own or modules of
+stepstore.benchmarks."""
 
 from __future__ import annotations
 
@@ -15,14 +16,29 @@ from stepstore.paths import program
 
 # The benchmarks there are: what follows `stepstore bench`, the program or function, what it measures.
 PROGRAMS = {
-    "store": ("stepstore-bench-store", "puts, gets, array writes and reads next to raw LMDB and pwrite/pread"),
-    "arrays": ("stepstore-bench-arrays", "array objects by class, chunk size and number, for blocks of 4 KiB to 64 MiB"),
+    "store": (
+        "stepstore-bench-store",
+        "puts, gets, array writes and reads next to raw LMDB and pwrite/pread",
+    ),
+    "arrays": (
+        "stepstore-bench-arrays",
+        "array objects by class, chunk size and number, for blocks of 4 KiB to 64 MiB",
+    ),
 }
 MODULES = {
-    "metadata": ("stepstore.benchmarks.metadata:metadata", "ADIOS2's PerfMetaData through the plugin next to BP5"),
+    "metadata": (
+        "stepstore.benchmarks.metadata:metadata",
+        "ADIOS2's PerfMetaData through the plugin next to BP5",
+    ),
     "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
-    "open": ("stepstore.benchmarks.data:open_", "opening a stream of 10,000 steps and reading its last, next to BP5"),
-    "fields": ("stepstore.benchmarks.fields:fields", "FDB's C++ interface on its engine for files and on Stepstore: archive, list, retrieve"),
+    "open": (
+        "stepstore.benchmarks.data:open_",
+        "opening a stream of 10,000 steps and reading its last, next to BP5",
+    ),
+    "fields": (
+        "stepstore.benchmarks.fields:fields",
+        "FDB's C++ interface on its engine for files and on Stepstore: archive, list, retrieve",
+    ),
 }
 BENCHMARKS = PROGRAMS | MODULES
 
@@ -31,15 +47,20 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open', 'fields'. Options after the name are its own: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open', 'fields'. Options after the name are
+    its own: 'stepstore bench store --help'.
 
-    --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is faster);
-    'arrays', which has no peer, with processes, block, object_class, chunk, objects, write and read (MiB/s), and ratio.
+    --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is
+    faster); 'arrays', which has no peer, with processes, block, object_class, chunk, objects, write and read
+    (MiB/s), and ratio.
     """
     if name in ("-h", "--help", ""):
         lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())
-        print(f"Usage: stepstore bench NAME [OPTIONS]\n\nBenchmarks ('stepstore bench NAME --help' lists the options of one):{lines}\n"
-              "\n  --json  a list of objects with case, ours, peer, unit, ratio (ours / peer in time: below 1 is faster)")
+        print(
+            "Usage: stepstore bench NAME [OPTIONS]\n\nBenchmarks ('stepstore bench NAME --help' lists the "
+            f"options of one):{lines}\n\n  --json  a list of objects with case, ours, peer, unit, ratio "
+            "(ours / peer in time: below 1 is faster)"
+        )
         raise typer.Exit(0 if name else ExitCode.USAGE)
     if name not in BENCHMARKS:
         usage_error(f"no benchmark {name!r}: there is {', '.join(BENCHMARKS)}")
@@ -63,7 +84,9 @@ def _run_json(path: str, arguments: list[str]) -> None:
     try:
         emit_json(json.loads(done.stdout))
     except ValueError as error:
-        raise CommandError(f"{path} --json printed no JSON ({error}): run it directly to see what it says") from error
+        raise CommandError(
+            f"{path} --json printed no JSON ({error}): run it directly to see what it says"
+        ) from error
 
 
 def _finish(path: str, status: int) -> None:

@@ -15,7 +15,13 @@ from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Array, Container, KeyValue, decode_key
 
-LocationArgument = Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key")]
+LocationArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOCATION",
+        help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key",
+    ),
+]
 _COPY_BYTES = 16 << 20
 
 
@@ -50,7 +56,8 @@ def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
         if error.code not in (DER_NONEXIST, DER_INVAL):  # DER_INVAL: no object can have this id
             raise
         raise not_found(
-            f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls {address.pool}/{address.container}' lists them"
+            f"{address.text}: container {address.container} has no object {wanted}: 'stepstore ls "
+            f"{address.pool}/{address.container}' lists them"
         ) from None
 
 
@@ -100,7 +107,9 @@ def ls(
 
 def _list_containers(address: Address, as_json: bool) -> None:
     handle = _core.Pool.connect(address.pool, True)
-    found = [{"type": "container", "name": label or uuid, "uuid": uuid} for uuid, label in handle.containers()]
+    found = [
+        {"type": "container", "name": label or uuid, "uuid": uuid} for uuid, label in handle.containers()
+    ]
     handle.close()
     found.sort(key=lambda entry: entry["name"])
     emit(as_json, found, lambda: table(["CONTAINER", "UUID"], [(c["name"], c["uuid"]) for c in found]))
@@ -125,16 +134,25 @@ def _list_container(address: Address, long: bool, snapshot: str | None, as_json:
 
 def _sizes(entry: dict[str, Any]) -> tuple[str, str, str]:
     size = f"{entry['size']} cells" if "size" in entry else f"{entry['keys']} keys" if "keys" in entry else ""
-    cells = f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks" if "cell_size" in entry else ""
+    cells = (
+        f"{entry['cell_size']} B cells, {human_bytes(entry['cell_size'] * entry['chunk_size'])} chunks"
+        if "cell_size" in entry
+        else ""
+    )
     return entry["class"], size, cells
 
 
 def _list_stream(address: Address, snapshot: str | None, as_json: bool) -> None:
     if snapshot:
         usage_error("--snapshot lists objects: give POOL/CONTAINER or an object of it")
-    inside = [name for name in streams_of(address) if name == address.rest or name.startswith(address.rest + "/")]
+    inside = [
+        name for name in streams_of(address) if name == address.rest or name.startswith(address.rest + "/")
+    ]
     if not inside:
-        raise not_found(f"{address.text}: container {address.container} has no stream {address.rest!r} and no object of that id")
+        raise not_found(
+            f"{address.text}: container {address.container} has no stream {address.rest!r} and no object of "
+            "that id"
+        )
     found = [{"type": "stream", "name": name} for name in inside]
     emit(as_json, found, lambda: table(["TYPE", "NAME"], [("stream", name) for name in inside]))
 
@@ -143,7 +161,11 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
     entry = object_of(address, snapshot)
     if is_array(entry):
         entry = {**entry, "name": f"{entry['hi']}.{entry['lo']}"}
-        emit(as_json, [entry], lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size", ""))]))
+        emit(
+            as_json,
+            [entry],
+            lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size", ""))]),
+        )
         return
     pool, container = open_container(address, snapshot)
     with pool, container, _key_value(container, address) as values:
@@ -151,8 +173,13 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
         if address.key is not None:
             keys = [key for key in keys if key == address.key]
             if not keys:
-                raise not_found(f"{address.text}: object {address.object_id} has no key {escape(address.key)}")
-        found = [{"type": "key", "key": escape(key), "size": values.size(key) if long or as_json else None} for key in keys]
+                raise not_found(
+                    f"{address.text}: object {address.object_id} has no key {escape(address.key)}"
+                )
+        found = [
+            {"type": "key", "key": escape(key), "size": values.size(key) if long or as_json else None}
+            for key in keys
+        ]
     columns: list[Any] = ["KEY", ("SIZE", "right")] if long else ["KEY"]
     emit(as_json, found, lambda: table(columns, [[e["key"], e["size"]][: len(columns)] for e in found]))
 
@@ -213,14 +240,20 @@ def cat(
     location: LocationArgument,
     offset: Annotated[int, typer.Option(min=0, help="Skip this many bytes.")] = 0,
     size: Annotated[int | None, typer.Option(min=0, help="Give at most this many bytes.")] = None,
-    cell_size: Annotated[int | None, typer.Option(min=1, help="Of an array that does not keep it (type array_bytes), bytes.")] = None,
-    chunk_size: Annotated[int | None, typer.Option(min=1, help="Of an array that does not keep it, cells.")] = None,
+    cell_size: Annotated[
+        int | None, typer.Option(min=1, help="Of an array that does not keep it (type array_bytes), bytes.")
+    ] = None,
+    chunk_size: Annotated[
+        int | None, typer.Option(min=1, help="Of an array that does not keep it, cells.")
+    ] = None,
     snapshot: SnapshotOption = None,
 ) -> None:
     """Write the value of a key, or the bytes of an array, to stdout."""
     address = resolve(location)
     if address.object_id is None:
-        usage_error(f"{location!r} names no object: give POOL/CONTAINER/HI.LO[/KEY]; 'stepstore steps' shows streams")
+        usage_error(
+            f"{location!r} names no object: give POOL/CONTAINER/HI.LO[/KEY]; 'stepstore steps' shows streams"
+        )
     if sys.stdout.isatty() and size is None:
         size = 1 << 20  # nobody reads more on a terminal
     entry = object_of(address, snapshot)
@@ -230,14 +263,24 @@ def cat(
             if address.key is not None:
                 usage_error(f"{location!r}: an array has no keys: leave out {escape(address.key)!r}")
             if "cell_size" not in entry and chunk_size is None:
-                usage_error(f"{location!r}: the array does not keep its sizes: give --chunk-size, and --cell-size where it is not 1, as its program has them")
+                usage_error(
+                    f"{location!r}: the array does not keep its sizes: give --chunk-size, and --cell-size "
+                    "where it is not 1, as its program has them"
+                )
             if "cell_size" in entry and (cell_size or chunk_size):
-                usage_error(f"{location!r}: the array keeps its sizes: leave out --cell-size and --chunk-size")
-            with container.open_array(address.object_id, cell_size=cell_size, chunk_size=chunk_size, read_only=True) as array:
+                usage_error(
+                    f"{location!r}: the array keeps its sizes: leave out --cell-size and --chunk-size"
+                )
+            with container.open_array(
+                address.object_id, cell_size=cell_size, chunk_size=chunk_size, read_only=True
+            ) as array:
                 _copy_array(array, offset, size)
             return
         if address.key is None:
-            usage_error(f"{location!r} is a key-value object: give one of its keys after a '/' ('stepstore ls' lists them)")
+            usage_error(
+                f"{location!r} is a key-value object: give one of its keys after a '/' ('stepstore ls' lists "
+                "them)"
+            )
         with _key_value(container, address) as values:
             value = values.get(address.key)
     if value is None:

@@ -10,7 +10,8 @@ from stepstore.errors import Error
 
 
 def check_streams(pool: str, *, data: bool) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Findings about the streams of a pool, and the streams looked at. A pool so damaged that its streams cannot be walked is a finding too."""
+    """Findings about the streams of a pool, and the streams looked at. A pool so damaged that its streams
+    cannot be walked is a finding too."""
     try:
         report = json.loads(_core.check_streams(pool, data))
     except Error as error:

@@ -36,12 +36,14 @@ def create(location: ContainerArgument, as_json: JsonOption = False) -> None:
 
 @app.command("list")
 def list_containers(
-    pool: Annotated[str, typer.Argument(metavar="POOL")],
-    as_json: JsonOption = False,
+    pool: Annotated[str, typer.Argument(metavar="POOL")], as_json: JsonOption = False
 ) -> None:
     """List the containers of a pool."""
     handle = _core.Pool.connect(existing_pool(pool), True)
-    found = [{"label": label, "uuid": uuid} for uuid, label in sorted(handle.containers(), key=lambda c: (c[1], c[0]))]
+    found = [
+        {"label": label, "uuid": uuid}
+        for uuid, label in sorted(handle.containers(), key=lambda c: (c[1], c[0]))
+    ]
     handle.close()
     emit(as_json, found, lambda: table(["LABEL", "UUID"], [(c["label"], c["uuid"]) for c in found]))
 
@@ -50,7 +52,9 @@ def list_containers(
 def query(location: ContainerArgument, as_json: JsonOption = False) -> None:
     """Show a container: what it holds and its snapshots."""
     summary = container_summary(container_address(location))
-    emit(as_json, summary, lambda: facts([(name.replace("_", " "), value) for name, value in summary.items()]))
+    emit(
+        as_json, summary, lambda: facts([(name.replace("_", " "), value) for name, value in summary.items()])
+    )
 
 
 @app.command()
@@ -58,7 +62,9 @@ def destroy(location: ContainerArgument, yes: YesOption = False) -> None:
     """Remove a container with all its objects, streams and snapshots."""
     address = container_address(location)
     with Pool.connect(address.pool) as pool:
-        pool.open_container(address.container, read_only=True).close()  # a missing one is said before the question
+        pool.open_container(
+            address.container, read_only=True
+        ).close()  # a missing one is said before the question
         confirm(f"Remove the container {address.container} of {address.pool} with all in it?", yes)
         pool.destroy_container(address.container, force=yes)
     show(f"removed container {address.container}")

@@ -9,17 +9,24 @@ import typer
 
 from stepstore.cli.common import JsonOption, emit_json, show
 
-app = typer.Typer(help="Demonstrations: they set up what they need, say what they do, and check what comes out.", no_args_is_help=True)
+app = typer.Typer(
+    help="Demonstrations: they set up what they need, say what they do, and check what comes out.",
+    no_args_is_help=True,
+)
 
 
 @app.command("fields")
 def fields(
     directory: Annotated[
-        Path, typer.Option("--directory", "-d", metavar="DIR", help="Where FDB's configuration, the pool and the picture go.")
+        Path,
+        typer.Option(
+            "--directory", "-d", metavar="DIR", help="Where FDB's configuration, the pool and the picture go."
+        ),
     ] = Path("fdb-demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """A small ensemble forecast through a stock FDB: archive, list, retrieve a slice with pyfdb, plot it, compare all messages bit for bit."""
+    """A small ensemble forecast through a stock FDB: archive, list, retrieve a slice with pyfdb, plot it,
+    compare all messages bit for bit."""
     from stepstore.demos.fields import run
 
     found = run(directory, (lambda line: None) if as_json else show)

@@ -34,22 +34,37 @@ from stepstore.store import Pool
 
 app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_help=True)
 
-PoolArgument = Annotated[str, typer.Argument(metavar="POOL", help="A directory, or a label under the root directory.")]
+PoolArgument = Annotated[
+    str, typer.Argument(metavar="POOL", help="A directory, or a label under the root directory.")
+]
 
 
 @app.command()
 def create(
     pool: PoolArgument,
     targets: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Storage targets: writers to different ones never meet. Default: one per processor, 4 to 16.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=256,
+            help="Storage targets: writers to different ones never meet. Default: one per processor, 4 to "
+            "16.",
+        ),
     ] = None,
     durability: Annotated[
-        str, typer.Option(metavar="process|power", help="What an acknowledged update survives: the death of a process, or a power failure.")
+        str,
+        typer.Option(
+            metavar="process|power",
+            help="What an acknowledged update survives: the death of a process, or a power failure.",
+        ),
     ] = "process",
     label: Annotated[str, typer.Option(help="Default: the last part of the path.")] = "",
     target_dir: Annotated[
         list[str] | None,
-        typer.Option(metavar="DIRECTORY", help="Where targets go, in turn, instead of into POOL: once for each of several disks."),
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Where targets go, in turn, instead of into POOL: once for each of several disks.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,7 +95,9 @@ def naming(pool: str) -> Iterator[None]:
 
 @app.command("list")
 def list_pools(
-    root: Annotated[str | None, typer.Argument(metavar="DIRECTORY", help="Default: the root directory ($STEPSTORE_ROOT).")] = None,
+    root: Annotated[
+        str | None, typer.Argument(metavar="DIRECTORY", help="Default: the root directory ($STEPSTORE_ROOT).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the pools below a directory."""
@@ -136,16 +153,26 @@ _STYLES = {"damage": "bold red", "reclaimable": "yellow", "info": "cyan"}
 @app.command()
 def check(
     pool: PoolArgument,
-    no_data: Annotated[bool, typer.Option("--no-data", help="Structure only: do not read and verify every value.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Give back space that nothing refers to. Never touches what is referenced.")] = False,
+    no_data: Annotated[
+        bool, typer.Option("--no-data", help="Structure only: do not read and verify every value.")
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Give back space that nothing refers to. Never touches what is referenced."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4: damage."""
+    """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4:
+    damage."""
     pool = existing_pool(pool)
     findings: list[dict[str, Any]] = []
     summary: dict[str, Any] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Settings.err, transient=True, disable=not Settings.err.is_terminal) as progress:
+    with Progress(
+        *columns, console=Settings.err, transient=True, disable=not Settings.err.is_terminal
+    ) as progress:
         task = progress.add_task("checking objects")
 
         def take(text: str) -> None:
@@ -183,7 +210,9 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
     for stream in summary.get("streams", []):
         state = "" if stream["closed"] else ", not ended by its writer"
         show(f"stream {stream['name']}: {stream['layout']}, {stream['whole_steps']} whole steps{state}")
-    counted = [(name, summary[name]) for name in ("containers", "objects", "records", "extents") if name in summary]
+    counted = [
+        (name, summary[name]) for name in ("containers", "objects", "records", "extents") if name in summary
+    ]
     text = ", ".join(f"{count} {name}" for name, count in counted)
     if "bytes" in summary:
         text += f", {human_bytes(summary['bytes'])}"
@@ -192,7 +221,9 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
         show(f"gave back {human_bytes(summary['reclaimed_bytes'])}")
     elif summary.get("reclaimable_bytes"):
         show(f"{human_bytes(summary['reclaimable_bytes'])} can be given back with --repair")
-    verdict = Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
+    verdict = (
+        Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
+    )
     Settings.out.print(verdict)
 
 
@@ -215,10 +246,7 @@ def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def destroy(
-    pool: PoolArgument,
-    yes: YesOption = False,
-) -> None:
+def destroy(pool: PoolArgument, yes: YesOption = False) -> None:
     """Remove a pool and all in it."""
     pool = existing_pool(pool)
     try:

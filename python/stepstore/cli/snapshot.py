@@ -44,7 +44,13 @@ def list_snapshots(location: ContainerArgument, as_json: JsonOption = False) -> 
     ):
         found = sorted(container.snapshots(), key=lambda entry: entry.epoch)
     value = [{"epoch": entry.epoch, "name": entry.name, "time": time_of(entry.epoch)} for entry in found]
-    emit(as_json, value, lambda: table([("EPOCH", "right"), "NAME", "TIME"], [(v["epoch"], v["name"], v["time"]) for v in value]))
+    emit(
+        as_json,
+        value,
+        lambda: table(
+            [("EPOCH", "right"), "NAME", "TIME"], [(v["epoch"], v["name"], v["time"]) for v in value]
+        ),
+    )
 
 
 @app.command()

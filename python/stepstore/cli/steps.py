@@ -30,17 +30,40 @@ def shown_name(name: str) -> str:
 
 
 def steps(
-    location: Annotated[str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM")],
-    patterns: Annotated[list[str] | None, typer.Argument(metavar="PATTERN", help="Only variables whose name matches: U, 'grid/*'.")] = None,
-    long: Annotated[bool, typer.Option("--long", "-l", help="Minimum and maximum, blocks and bytes.")] = False,
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM")
+    ],
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATTERN", help="Only variables whose name matches: U, 'grid/*'."),
+    ] = None,
+    long: Annotated[
+        bool, typer.Option("--long", "-l", help="Minimum and maximum, blocks and bytes.")
+    ] = False,
     dump: Annotated[bool, typer.Option("--dump", "-d", help="Print values.")] = False,
-    start: Annotated[str | None, typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins.")] = None,
-    count: Annotated[str | None, typer.Option("--count", "-c", metavar="N,M,...", help="How much it dumps; -1: to the end.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins.")
+    ] = None,
+    count: Annotated[
+        str | None,
+        typer.Option("--count", "-c", metavar="N,M,...", help="How much it dumps; -1: to the end."),
+    ] = None,
     columns: Annotated[int, typer.Option("--columns", "-n", min=1, help="Values in a line of a dump.")] = 6,
-    steps_: Annotated[str | None, typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices; -1: the last.")] = None,
-    attributes: Annotated[bool, typer.Option("--attributes", "-a", help="Attributes and their values.")] = False,
+    steps_: Annotated[
+        str | None,
+        typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices; -1: the last."),
+    ] = None,
+    attributes: Annotated[
+        bool, typer.Option("--attributes", "-a", help="Attributes and their values.")
+    ] = False,
     blocks: Annotated[bool, typer.Option("--blocks", help="The blocks of each variable.")] = False,
-    profile: Annotated[bool, typer.Option("--profile", help="What the steps cost their writers and readers; with -l also how it went over the steps.")] = False,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile",
+            help="What the steps cost their writers and readers; with -l also how it went over the steps.",
+        ),
+    ] = False,
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,7 +78,11 @@ def steps(
         names = _chosen_names(stream, patterns or [])
         report = {
             "location": stream.location,
-            **{name: value for name, value in stream.describe().items() if name in ("layout", "ranks", "generation")},
+            **{
+                name: value
+                for name, value in stream.describe().items()
+                if name in ("layout", "ranks", "generation")
+            },
             "steps": len(stream),
             "ended": stream.ended,
             "variables": _describe(stream, names, chosen, statistics=long or as_json),
@@ -77,7 +104,9 @@ def steps(
 def _open(location: str, snapshot: str | None) -> Steps:
     address = resolve(location)
     if address.object_id is not None:
-        usage_error(f"{location!r} is an object: 'stepstore ls' and 'cat' show objects, 'steps' shows streams")
+        usage_error(
+            f"{location!r} is an object: 'stepstore ls' and 'cat' show objects, 'steps' shows streams"
+        )
     text = "/".join(part for part in (address.pool, address.container, address.rest) if part)
     if not snapshot:
         return open_steps(text)
@@ -114,7 +143,9 @@ def _chosen_names(stream: Steps, patterns: list[str]) -> list[str]:
         return known
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
-            raise not_found(f"{stream.location}: no variable matches {pattern!r}: there is {', '.join(known) or 'none'}")
+            raise not_found(
+                f"{stream.location}: no variable matches {pattern!r}: there is {', '.join(known) or 'none'}"
+            )
     return [name for name in known if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
 
@@ -132,8 +163,14 @@ def _describe(stream: Steps, names: list[str], chosen: range, *, statistics: boo
     """One entry per variable, gathered over the chosen steps."""
     definitions = stream.definitions()
     found = {
-        name: {"name": shown_name(name), "type": definitions[name][0], "kind": definitions[name][1], "steps": [], "shape": None,
-               "shapes_differ": False}
+        name: {
+            "name": shown_name(name),
+            "type": definitions[name][0],
+            "kind": definitions[name][1],
+            "steps": [],
+            "shape": None,
+            "shapes_differ": False,
+        }
         for name in names
     }
     for step in _tracked(chosen, "reading steps"):
@@ -161,7 +198,9 @@ def _add_step(stream: Steps, entry: dict[str, Any], variable: Variable, step: in
     entry["max"] = _merged(max, entry.get("max"), maximum)
     entry["blocks"] = entry.get("blocks", 0) + len(found)
     item = variable.dtype.itemsize if variable.type != "string" else 0
-    entry["bytes"] = entry.get("bytes", 0) + sum(int(np.prod(block.count, dtype=np.uint64)) * item for block in found)
+    entry["bytes"] = entry.get("bytes", 0) + sum(
+        int(np.prod(block.count, dtype=np.uint64)) * item for block in found
+    )
 
 
 def _merged(choose: Any, old: Any, new: Any) -> Any:
@@ -193,7 +232,9 @@ def _attributes(stream: Steps, chosen: range) -> list[dict[str, Any]]:
         {
             "name": shown_name(name),
             "type": attribute.type,
-            "value": [_plain(v) for v in attribute.value] if isinstance(attribute.value, list | np.ndarray) else _plain(attribute.value),
+            "value": [_plain(v) for v in attribute.value]
+            if isinstance(attribute.value, list | np.ndarray)
+            else _plain(attribute.value),
         }
         for name, attribute in sorted(found.items())
     ]
@@ -236,11 +277,17 @@ def _add_values(
                 if as_json:
                     entry.setdefault("values", []).append({"step": step, **label, "data": _listed(values)})
                 else:
-                    _print_values(f"step {step}" + "".join(f" {k} {v}" for k, v in label.items()), first, values, columns)
+                    _print_values(
+                        f"step {step}" + "".join(f" {k} {v}" for k, v in label.items()),
+                        first,
+                        values,
+                        columns,
+                    )
 
 
 def _pieces(stream: Steps, name: str, step: int, start: Any, count: Any) -> Any:
-    """(label, index of the first value, values): one for a variable with a shape, one per block for local arrays."""
+    """(label, index of the first value, values): one for a variable with a shape, one per block for local
+    arrays."""
     variable = stream.variable(name, step)
     if variable.is_value and variable.kind == "global value":
         yield {}, (), stream.read(name, step)
@@ -265,12 +312,19 @@ def _listed(values: Any) -> Any:
 # ---- showing
 def _headline(entry: dict[str, Any]) -> str:
     shape = entry["shape"]
-    dims = "scalar" if shape in ([], None) and "value" in entry["kind"] else "local" if shape is None else ",".join(map(str, shape))
+    dims = (
+        "scalar"
+        if shape in ([], None) and "value" in entry["kind"]
+        else "local"
+        if shape is None
+        else ",".join(map(str, shape))
+    )
     return f"{entry['type']}  {entry['name']}  {len(entry['steps'])}*{{{dims}}}"
 
 
 def _print_values(title: str, first: tuple[int, ...], values: Any, columns: int) -> None:
-    """Lines of values, each with the index of its first; a whole row of the last dimension begins a line of its own."""
+    """Lines of values, each with the index of its first; a whole row of the last dimension begins a line of
+    its own."""
     print(f"  {title}")
     if not isinstance(values, np.ndarray) or values.ndim == 0:
         print(f"    {_text(values)}")
@@ -287,7 +341,13 @@ def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         value = value[()]
     if isinstance(value, np.floating):
-        return np.format_float_positional(value, unique=True, trim="0") if 1e-4 <= abs(value) < 1e6 else repr(value.item()) if value.dtype != np.longdouble else str(value)
+        return (
+            np.format_float_positional(value, unique=True, trim="0")
+            if 1e-4 <= abs(value) < 1e6
+            else repr(value.item())
+            if value.dtype != np.longdouble
+            else str(value)
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):
@@ -306,14 +366,24 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
     for entry in report["variables"]:
         row = [entry["type"], entry["name"], len(entry["steps"]), _shape_text(entry)]
         if long:
-            row += [_number(entry.get("min")), _number(entry.get("max")), entry.get("blocks", 0), human_bytes(entry.get("bytes", 0))]
+            row += [
+                _number(entry.get("min")),
+                _number(entry.get("max")),
+                entry.get("blocks", 0),
+                human_bytes(entry.get("bytes", 0)),
+            ]
         rows.append(row)
     if rows:
         show(table(columns, rows))
     if blocks:
         _show_blocks(report["variables"])
     if attributes:
-        show(table(["TYPE", "ATTRIBUTE", "VALUE"], [(a["type"], a["name"], _number(a["value"])) for a in report["attributes"]]))
+        show(
+            table(
+                ["TYPE", "ATTRIBUTE", "VALUE"],
+                [(a["type"], a["name"], _number(a["value"])) for a in report["attributes"]],
+            )
+        )
 
 
 def _shape_text(entry: dict[str, Any]) -> str:
@@ -334,11 +404,29 @@ def _number(value: Any) -> str:
 
 def _show_blocks(variables: list[dict[str, Any]]) -> None:
     rows = [
-        (entry["name"], b["step"], b["block"], b["writer"], _dims(b["start"]), _dims(b["count"]), _number(b["min"]), _number(b["max"]))
+        (
+            entry["name"],
+            b["step"],
+            b["block"],
+            b["writer"],
+            _dims(b["start"]),
+            _dims(b["count"]),
+            _number(b["min"]),
+            _number(b["max"]),
+        )
         for entry in variables
         for b in entry["block_list"]
     ]
-    columns = ["NAME", ("STEP", "right"), ("BLOCK", "right"), ("WRITER", "right"), "START", "COUNT", ("MIN", "right"), ("MAX", "right")]
+    columns = [
+        "NAME",
+        ("STEP", "right"),
+        ("BLOCK", "right"),
+        ("WRITER", "right"),
+        "START",
+        "COUNT",
+        ("MIN", "right"),
+        ("MAX", "right"),
+    ]
     show(table(columns, rows))
 
 
@@ -351,13 +439,20 @@ _PARTS = {
     "writers": ("stabilisation", "encode", "store", "data", "statistics"),
     "readers": ("acquisition", "read", "broadcast", "install", "data", "wait"),
 }
-_SIZES = (("metadata_bytes", "METADATA"), ("metadata_requests", "REQUESTS"), ("data_bytes", "DATA BYTES"), ("data_requests", "REQUESTS"))
+_SIZES = (
+    ("metadata_bytes", "METADATA"),
+    ("metadata_requests", "REQUESTS"),
+    ("data_bytes", "DATA BYTES"),
+    ("data_requests", "REQUESTS"),
+)
 
 
 def _show_profile(stream: Steps, as_json: bool, long: bool) -> None:
     profile, readers = stream.profile(), stream.readers_profile()
     if not profile and not readers:
-        raise not_found(f"{stream.location}: no profile: the writer has not ended the stream, or wrote with Profile=off")
+        raise not_found(
+            f"{stream.location}: no profile: the writer has not ended the stream, or wrote with Profile=off"
+        )
     if as_json:
         emit_json({**profile, "readers": readers or None})
         return
@@ -378,7 +473,11 @@ def _show_record(location: str, profile: dict[str, Any], long: bool) -> None:
         steps_done = max(1, *(rank["steps"] for rank in profile["ranks"]))
         show(f"what each target of the pool served meanwhile, per step of the {side}")
         rows = [
-            (number, *(f"{one[name] / steps_done:.2f}" for name in ("updates", "fetches")), *(human_bytes(one[name] / steps_done) for name in ("bytes_written", "bytes_read")))
+            (
+                number,
+                *(f"{one[name] / steps_done:.2f}" for name in ("updates", "fetches")),
+                *(human_bytes(one[name] / steps_done) for name in ("bytes_written", "bytes_read")),
+            )
             for number, one in enumerate(profile["targets"])
         ]
         show(table([(title, "right") for title in ("TARGET", "UPDATES", "FETCHES", "WRITTEN", "READ")], rows))
@@ -389,9 +488,19 @@ def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) 
     for number, cost in costs:
         steps_done = max(cost["steps"], 1)
         sizes = (
-            human_bytes(cost[name] / steps_done) if name.endswith("bytes") else f"{cost[name] / steps_done:.2f}" for name, _ in _SIZES
+            human_bytes(cost[name] / steps_done)
+            if name.endswith("bytes")
+            else f"{cost[name] / steps_done:.2f}"
+            for name, _ in _SIZES
         )
-        rows.append((number, cost["steps"], *(human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side]), *sizes))
+        rows.append(
+            (
+                number,
+                cost["steps"],
+                *(human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side]),
+                *sizes,
+            )
+        )
     titles = (first, "STEPS", *(part.upper() for part in _PARTS[side]), *(title for _, title in _SIZES))
     return table([(title, "right") for title in titles], rows)
 

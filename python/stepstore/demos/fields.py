@@ -17,7 +17,12 @@ from stepstore.demos import weather
 from stepstore.paths import fdb5_directories
 
 # What to install where a module is missing.
-_PACKAGES = {"pyfdb": "pyfdb==5.25.0.33", "fdb5lib": "fdb5lib==5.25.0.33", "eccodes": "eccodes", "matplotlib": "matplotlib"}
+_PACKAGES = {
+    "pyfdb": "pyfdb==5.25.0.33",
+    "fdb5lib": "fdb5lib==5.25.0.33",
+    "eccodes": "eccodes",
+    "matplotlib": "matplotlib",
+}
 
 _MARK = "# Made by 'stepstore demo fields'."
 
@@ -68,22 +73,37 @@ def run(directory: Path, say: Say) -> dict[str, Any]:
     seconds["plot"] = time.perf_counter() - started
     say(f"plotted their mean and spread: {picture} ({human_time(seconds['plot'])})")
     size = sum(map(len, archived.values()))
-    return {"directory": str(directory), "config": str(directory / "config.yaml"), "picture": str(picture), "fields": len(archived),
-            "bytes": size, "identical": True, "seconds": seconds}  # fmt: skip
+    return {
+        "directory": str(directory),
+        "config": str(directory / "config.yaml"),
+        "picture": str(picture),
+        "fields": len(archived),
+        "bytes": size,
+        "identical": True,
+        "seconds": seconds,
+    }
 
 
 def _require_packages() -> None:
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        command = " ".join(f"'{_PACKAGES[name]}'" if "=" in _PACKAGES[name] else _PACKAGES[name] for name in missing)
-        raise CommandError(f"the demo needs {', '.join(missing)}, which {sys.executable} has not: {sys.executable} -m pip install {command}",
-                           ExitCode.NOT_FOUND)  # fmt: skip
+        command = " ".join(
+            f"'{_PACKAGES[name]}'" if "=" in _PACKAGES[name] else _PACKAGES[name] for name in missing
+        )
+        raise CommandError(
+            f"the demo needs {', '.join(missing)}, which {sys.executable} has not: "
+            f"{sys.executable} -m pip install {command}",
+            ExitCode.NOT_FOUND,
+        )
 
 
 def set_up(directory: Path, say: Say) -> Path:
     """A folder with schema and config.yaml of FDB; the pool in it is made by FDB, with the first field."""
     if any(sign in str(directory) for sign in "\n#:") or str(directory) != str(directory).strip():
-        raise CommandError(f"--directory {str(directory)!r}: FDB's configuration cannot hold such a name: no '#', ':', line end or blank at an end")
+        raise CommandError(
+            f"--directory {str(directory)!r}: FDB's configuration cannot hold such a name: no '#', ':', line "
+            "end or blank at an end"
+        )
     config = directory / "config.yaml"
     if config.exists() and config.read_text().startswith(_MARK):
         say(f"{directory} is of an earlier demo: its fields are archived again, and replaced")
@@ -116,7 +136,8 @@ def _fdb_errors() -> Iterator[None]:
 
 
 def _archive(fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, float], say: Say) -> None:
-    """Step by step, as a model does it: what a flush has published is there for readers, and on the medium."""
+    """Step by step, as a model does it: what a flush has published is there for readers, and on the
+    medium."""
     seconds["encode"] = seconds["archive"] = 0.0
     for step in weather.STEPS:
         started = time.perf_counter()
@@ -129,8 +150,11 @@ def _archive(fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[st
         seconds["encode"] += encoded - started
         archived.update(made)
     size = sum(map(len, archived.values()))
-    say(f"made {len(archived)} GRIB messages with ecCodes, {len(weather.MEMBERS)} members, {len(weather.STEPS)} steps, {len(weather.LEVELS)} levels, "
-        f"{len(weather.PARAMETERS)} parameters: {human_bytes(size)} ({human_time(seconds['encode'])})")  # fmt: skip
+    say(
+        f"made {len(archived)} GRIB messages with ecCodes, {len(weather.MEMBERS)} members, "
+        f"{len(weather.STEPS)} steps, {len(weather.LEVELS)} levels, {len(weather.PARAMETERS)} parameters: "
+        f"{human_bytes(size)} ({human_time(seconds['encode'])})"
+    )
     say(f"archived them through FDB, with a flush after each step ({human_time(seconds['archive'])}, "
         f"{human_time(seconds['archive'] / len(archived))} a field)")  # fmt: skip
 
@@ -140,7 +164,10 @@ def _list(fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, 
     listed = [_field_key(element.combined_key()) for element in fdb.list(weather.DATASET)]
     seconds["list"] = time.perf_counter() - started
     if sorted(listed) != sorted(archived):
-        raise CommandError(f"FDB lists {len(listed)} fields, {len(set(listed) ^ set(archived))} of them wrong or missing: {len(archived)} were archived")
+        raise CommandError(
+            f"FDB lists {len(listed)} fields, {len(set(listed) ^ set(archived))} of them wrong or missing: "
+            f"{len(archived)} were archived"
+        )
     say(f"listed them: {len(listed)} fields, each once ({human_time(seconds['list'])})")
 
 
@@ -149,41 +176,71 @@ def _field_key(key: dict[str, str]) -> weather.FieldKey:
 
 
 def _retrieve(fdb: Any, **ranges: Any) -> bytes:
-    request = {**weather.DATASET, **weather.COLLOCATION, **{name: "/".join(map(str, values)) for name, values in ranges.items()}}
+    request = {
+        **weather.DATASET,
+        **weather.COLLOCATION,
+        **{name: "/".join(map(str, values)) for name, values in ranges.items()},
+    }
     with fdb.retrieve(request) as handle:
         return handle.read()
 
 
-def _retrieve_slice(fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, float], say: Say) -> dict[weather.FieldKey, bytes]:
+def _retrieve_slice(
+    fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, float], say: Say
+) -> dict[weather.FieldKey, bytes]:
     """One step, level and parameter of all members: what a product is made of."""
     step, level, parameter = weather.STEPS[-1], 500, weather.PARAMETERS["z"]
     started = time.perf_counter()
     data = _retrieve(fdb, step=[step], number=weather.MEMBERS, levelist=[level], param=[parameter])
     seconds["slice"] = time.perf_counter() - started
     found = weather.split(data)
-    expected = {key: message for key, message in archived.items() if (key.step, key.level, key.parameter) == (step, level, parameter)}
+    expected = {
+        key: message
+        for key, message in archived.items()
+        if (key.step, key.level, key.parameter) == (step, level, parameter)
+    }
     compare(expected, found)
-    say(f"retrieved geopotential at {level} hPa after {step} h of all members with pyfdb: {len(found)} messages ({human_time(seconds['slice'])})")
+    say(
+        f"retrieved geopotential at {level} hPa after {step} h of all members with pyfdb: {len(found)} "
+        f"messages ({human_time(seconds['slice'])})"
+    )
     return found
 
 
-def _check_all(fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, float], say: Say) -> None:
+def _check_all(
+    fdb: Any, archived: dict[weather.FieldKey, bytes], seconds: dict[str, float], say: Say
+) -> None:
     started = time.perf_counter()
-    everything = {"step": weather.STEPS, "number": weather.MEMBERS, "levelist": weather.LEVELS, "param": weather.PARAMETERS.values()}
+    everything = {
+        "step": weather.STEPS,
+        "number": weather.MEMBERS,
+        "levelist": weather.LEVELS,
+        "param": weather.PARAMETERS.values(),
+    }
     data = _retrieve(fdb, **everything)
     seconds["retrieve"] = time.perf_counter() - started
     compare(archived, weather.split(data))
-    say(f"retrieved all {len(archived)} messages ({human_time(seconds['retrieve'])}, {human_time(seconds['retrieve'] / len(archived))} a field): "
-        "each is what was archived, bit for bit")  # fmt: skip
+    each = human_time(seconds["retrieve"] / len(archived))
+    say(
+        f"retrieved all {len(archived)} messages ({human_time(seconds['retrieve'])}, {each} a field): "
+        "each is what was archived, bit for bit"
+    )
 
 
 def compare(archived: dict[weather.FieldKey, bytes], retrieved: dict[weather.FieldKey, bytes]) -> None:
     """An error where what came back is not what was archived, bit for bit."""
     missing, strange = archived.keys() - retrieved.keys(), retrieved.keys() - archived.keys()
     different = [key for key in archived.keys() & retrieved.keys() if archived[key] != retrieved[key]]
-    for what, keys in (("not retrieved", missing), ("retrieved but never archived", strange), ("not what was archived", different)):
+    for what, keys in (
+        ("not retrieved", missing),
+        ("retrieved but never archived", strange),
+        ("not what was archived", different),
+    ):
         if keys:
-            raise CommandError(f"{len(keys)} of {len(archived)} fields are {what}, the first of them {min(keys)}", ExitCode.DAMAGE)
+            raise CommandError(
+                f"{len(keys)} of {len(archived)} fields are {what}, the first of them {min(keys)}",
+                ExitCode.DAMAGE,
+            )
 
 
 def plot(members: dict[weather.FieldKey, bytes], path: Path) -> None:
@@ -191,18 +248,29 @@ def plot(members: dict[weather.FieldKey, bytes], path: Path) -> None:
     import numpy as np
     from matplotlib.figure import Figure
 
-    heights = np.stack([weather.decode(members[key]) for key in sorted(members)]) / 98.0665  # geopotential in decametres
+    heights = (
+        np.stack([weather.decode(members[key]) for key in sorted(members)]) / 98.0665
+    )  # geopotential in decametres
     key = min(members)
     # The circle is closed: the first meridian again at 360 degrees.
     heights = np.concatenate([heights, heights[..., :1]], axis=-1)
     longitudes = np.append(weather.LONGITUDES, 360.0)
     figure = Figure(figsize=(11, 8.5), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
-    panels = ((upper, heights.mean(axis=0), "viridis", "mean"), (lower, heights.std(axis=0), "magma_r", "spread (standard deviation)"))
+    panels = (
+        (upper, heights.mean(axis=0), "viridis", "mean"),
+        (lower, heights.std(axis=0), "magma_r", "spread (standard deviation)"),
+    )
     for axes, values, colours, title in panels:
         drawn = axes.contourf(longitudes, weather.LATITUDES, values, levels=24, cmap=colours)
         figure.colorbar(drawn, ax=axes, label="dam")
-        axes.set(title=f"height at {key.level} hPa after {key.step} h, {title} of {len(members)} members", ylabel="latitude", ylim=(-90, 90))
-    upper.contour(longitudes, weather.LATITUDES, heights.mean(axis=0), levels=12, colors="white", linewidths=0.6)
+        axes.set(
+            title=f"height at {key.level} hPa after {key.step} h, {title} of {len(members)} members",
+            ylabel="latitude",
+            ylim=(-90, 90),
+        )
+    upper.contour(
+        longitudes, weather.LATITUDES, heights.mean(axis=0), levels=12, colors="white", linewidths=0.6
+    )
     lower.set(xlabel="longitude", xticks=range(0, 361, 60))
     figure.savefig(path, dpi=110)

@@ -1,4 +1,5 @@
-"""A small ensemble forecast as GRIB messages: smooth waves on westerly winds, which the members predict less and less alike."""
+"""A small ensemble forecast as GRIB messages: smooth waves on westerly winds, which the members predict less
+and less alike."""
 
 from __future__ import annotations
 
@@ -20,10 +21,21 @@ LATITUDES = np.linspace(90.0, -90.0, 73)
 LONGITUDES = np.linspace(0.0, 357.5, 144)
 
 _GRAVITY, _RADIUS, _ROTATION = 9.80665, 6.371e6, 7.292e-5
-# Per level: height at the equator and its drop to the poles (m), amplitude of the waves (m), temperature at the equator and its drop (K).
-_PROFILE = {850: (1520.0, 260.0, 45.0, 291.0, 38.0), 500: (5870.0, 850.0, 110.0, 267.0, 33.0), 250: (10950.0, 1250.0, 150.0, 231.0, 12.0)}
-# Waves round the globe: how many, the latitude where they are strongest, degrees that they move east in a day, phase in degrees, weight.
-_WAVES = ((3, 60.0, 4.0, 20.0, 0.7), (5, 50.0, 9.0, 130.0, 1.0), (6, 45.0, 12.0, 250.0, 0.8), (8, 40.0, 15.0, 75.0, 0.4))
+# Per level: height at the equator and its drop to the poles (m), amplitude of the waves (m), temperature at
+# the equator and its drop (K).
+_PROFILE = {
+    850: (1520.0, 260.0, 45.0, 291.0, 38.0),
+    500: (5870.0, 850.0, 110.0, 267.0, 33.0),
+    250: (10950.0, 1250.0, 150.0, 231.0, 12.0),
+}
+# Waves round the globe: how many, the latitude where they are strongest, degrees that they move east in a
+# day, phase in degrees, weight.
+_WAVES = (
+    (3, 60.0, 4.0, 20.0, 0.7),
+    (5, 50.0, 9.0, 130.0, 1.0),
+    (6, 45.0, 12.0, 250.0, 0.8),
+    (8, 40.0, 15.0, 75.0, 0.4),
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -43,10 +55,13 @@ def fields(step: int, member: int) -> Iterator[tuple[FieldKey, np.ndarray]]:
     speed, strength = random.normal(1.0, 0.25, len(_WAVES)), random.normal(1.0, 0.04, len(_WAVES))
     latitude, longitude = np.radians(LATITUDES)[:, None], np.radians(LONGITUDES)[None, :]
     waves = np.zeros((LATITUDES.size, LONGITUDES.size))
-    for (count, centre, degrees, phase, weight), faster, stronger in zip(_WAVES, speed, strength, strict=True):
+    for (count, centre, degrees, phase, weight), faster, stronger in zip(
+        _WAVES, speed, strength, strict=True
+    ):
         moved = np.radians(phase + count * degrees * faster * step / 24)
         belt = np.exp(-(((np.abs(LATITUDES) - centre) / 14) ** 2))[:, None] * np.cos(latitude)
-        # The hemispheres have waves of their own: they do not meet at the equator, where the belts have faded.
+        # The hemispheres have waves of their own: they do not meet at the equator, where the belts have
+        # faded.
         moved = moved + np.where(latitude < 0, 1.7 * count, 0.0)
         waves += weight * stronger * belt * np.sin(count * longitude - moved)
     for level in LEVELS:
@@ -58,8 +73,11 @@ def fields(step: int, member: int) -> Iterator[tuple[FieldKey, np.ndarray]]:
             yield FieldKey(step, member, level, PARAMETERS[name]), values
 
 
-def _geostrophic(height: np.ndarray, latitude: np.ndarray, longitude: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The wind that blows along lines of equal height; near the equator, where that law has no meaning, as at 20 degrees."""
+def _geostrophic(
+    height: np.ndarray, latitude: np.ndarray, longitude: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The wind that blows along lines of equal height; near the equator, where that law has no meaning, as at
+    20 degrees."""
     limit = np.radians(20.0)
     turning = 2 * _ROTATION * np.where(latitude < 0, -1, 1) * np.sin(np.maximum(np.abs(latitude), limit))
     fade = np.minimum(np.abs(latitude) / limit, 1.0)
@@ -80,7 +98,12 @@ def messages(step: int) -> Iterator[tuple[FieldKey, bytes]]:
             for key, values in fields(step, member):
                 handle = eccodes.codes_clone(template)
                 try:
-                    for name, value in (("step", step), ("number", member), ("level", key.level), ("paramId", key.parameter)):
+                    for name, value in (
+                        ("step", step),
+                        ("number", member),
+                        ("level", key.level),
+                        ("paramId", key.parameter),
+                    ):
                         eccodes.codes_set(handle, name, value)
                     eccodes.codes_set_values(handle, values.ravel())
                     yield key, eccodes.codes_get_message(handle)
@@ -129,7 +152,9 @@ def split(data: bytes) -> dict[FieldKey, bytes]:
             raise ValueError(f"at byte {at} of {len(data)} retrieved bytes is no whole GRIB message")
         handle = eccodes.codes_new_from_message(message)
         try:
-            key = FieldKey(*(eccodes.codes_get_long(handle, name) for name in ("step", "number", "level", "paramId")))
+            key = FieldKey(
+                *(eccodes.codes_get_long(handle, name) for name in ("step", "number", "level", "paramId"))
+            )
         finally:
             eccodes.codes_release(handle)
         if key in found:

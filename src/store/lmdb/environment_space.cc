@@ -57,6 +57,7 @@ int note_reader(const char* line, void* context)
     unsigned long long process = 0;
     unsigned long long thread = 0;
     unsigned long long version = 0;
+    // NOLINTNEXTLINE(bugprone-unchecked-string-to-number-conversion): LMDB prints numbers of this size
     if (std::sscanf(line, "%llu %llx %llu", &process, &thread, &version) != 3 || version >= oldest.version)
         return 0;
     oldest = {version, process};

@@ -63,7 +63,7 @@ struct alignas(64) SharedState::CounterLine {
 
 std::size_t SharedState::length_for(unsigned targets)
 {
-    return sizeof(Header) + (targets + 1) * stripes * sizeof(CounterLine);
+    return sizeof(Header) + (std::size_t{targets} + 1) * stripes * sizeof(CounterLine);
 }
 
 void SharedState::create(const Place& path, unsigned targets)
@@ -82,7 +82,7 @@ void SharedState::create(const Place& path, unsigned targets)
 }
 
 SharedState::SharedState(const Place& path, unsigned targets, bool durable)
-    : path_(path), targets_(targets), durable_(durable), length_(length_for(targets))
+    : path_(path), durable_(durable), length_(length_for(targets))
 {
     Descriptor fd = open_file(path, O_RDWR);
     writable_ = static_cast<bool>(fd);

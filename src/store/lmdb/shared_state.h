@@ -42,7 +42,6 @@ private:
     void raise_ceiling(Epoch epoch);
 
     std::string path_;
-    unsigned targets_;
     bool durable_;
     bool writable_ = false;
     std::atomic<bool> started_{false}; // the clock: by the first who asks for an epoch

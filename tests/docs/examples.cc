@@ -1,0 +1,134 @@
+// The example records of the format documents, byte by byte, are what the program writes. In a document the table behind
+// the comment "example: NAME" has the bytes in its first column, as `01 ff`, and what they mean in the second.
+#include "fields/row_record.h"
+#include "steps/codec/encoder.h"
+#include "steps/stream/catalogue.h"
+#include "store/keys.h"
+#include "store/record.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+
+namespace stepstore {
+namespace {
+
+std::string hex(Bytes bytes)
+{
+    std::string text;
+    for (const std::byte byte : bytes) {
+        char two[4];
+        std::snprintf(two, sizeof two, "%02x ", std::to_integer<unsigned>(byte));
+        text += two;
+    }
+    return text;
+}
+
+// The bytes in the table of an example, as hex() gives them; empty where there is no such example.
+std::string documented(const char* document, const std::string& example)
+{
+    std::ifstream file(std::string(STEPSTORE_DOCS) + "/" + document);
+    std::string text;
+    const std::regex row("^\\| `([0-9a-f ]+)` \\|.*\\|$");
+    bool found = false;
+    for (std::string line; std::getline(file, line);) {
+        std::smatch bytes;
+        if (line == "<!-- example: " + example + " -->")
+            found = true;
+        else if (found && line.starts_with("#"))
+            break;
+        else if (found && std::regex_match(line, bytes, row))
+            text += bytes[1].str() + " ";
+        else if (found && !text.empty() && !line.starts_with("|"))
+            break;
+    }
+    return text;
+}
+
+void expect_documented(const char* document, const std::string& example, Bytes written)
+{
+    EXPECT_EQ(documented(document, example), hex(written)) << document << ": example " << example;
+}
+
+std::vector<std::byte> copy(Bytes bytes)
+{
+    return {bytes.begin(), bytes.end()};
+}
+
+TEST(Examples, RecordOfAKeyValue)
+{
+    using namespace store;
+    // Object 7 of class S1 in the first container of a pool.
+    const store::ObjectId oid{0x0801000100000000, 7};
+    KeyBuffer key = kind_prefix(Space::live, 1, oid, Kind::keyvalue);
+    key.add(StoredKey(as_bytes(std::string_view("title"))).view());
+    expect_documented("format.md", "key", key.view());
+
+    const Bytes payload[] = {as_bytes(std::string_view("first run"))};
+    NewRecord record;
+    record.birth = 1'700'000'000'000'000'000;
+    record.length = payload[0].size();
+    record.payload_sum = checksum_of(payload);
+    record.pieces = payload;
+    std::vector<std::byte> value(record.stored_size());
+    record.encode(key.view(), value);
+    expect_documented("format.md", "value", value);
+
+    Record parsed;
+    EXPECT_EQ(parse_record(key.view(), value, parsed), nullptr);
+}
+
+TEST(Examples, RecordAndBlobOfAStream)
+{
+    using namespace steps;
+    constexpr std::uint64_t keyvalue = 0x0801ffff53530002;
+    constexpr std::uint64_t array = 0x0d01ffff53530002;
+    StreamRecord record;
+    record.generation = 16;
+    record.origin = 16;
+    record.layout = Layout::array_aligned;
+    record.ranks = 2;
+    record.chunk_size = 4096;
+    record.object_class = "SX";
+    record.data_chunk_size = 1 << 20;
+    record.data_object_class = "SX";
+    record.side = {keyvalue, 16};
+    record.metadata = {array, 17};
+    record.data = {array, 18};
+    record.writer_host = "node1";
+    record.writer_process = 4711;
+    record.created = 1'700'000'000;
+    expect_documented("format-stream.md", "stream record", encode_record(record));
+
+    // Step 0 of rank 1: the second half of an array of 8 doubles, and one value.
+    Encoder encoder(16, 1, true);
+    const VariableId temperature = encoder.define("T", Type::float64, ShapeKind::global_array);
+    const VariableId time = encoder.define("time", Type::float64, ShapeKind::global_value);
+    encoder.begin_step(0);
+    const std::uint64_t shape[] = {8}, start[] = {4}, count[] = {4};
+    std::byte* slot = encoder.minmax_slot(encoder.add_block(temperature, shape, start, count, 32));
+    const double range[] = {1.0, 2.0};
+    std::memcpy(slot, range, sizeof range);
+    const double now = 0.5;
+    encoder.add_value(time, &now);
+    expect_documented("format-stream.md", "blob", copy(encoder.finish(0)));
+}
+
+TEST(Examples, RecordOfARowOfFields)
+{
+    using namespace fields;
+    RowRecord row;
+    row.writer = 3;
+    PageBuilder page([&](BuiltPart&& part) {
+        row.firsts.push_back(part.first);
+        row.inside = std::move(part.bytes);
+    });
+    page.add("step=0,param=130", {false, FieldLocation{4, 0, 200}, 1'700'000'000});
+    page.add("step=0,param=131", {false, FieldLocation{4, 200, 200}, 1'700'000'000});
+    row.summary = page.finish();
+    expect_documented("format-fields.md", "row record", encode_row(row));
+}
+
+} // namespace
+} // namespace stepstore
