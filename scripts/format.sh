@@ -2,8 +2,8 @@
 # Formats the C and C++ sources with clang-format (.clang-format) and the Python sources with ruff
 # (pyproject.toml). --check only looks, and lists what is not formatted.
 #
-# Usage: scripts/format.sh [--check] [FILE...]; without files all that git knows. Environment: CLANG_FORMAT, RUFF
-# (default: those of .venv), in the versions that scripts/lib.sh pins.
+# Usage: scripts/format.sh [--check] [FILE...]; without files all that git knows. Environment: CLANG_FORMAT,
+# RUFF (default: those of .venv). They must have the versions that scripts/lib.sh pins.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 clang_format=${CLANG_FORMAT:-$STEPSTORE_VENV/bin/clang-format}

@@ -21,7 +21,7 @@ const fdb5::Config& with_our_engine(const fdb5::Config& config)
                "engine is " +
                engine + ": write 'engine: stepstore', or 'type: local'");
     }
-    return config; // NOLINT(bugprone-return-const-ref-from-parameter): the caller's, passed on to the base class
+    return config; // NOLINT(bugprone-return-const-ref-from-parameter): what was given, checked
 }
 
 class Found final : public fdb5::APIIteratorBase<fdb5::ListElement> {

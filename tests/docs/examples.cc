@@ -1,8 +1,8 @@
-// The example records of the format documents, byte by byte, are what the program writes. In a document the table behind
-// the comment "example: NAME" has the bytes in its first column, as `01 ff`, and what they mean in the second.
+// The example records of the format documents are what the program writes, byte by byte. In a document, the
+// table behind the comment "example: NAME" has the bytes in its first column, as `01 ff`.
 #include "fields/row_record.h"
 #include "steps/codec/encoder.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream_record.h"
 #include "store/keys.h"
 #include "store/record.h"
 

@@ -1,9 +1,9 @@
 // A rank that is killed while the others write, or wait for it: what killed_rank_test.sh runs.
 //
-//   killed_rank write LOCATION LAYOUT VICTIM MICROSECONDS   under mpirun: appends steps for ever; when all ranks have
-//                                                           ended two, the victim lives for so long
+//   killed_rank write LOCATION LAYOUT VICTIM MICROSECONDS   under mpirun: appends steps for ever; when all
+//                                                           ranks have ended two, the victim lives so long
 //   killed_rank finish LOCATION                             under mpirun: appends two steps and closes
-//   killed_rank verify LOCATION                             reads all steps, checks them, prints how many there are
+//   killed_rank verify LOCATION                             reads and checks all steps, prints their number
 #include "steps/check/check.h"
 #include "steps/model.h"
 

@@ -102,7 +102,8 @@ def paragraphs(text: str) -> list[tuple[int, str]]:
         if stripped.startswith("|"):
             end()
             if not re.fullmatch(r"[|\-: ]+", stripped):
-                found += [(number, cell.strip()) for cell in re.split(r"(?<!\\)\|", stripped) if cell.strip()]
+                parts = re.split(r"(?<!\\)\||;", stripped)  # the parts of a list in a cell are sentences
+                found += [(number, part.strip()) for part in parts if part.strip()]
             continue
         if re.match(r"([-*]|\d+\.) ", stripped):
             end()
@@ -120,7 +121,7 @@ def sentences(text: str) -> list[tuple[int, int, str]]:
     for line, paragraph in paragraphs(text):
         plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
         plain = re.sub(r"`[^`]*`", "CODE", plain)
-        for sentence in re.split(r"(?<=[.!?])[)*\"']*\s+(?=[\"'(*]*[A-Z0-9])", plain):
+        for sentence in re.split(r"(?<=[.!?])[)*\"']*\s+(?=[\"'(*]*[A-Za-z0-9])", plain):
             words = re.findall(r"[^\s,;:()|]+", sentence)
             words = [word for word in words if re.search(r"\w", word)]
             result.append((line, len(words), sentence))

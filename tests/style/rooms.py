@@ -49,7 +49,9 @@ def violations(rooms):
             elif place[used] >= place[room.name]:
                 yield f"{TABLE.name}: {room.name} uses {used}, which stands below it"
     owners = {library: room.name for room in rooms for library in room.libraries}
-    sources = [path for top in TOP for path in sorted((ROOT / top).rglob("*")) if path.suffix in (".cc", ".h", ".c")]
+    sources = [
+        path for top in TOP for path in sorted((ROOT / top).rglob("*")) if path.suffix in (".cc", ".h", ".c")
+    ]
     for source in sources:
         name = source.relative_to(ROOT).as_posix()
         room = room_of(name, rooms)
