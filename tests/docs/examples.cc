@@ -2,6 +2,7 @@
 // table behind the comment "example: NAME" has the bytes in its first column, as `01 ff`.
 #include "fields/row_record.h"
 #include "steps/codec/encoder.h"
+#include "steps/layouts/layout.h"
 #include "steps/stream_record.h"
 #include "store/keys.h"
 #include "store/record.h"
@@ -87,7 +88,7 @@ TEST(Examples, RecordAndBlobOfAStream)
     StreamRecord record;
     record.generation = 16;
     record.origin = 16;
-    record.layout = Layout::array_aligned;
+    record.layout = layout_named("array-aligned").number;
     record.ranks = 2;
     record.chunk_size = 4096;
     record.object_class = "SX";
