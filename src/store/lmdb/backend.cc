@@ -60,7 +60,8 @@ private:
         std::lock_guard lock(held_over_fork(ForkLock::reopening));
         if (generation_.load() != process_generation()) {
             auto anew = PoolState::open(state_->path());
-            if (claimed_) anew->claim();
+            // As another user this process may have less rights than its parent. Reading is left to it.
+            if (claimed_ && anew->permissions().data) anew->claim();
             PoolState::close(std::exchange(state_, std::move(anew)));
             generation_.store(process_generation(), std::memory_order_release);
         }

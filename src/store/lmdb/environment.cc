@@ -36,20 +36,20 @@ void on_assertion(MDB_env* env, const char* text)
 
 // LMDB makes its lock file where there is none, and writes over whatever it finds there. So what it will find
 // is looked at first: a file, no link, that is empty or LMDB's. Only before LMDB has it open in this process,
-// whose locks would go.
-void make_ready_to_lock(const Place& directory, const std::string& where)
+// whose locks would go: so what is returned, maybe nothing, is closed before.
+Descriptor make_ready_to_lock(const Place& directory, const std::string& where)
 {
     constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;
     const Place path = directory / "lock.mdb";
-    const Descriptor fd = open_lock_file(path);
-    if (!fd && (errno == EACCES || errno == EROFS)) return; // LMDB says what that means
+    Descriptor fd = open_lock_file(path);
+    if (!fd && (errno == EACCES || errno == EROFS)) return fd; // LMDB says what that means
     if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
     std::uint32_t begin = 0;
     const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(&begin, 1)), 0);
     // On a full disk LMDB would end the process (SIGBUS) as it begins a new one, which it maps.
     if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_unit) != 0 && errno != EOPNOTSUPP)
         fail_errno(where, "cannot make " + path);
-    if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return;
+    if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return fd;
     throw Error(-DER_DF_INVAL, where + ": " + path +
                                    " is no lock file of LMDB: it was not touched; remove it if the "
                                    "pool is yours, and open the pool again");
@@ -92,7 +92,7 @@ Environment::Environment(const Place& directory, std::string where, Durability d
                          bool no_lock, bool for_writing, WritersFile& writers, unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability),
       generation_(process_generation()), writers_(writers), target_(target), unseen_(no_lock),
-      file_(open_index(directory / "data.mdb", where_)), map_(file_.get())
+      file_(open_index(directory / "data.mdb", where_)), map_(file_.get()), keeper_(directory, file_.get())
 {
     const Metas metas = read_metas(file_.get());
     if (!metas.problem.empty())
@@ -121,7 +121,10 @@ void Environment::open(unsigned flags)
         throw Error(-DER_DF_INVAL,
                     where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
-    make_ready_to_lock(directory_, where_);
+    {
+        const Descriptor lock = make_ready_to_lock(directory_, where_);
+        if ((flags & MDB_RDONLY) == 0) keeper_.prepare(lock.get());
+    }
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
     mdb_env_set_assert(env_, on_assertion);
@@ -156,6 +159,7 @@ void Environment::open(unsigned flags)
 // Transactions that are not in the pool are not there any more.
 void Environment::close()
 {
+    keeper_.end();
     for (auto& slot : readers_) {
         if (Reader* reader = slot.exchange(nullptr)) free_reader(reader);
     }
@@ -306,13 +310,16 @@ std::vector<std::string> Environment::walk(std::size_t limit) const
 
 std::vector<std::string> Environment::check()
 {
+    constexpr std::size_t most = 100;
     std::vector<std::string> damage;
-    read([&](ReadTransaction& transaction) {
-        damage = walk(100);
-        // Without a slot the pages may have been used again meanwhile.
-        if (unseen_ && newest_transaction(file_.get(), page_size_) > transaction.version() + 1)
-            throw SnapshotGone{};
-    });
+    if (unseen_) {
+        read_unseen([&](const Meta& meta, PageCopies& copies) {
+            damage = check_pages(file_.get(), meta, most);
+            copies.require_there(); // what was used again meanwhile looks like damage
+        });
+    } else {
+        read([&](ReadTransaction&) { damage = walk(most); });
+    }
     for (std::string& text : damage)
         text = where_ + ": " + directory_ + "/data.mdb: " + text;
     return damage;

@@ -34,6 +34,7 @@
 #include "base/files.h"
 #include "base/function_ref.h"
 #include "store/backend.h"
+#include "store/lmdb/keeper.h"
 #include "store/lmdb/transactions.h"
 #include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"
@@ -73,6 +74,10 @@ public:
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const;                                   // that the file takes
     bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
+    void look_for_unseen_readers() // at most every few milliseconds, by who is going to write or has written
+    {
+        if (for_writing_.load(std::memory_order_relaxed)) keeper_.look();
+    }
     void compact(); // gives back the space of pages that no version in use has
     std::vector<std::string> check();
 
@@ -89,7 +94,7 @@ private:
     void open(unsigned flags);
     void close();
     void open_for_writing();
-    void read_unseen(FunctionRef<void(ReadTransaction&)> body);
+    void read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body);
     Reader* begin_read();
     bool find_version(Reader* reader);
     bool find_meta(Reader& reader);
@@ -117,6 +122,8 @@ private:
     struct Pinned;
     Pinned pinned();
     void look_at_readers(std::uint64_t last_page);
+    std::uint64_t freed_since(std::uint64_t version) const;
+    void tend_keeper(const Meta& newest);
     void wait_for_readers();
     bool punch_free_pages(std::uint64_t& from);
 
@@ -139,6 +146,7 @@ private:
     const bool unseen_;                    // LMDB is not opened: see no_lock
     const Descriptor file_;                // data.mdb, to read and to sync
     IndexMap map_;
+    Keeper keeper_;
 
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};

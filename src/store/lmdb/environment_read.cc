@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr auto reader_patience = 5s;  // for a reader slot
 constexpr auto unseen_patience = 30s; // for a version that stays until it was read
+constexpr unsigned tries_unannounced = 3;
+constexpr auto keeper_patience = 50ms; // for a writer that keeps a version
 
 std::size_t own_slot() noexcept
 {
@@ -27,8 +29,12 @@ std::size_t own_slot() noexcept
 
 void Environment::read(FunctionRef<void(ReadTransaction&)> body)
 {
-    if (unseen_) [[unlikely]]
-        return read_unseen(body);
+    if (unseen_) [[unlikely]] {
+        return read_unseen([&](const Meta& meta, PageCopies& copies) {
+            Tree transaction(meta, nullptr, &copies, where_);
+            body(transaction);
+        });
+    }
     std::optional<MapUse> use(std::in_place, *this);
     Reader* reader = nullptr;
     while ((reader = begin_read()) == nullptr || !find_version(reader)) {
@@ -116,18 +122,30 @@ bool Environment::find_meta(Reader& reader)
     return false;
 }
 
-// Bodies run again where writers were faster.
-void Environment::read_unseen(FunctionRef<void(ReadTransaction&)> body)
+// Bodies run again where writers were faster. After a few times the reader announces itself, and waits for a
+// writer that keeps a version; it does not rely on one.
+void Environment::read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body)
 {
     const auto deadline = std::chrono::steady_clock::now() + unseen_patience;
-    while (std::chrono::steady_clock::now() < deadline) {
+    KeptView kept(directory_, file_.get());
+    std::optional<Announcement> announcement;
+    for (unsigned tries = 0; std::chrono::steady_clock::now() < deadline; ++tries) {
         const Meta meta = newest_meta(file_.get(), where_);
-        PageCopies copies(file_.get(), meta);
-        Tree transaction(meta, nullptr, &copies, where_);
+        PageCopies copies(file_.get(), meta, &kept);
         try {
-            return body(transaction);
+            return body(meta, copies);
         } catch (const SnapshotGone&) {
         }
+        if (tries + 1 < tries_unannounced) continue;
+        auto pause_end = std::chrono::steady_clock::now();
+        if (!announcement) {
+            announcement.emplace(directory_ / "data.mdb");
+            pause_end += keeper_patience;
+        }
+        do {
+            if (kept.keeps(UINT64_MAX)) break;
+            std::this_thread::sleep_for(500us);
+        } while (std::chrono::steady_clock::now() < pause_end);
     }
     throw Error(
         -DER_TIMEDOUT,

@@ -6,7 +6,9 @@
 // due. From a quarter of the bound on a writer warns, once for each such reader. At the bound writers wait
 // until the reader goes on or ends; they warn after five seconds, and give up after the limit, as they do for
 // a writer. The reader is never taken out of the table: LMDB and we ourselves hand out memory of the map, and
-// a reader that wakes would read other pages there before anything could tell it so.
+// a reader that wakes would read other pages there before anything could tell it so. The version that
+// a writer keeps for readers without a slot (kept_version.h) is no reader's: it ends at half of the bound, and
+// nobody waits.
 //
 // Giving back. compact() punches free pages out of the file, holding LMDB's lock on writers and writing
 // nothing. A page is free here when the list of the newest version T has it with a key below the oldest
@@ -87,16 +89,16 @@ public:
 
     explicit operator bool() const { return transaction_ != nullptr; }
     std::uint64_t version() const { return mdb_txn_id(transaction_); }
-    // Calls each(version that freed them, page numbers).
+    // Calls each(version that freed them, page numbers), from a version on.
     template <class Each>
-    void walk(Each each) const
+    void walk(Each each, std::uint64_t from = 0) const
     {
         constexpr MDB_dbi free_pages = 0;
         MDB_cursor* cursor = nullptr;
         if (mdb_cursor_open(transaction_, free_pages, &cursor) != 0) return;
-        MDB_val key;
+        MDB_val key{sizeof from, &from};
         MDB_val value;
-        for (MDB_cursor_op move = MDB_FIRST; mdb_cursor_get(cursor, &key, &value, move) == 0;
+        for (MDB_cursor_op move = MDB_SET_RANGE; mdb_cursor_get(cursor, &key, &value, move) == 0;
              move = MDB_NEXT) {
             if (key.mv_size != sizeof(std::uint64_t) || value.mv_size < sizeof(std::uint64_t)) break;
             std::uint64_t version = 0;
@@ -173,6 +175,7 @@ void Environment::look_at_readers(std::uint64_t last_page)
     if (now.bound != 0) step = std::min(step, std::max(now.bound / 16, page_size_));
     look_at_page_.store(last_page + step / page_size_);
     if (now.bytes == 0 || now.bytes < now.bound / 4) return;
+    if (keeper_.is_kept(now.reader.version)) return; // which has a bound of its own
     too_much_pinned_.store(now.bytes >= now.bound);
     static std::atomic<std::uint64_t> told{0}; // the reader that was warned of last
     if (told.exchange(now.reader.process) == now.reader.process) return;
@@ -189,7 +192,7 @@ void Environment::wait_for_readers()
             int dead = 0;
             mdb_reader_check(env_, &dead);
             const Pinned now = pinned();
-            if (now.bytes < now.bound || now.bound == 0) break;
+            if (now.bytes < now.bound || now.bound == 0 || keeper_.is_kept(now.reader.version)) break;
             waited.look([&] {
                 return now.text() + ", the most there may be. Let it go on (kill -CONT " +
                        std::to_string(now.reader.process) + ") or end it";
@@ -198,6 +201,30 @@ void Environment::wait_for_readers()
         std::this_thread::sleep_for(reader_nap);
     }
     too_much_pinned_.store(false);
+}
+
+// ---- the version that is kept for readers without a slot
+
+// With LMDB's lock on writers held. The bound of what is kept is half of that of other readers.
+void Environment::tend_keeper(const Meta& newest)
+{
+    std::uint64_t used = 0; // pages
+    for (const Meta::Database* tree : {&newest.free_pages, &newest.content})
+        used += tree->branches + tree->leaves + tree->overflows;
+    keeper_.tend(
+        env_, newest.transaction, [&](std::uint64_t version) { return freed_since(version); },
+        bound_for(used * page_size_) / 2);
+}
+
+std::uint64_t Environment::freed_since(std::uint64_t version) const
+{
+    const FreeList list(env_);
+    std::uint64_t bytes = 0;
+    if (list)
+        list.walk(
+            [&](std::uint64_t, std::span<const std::uint64_t> pages) { bytes += pages.size() * page_size_; },
+            version);
+    return bytes;
 }
 
 // ---- giving back

@@ -59,6 +59,8 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
     begin_to_write(use, transaction);
     map_seen = map_size_.load();
     const Meta meta = committed_last(transaction->get());
+    if (keeper_.due()) [[unlikely]]
+        tend_keeper(meta);
     Tree base = tree_of(meta);
     base.require_sound_free_pages();
     LmdbWrite writer(transaction->get(), database_, where_, base, false);
@@ -198,6 +200,8 @@ bool Environment::try_together(std::vector<Waiting*>& group, std::size_t& map_se
     if (common.result() != 0) fail(common.result(), where_, "cannot begin to write");
     map_seen = map_size_.load();
     const Meta meta = committed_last(common.get());
+    if (keeper_.due()) [[unlikely]]
+        tend_keeper(meta);
     Tree base = tree_of(meta);
     base.require_sound_free_pages();
     for (Waiting* each : group) {

@@ -141,6 +141,8 @@ void remove_target(const Place& pool, const Place& target)
     if (!directory) return remove_one(pool, target); // a link to somewhere, or nothing
     remove_one(pool, target / "data.mdb");
     remove_one(pool, target / "lock.mdb");
+    for (const char* name : {kept_name, kept_new_name, kept_void_name})
+        remove_one(pool, target / name);
     const Place extents = target / extents_name;
     if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
         for (const std::string& file : names_in(extents)) {

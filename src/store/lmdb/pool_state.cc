@@ -196,12 +196,15 @@ PoolState::~PoolState()
     }
 }
 
+void PoolState::refuse_to_write() const
+{
+    fail(permissions_.error == 0 ? EACCES : permissions_.error, "pool " + place_,
+         "cannot open it for writing (open it read-only, or ask its owner" + owner_of(place_) + ")");
+}
+
 void PoolState::claim()
 {
-    if (!permissions_.data) {
-        fail(permissions_.error == 0 ? EACCES : permissions_.error, "pool " + place_,
-             "cannot open it for writing (open it read-only, or ask its owner" + owner_of(place_) + ")");
-    }
+    require_writable();
     if (!only_looks()) return;
     machine_.claim();
     for (LmdbTarget& target : targets_)

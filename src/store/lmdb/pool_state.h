@@ -54,12 +54,19 @@ public:
     // On a file system that others share this process only reads, without a trace, until this machine has the
     // pool.
     bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
-    void claim();                              // DER_NO_PERM, DER_BUSY
+    void claim();                 // DER_NO_PERM, DER_BUSY
+    void require_writable() const // DER_NO_PERM
+    {
+        if (!permissions_.data) [[unlikely]]
+            refuse_to_write();
+    }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
     Place directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
 
 private:
+    [[noreturn]] void refuse_to_write() const;
+
     const Place place_;
     const Format format_;
     const std::vector<Place> directories_; // of the targets, in turn

@@ -44,21 +44,35 @@ void LmdbTarget::machine_claimed()
 
 void LmdbTarget::look()
 {
-    const Environment* there = environment_.load();
+    Environment* there = environment_.load();
     if (there != nullptr && there->removed()) {
         throw Error(-DER_STALE,
                     pool_.name_of(number_) +
                         " was removed while it was open: what is written there is lost; close the pool");
     }
+    if (there != nullptr) there->look_for_unseen_readers();
     pool_.machine().require_held();
 }
 
 void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
+    pool_.require_writable();
     Environment& there = index(true);
     require_there(); // with its index open
     there.write(body);
     require_there();
+}
+
+ExtentRef LmdbTarget::append(std::span<Payload> payloads)
+{
+    pool_.require_writable();
+    return extents_.append(payloads);
+}
+
+void LmdbTarget::release(const ExtentRef& extent)
+{
+    pool_.require_writable();
+    extents_.release(extent);
 }
 
 bool LmdbTarget::begin_sync(bool own)
@@ -80,6 +94,7 @@ void LmdbTarget::sync(bool own)
 
 void LmdbTarget::compact()
 {
+    pool_.require_writable();
     pool_.rooms().reclaim();
     index(true).compact();
 }

@@ -23,13 +23,13 @@ public:
 
     void read(FunctionRef<void(ReadTransaction&)> body) override { index().read(body); }
     void write(FunctionRef<void(WriteTransaction&)> body) override;
-    ExtentRef append(std::span<Payload> payloads) override { return extents_.append(payloads); }
+    ExtentRef append(std::span<Payload> payloads) override;
     void entering(const ExtentRef& appended) override { extents_.entering(appended); }
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         extents_.read(extent, skip, into);
     }
-    void release(const ExtentRef& extent) override { extents_.release(extent); }
+    void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override { return extents_.files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return extents_.allocated(range); }
     bool begin_sync(bool own) override;

@@ -41,11 +41,17 @@ const std::byte* PageCopies::pages(std::uint64_t first, std::uint64_t count)
     const std::uint64_t length = count * meta_.page_size;
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(length);
     const std::int64_t got = read_all(fd_, {bytes.get(), length}, first * meta_.page_size);
-    if (newest_transaction(fd_, meta_.page_size) > meta_.transaction + 1) throw SnapshotGone{};
+    require_there();
     if (got != static_cast<std::int64_t>(length)) return nullptr;
     if (run.bytes) kept_.push_back(std::move(run.bytes)); // somebody may look at it
     run = {std::move(bytes), count};
     return run.bytes.get();
+}
+
+void PageCopies::require_there()
+{
+    if (newest_transaction(fd_, meta_.page_size) <= meta_.transaction + 1) return;
+    if (view_ == nullptr || !view_->keeps(meta_.transaction)) throw SnapshotGone{};
 }
 
 // ---- pages and nodes

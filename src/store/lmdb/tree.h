@@ -16,11 +16,12 @@
 // - The map (IndexMap), for a process with a slot in LMDB's table of readers: writers leave its pages alone.
 // - Copies (PageCopies), for a process that may not write the lock file, so that writers do not know of it.
 //   LMDB overwrites a page of version N at the earliest in transaction N + 3, which begins after N + 2 was
-//   committed. So a copy is right if N + 2 is not committed when the copy is complete; else SnapshotGone ends
-//   the transaction.
+//   committed. So a copy is right if N + 2 is not committed when the copy is complete, or if a writer keeps N
+//   (kept_version.h); else SnapshotGone ends the transaction.
 #pragma once
 
 #include "store/backend.h"
+#include "store/lmdb/kept_version.h"
 #include "store/lmdb/page_layout.h"
 #include "store/lmdb/pages.h"
 
@@ -67,9 +68,12 @@ private:
 // Copies of pages of one version, kept until the transaction ends.
 class PageCopies {
 public:
-    PageCopies(int fd, const Meta& meta) : fd_(fd), meta_(meta) {}
+    // kept: nullptr where nobody is asked to keep a version.
+    PageCopies(int fd, const Meta& meta, KeptView* kept) : fd_(fd), meta_(meta), view_(kept) {}
     // nullptr: the file ends before. Throws SnapshotGone.
     const std::byte* pages(std::uint64_t first, std::uint64_t count);
+    // No page of the version was used again so far. Throws SnapshotGone.
+    void require_there();
 
 private:
     struct Run {
@@ -78,6 +82,7 @@ private:
     };
     const int fd_;
     const Meta meta_;
+    KeptView* const view_;
     std::map<std::uint64_t, Run> runs_;
     std::vector<std::unique_ptr<std::byte[]>> kept_; // replaced by longer ones
 };
