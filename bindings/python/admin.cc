@@ -1,189 +1,168 @@
-// The administrator's calls for Python. What the library tells as JSON objects comes back as a list of texts,
-// one object each.
+// Looking after pools, for Python: the structs of stepstore/administration.h as dictionaries.
 #include "common.h"
 
-#include "base/text.h"
-#include "stepstore/admin.h"
-#include "stepstore/client.h"
-
-#include <exception>
-#include <functional>
-#include <mutex>
+#include "stepstore/administration.h"
 
 namespace stepstore::python {
 
-void throw_on_failure(int code)
+nb::dict to_dict(const Finding& finding)
 {
-    if (code != 0) throw Error(code, stepstore_last_message());
+    nb::dict found;
+    found["severity"] = to_text(name_of(finding.severity));
+    found["where"] = to_text(finding.where);
+    found["what"] = to_text(finding.what);
+    found["advice"] = to_text(finding.advice);
+    return found;
 }
 
 namespace {
 
-int collect(const char* json, void* into) noexcept
+nb::dict to_dict(const TargetInfo& target)
 {
-    try {
-        static_cast<std::vector<std::string>*>(into)->emplace_back(json);
-        return 0;
-    } catch (...) {
-        return -DER_NOMEM;
-    }
+    nb::dict info;
+    info["index_bytes"] = target.index_bytes;
+    info["bulk_bytes"] = target.bulk_bytes;
+    info["updates"] = target.updates;
+    info["fetches"] = target.fetches;
+    info["bytes_written"] = target.bytes_written;
+    info["bytes_read"] = target.bytes_read;
+    return info;
 }
 
-// Hands each object to Python while the call runs, so that long walks can show how far they are.
-struct Forward {
-    nb::object each;
-    std::exception_ptr error;
-};
-
-int forward(const char* json, void* arg) noexcept
+nb::dict to_dict(const PoolInfo& pool)
 {
-    nb::gil_scoped_acquire locked;
-    Forward* to = static_cast<Forward*>(arg);
-    try {
-        to->each(json);
-        return 0;
-    } catch (...) {
-        to->error = std::current_exception();
-        return -DER_CANCELED;
+    nb::dict info;
+    info["path"] = to_text(pool.path);
+    if (!pool.error.empty()) {
+        info["error"] = to_text(pool.error);
+        return info;
     }
+    info["label"] = to_text(pool.label);
+    info["uuid"] = to_text(pool.uuid);
+    info["backend"] = to_text(pool.backend);
+    info["format"] = pool.format;
+    info["durability"] = pool.durability == Durability::power ? "power" : "process";
+    info["containers"] = pool.containers;
+    info["space_total"] = pool.space_total;
+    info["space_free"] = pool.space_free;
+    nb::list targets;
+    for (const TargetInfo& target : pool.targets)
+        targets.append(to_dict(target));
+    info["targets"] = targets;
+    return info;
 }
 
-using Walk = std::function<int(stepstore_json_cb, void*)>;
-
-std::vector<std::string> collected(const Walk& walk)
+nb::dict to_dict(const ObjectInfo& object)
 {
-    std::vector<std::string> found;
-    throw_on_failure(unlocked([&] { return walk(collect, &found); }));
+    nb::dict info;
+    info["hi"] = object.id.hi;
+    info["lo"] = object.id.lo;
+    info["type"] = object.key_value ? "key_value" : object.array ? "array" : "other";
+    info["class"] = to_text(object.object_class);
+    if (object.keys) info["keys"] = *object.keys;
+    if (object.size) info["size"] = *object.size;
+    if (object.attributes) {
+        info["cell_size"] = object.attributes->cell_size;
+        info["chunk_size"] = object.attributes->chunk_size;
+    }
+    return info;
+}
+
+Container open_to_look(const std::string& pool, const std::string& container,
+                       std::optional<std::uint64_t> epoch = std::nullopt)
+{
+    Container opened = Pool::connect(pool, Access::read_only).open_container(container, Access::read_only);
+    return epoch ? opened.at_snapshot(*epoch) : std::move(opened);
+}
+
+nb::list container_objects(const std::string& pool, const std::string& container,
+                           std::optional<std::uint64_t> epoch, bool sizes)
+{
+    const auto objects = unlocked([&] { return list_objects(open_to_look(pool, container, epoch), sizes); });
+    nb::list found;
+    for (const ObjectInfo& object : objects)
+        found.append(to_dict(object));
     return found;
 }
 
-// The C calls need an initialised library; it stays so until the process ends, as other parts of it may use
-// it.
-void initialise()
+nb::dict container_object(const std::string& pool, const std::string& container, const ObjectId& id,
+                          std::optional<std::uint64_t> epoch)
 {
-    static std::once_flag once;
-    std::call_once(once, [] { throw_on_failure(daos_init()); });
-}
-
-// The C handles of a container opened to look at it.
-class OpenContainer {
-public:
-    OpenContainer(const std::string& pool, const std::string& container)
-    {
-        const char* name = c_text(container, "container");
-        initialise();
-        throw_on_failure(
-            daos_pool_connect(c_text(pool, "pool"), nullptr, DAOS_PC_RO, &pool_, nullptr, nullptr));
-        const int code = daos_cont_open(pool_, name, DAOS_COO_RO, &container_, nullptr, nullptr);
-        if (code != 0) {
-            const std::string message = stepstore_last_message();
-            daos_pool_disconnect(pool_, nullptr);
-            throw Error(code, message);
-        }
-    }
-    ~OpenContainer()
-    {
-        if (daos_handle_is_valid(snapshot_)) daos_tx_close(snapshot_, nullptr);
-        daos_cont_close(container_, nullptr);
-        daos_pool_disconnect(pool_, nullptr);
-    }
-    OpenContainer(const OpenContainer&) = delete;
-    OpenContainer& operator=(const OpenContainer&) = delete;
-
-    void at(std::uint64_t epoch)
-    {
-        throw_on_failure(daos_tx_open_snap(container_, epoch, &snapshot_, nullptr));
-    }
-    daos_handle_t container() const { return container_; }
-    daos_handle_t snapshot() const { return snapshot_; }
-
-private:
-    daos_handle_t pool_ = DAOS_HDL_INVAL;
-    daos_handle_t container_ = DAOS_HDL_INVAL;
-    daos_handle_t snapshot_ = DAOS_TX_NONE;
-};
-
-std::vector<std::string> container_objects(const std::string& pool, const std::string& container,
-                                           std::optional<std::uint64_t> epoch, bool sizes)
-{
-    return collected([&](stepstore_json_cb each, void* arg) {
-        OpenContainer opened(pool, container);
-        if (epoch) opened.at(*epoch);
-        return stepstore_cont_objects(opened.container(), opened.snapshot(), sizes, each, arg);
-    });
-}
-
-std::vector<std::string> container_object(const std::string& pool, const std::string& container,
-                                          const ObjectId& id, std::optional<std::uint64_t> epoch)
-{
-    return collected([&](stepstore_json_cb each, void* arg) {
-        OpenContainer opened(pool, container);
-        if (epoch) opened.at(*epoch);
-        return stepstore_cont_object(opened.container(), opened.snapshot(), {.lo = id.lo, .hi = id.hi}, each,
-                                     arg);
-    });
+    return to_dict(unlocked([&] { return describe_object(open_to_look(pool, container, epoch), id); }));
 }
 
 nb::dict container_query(const std::string& pool, const std::string& container)
 {
-    daos_cont_info_t info{};
-    unlocked([&] {
-        OpenContainer opened(pool, container);
-        throw_on_failure(daos_cont_query(opened.container(), &info, nullptr, nullptr));
-    });
+    const ContainerInfo info = unlocked([&] { return describe_container(open_to_look(pool, container)); });
     nb::dict result;
-    result["uuid"] = uuid_text(info.ci_uuid);
-    result["snapshots"] = info.ci_nsnapshots;
-    result["latest_snapshot"] = info.ci_lsnapshot;
+    result["uuid"] = to_text(info.uuid);
+    result["snapshots"] = info.snapshots;
+    result["latest_snapshot"] = info.latest_snapshot;
     return result;
 }
 
-void pool_check(const std::string& pool, bool data, bool repair, nb::object each)
+nb::list pool_list(const std::optional<std::string>& root)
 {
-    Forward to{std::move(each), nullptr};
-    const char* name = c_text(pool, "pool");
-    const int code = unlocked([&] { return stepstore_pool_check(name, data, repair, forward, &to); });
-    if (to.error) std::rethrow_exception(std::exchange(to.error, nullptr));
-    throw_on_failure(code);
+    nb::list found;
+    for (const PoolInfo& pool : unlocked([&] { return list_pools(root); }))
+        found.append(to_dict(pool));
+    return found;
 }
 
-std::string pool_path(const std::string& pool)
+// Hands each finding to Python while the check runs, so that it can show how far it is.
+nb::dict pool_check(const std::string& pool, bool data, bool repair, const nb::object& each)
 {
-    std::string path(4096, '\0');
-    std::size_t size = path.size();
-    throw_on_failure(stepstore_pool_path(c_text(pool, "pool"), path.data(), &size));
-    return path.c_str();
+    const CheckSummary told = unlocked([&] {
+        return check_pool(pool, data, repair, [&](const Finding& finding) {
+            nb::gil_scoped_acquire locked;
+            each(python::to_dict(finding));
+        });
+    });
+    nb::dict summary;
+    summary["containers"] = told.containers;
+    summary["objects"] = told.objects;
+    summary["records"] = told.records;
+    summary["bytes"] = told.bytes;
+    summary["extents"] = told.extents;
+    summary["reclaimable_bytes"] = told.reclaimable_bytes;
+    summary["reclaimed_bytes"] = told.reclaimed_bytes;
+    summary["findings"] = told.findings;
+    summary["damaged"] = told.damaged;
+    return summary;
+}
+
+nb::list pool_compact(const std::string& pool)
+{
+    const auto targets = unlocked([&] { return compact_pool(pool); });
+    nb::list result;
+    for (std::size_t index = 0; index < targets.size(); ++index) {
+        const CompactedTarget& target = targets[index];
+        nb::dict one;
+        if (index + 1 < targets.size())
+            one["target"] = index;
+        else
+            one["target"] = "meta";
+        one["index_before"] = target.index_before;
+        one["index_after"] = target.index_after;
+        one["bulk_before"] = target.bulk_before;
+        one["bulk_after"] = target.bulk_after;
+        result.append(one);
+    }
+    return result;
 }
 
 } // namespace
 
 void bind_admin(nb::module_& module)
 {
-    module.def("pool_path", &pool_path, nb::arg("pool"));
     module.def(
-        "pool_list",
-        [](const std::optional<std::string>& root) {
-            return collected([&](stepstore_json_cb each, void* arg) {
-                return stepstore_pool_list(root ? c_text(*root, "directory") : nullptr, each, arg);
-            });
-        },
-        nb::arg("root") = nb::none());
+        "pool_path", [](const std::string& pool) { return to_text(pool_path(pool)); }, nb::arg("pool"));
+    module.def("pool_list", &pool_list, nb::arg("root") = nb::none());
     module.def(
         "pool_describe",
-        [](const std::string& pool) {
-            return collected([&](stepstore_json_cb each, void* arg) {
-                return stepstore_pool_describe(c_text(pool, "pool"), each, arg);
-            });
-        },
+        [](const std::string& pool) { return to_dict(unlocked([&] { return describe_pool(pool); })); },
         nb::arg("pool"));
-    module.def(
-        "pool_compact",
-        [](const std::string& pool) {
-            return collected([&](stepstore_json_cb each, void* arg) {
-                return stepstore_pool_compact(pool.c_str(), each, arg);
-            });
-        },
-        nb::arg("pool"));
+    module.def("pool_compact", &pool_compact, nb::arg("pool"));
     module.def("pool_check", &pool_check, nb::arg("pool"), nb::arg("data"), nb::arg("repair"),
                nb::arg("each"));
     module.def("container_objects", &container_objects, nb::arg("pool"), nb::arg("container"),

@@ -1,9 +1,10 @@
 // Shared by the files of the extension: how bytes, keys, handles and errors cross between Python and C++.
 #pragma once
 
+#include "stepstore/administration.h"
 #include "stepstore/client.h"
 
-#include <daos.h>
+#include <daos_errno.h>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -56,6 +57,12 @@ inline std::string_view text_of(const nb::bytes& key)
     return {key.c_str(), key.size()};
 }
 
+// A text that may hold any bytes, such as a path: what is no UTF-8 is replaced.
+inline nb::object to_text(std::string_view text)
+{
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 // Runs `body` without the interpreter's lock: for everything that may touch the store.
 template <class Body>
 decltype(auto) unlocked(Body&& body)
@@ -96,7 +103,6 @@ private:
     std::shared_ptr<T> handle_;
 };
 
-// Throws when `code` is a failure of a C call of our library, with what the library says about it.
-void throw_on_failure(int code);
+nb::dict to_dict(const Finding& finding);
 
 } // namespace stepstore::python

@@ -239,6 +239,31 @@ void bind_walk(nb::class_<StepsHandle>& handle)
         .def_prop_ro("closed", &StepsHandle::closed);
 }
 
+nb::dict to_dict(const std::pair<steps::StreamDescription, steps::Location>& described)
+{
+    const auto& [stream, location] = described;
+    nb::dict info;
+    info["pool"] = to_text(location.pool);
+    info["container"] = to_text(location.container);
+    info["stream"] = to_text(location.stream);
+    info["format"] = stream.format;
+    info["generation"] = stream.generation;
+    info["segments"] = stream.segments;
+    info["layout"] = to_text(stream.layout);
+    info["order"] = stream.order == steps::Order::row_major ? "row-major" : "column-major";
+    info["ranks"] = stream.ranks;
+    info["chunk_size"] = stream.chunk_size;
+    info["object_class"] = to_text(stream.object_class);
+    info["data_chunk_size"] = stream.data_chunk_size;
+    info["data_object_class"] = to_text(stream.data_object_class);
+    info["closed"] = stream.steps.has_value();
+    info["writer_host"] = to_text(stream.writer_host);
+    info["writer_process"] = stream.writer_process;
+    info["created"] = stream.created;
+    if (stream.steps) info["steps"] = *stream.steps;
+    return info;
+}
+
 void bind_looking(nb::class_<StepsHandle>& handle)
 {
     handle.def("definitions", &definitions)
@@ -280,13 +305,42 @@ void bind_looking(nb::class_<StepsHandle>& handle)
         .def("profile",
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
         .def("describe",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.describe_json(); }); })
+             [](StepsHandle& self) {
+                 return to_dict(self.use([](Reader& r) { return std::pair(r.describe(), r.location()); }));
+             })
         .def("column_major",
              [](StepsHandle& self) {
                  return self.use([](Reader& r) { return r.order() == steps::Order::column_major; });
              })
         .def("location",
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.location().text(); }); });
+}
+
+nb::dict to_dict(const steps::StreamReport& report)
+{
+    nb::list streams, findings;
+    for (const steps::StreamSummary& stream : report.streams) {
+        nb::dict one;
+        one["name"] = to_text(stream.name);
+        one["generation"] = stream.generation;
+        one["layout"] = to_text(stream.layout);
+        one["ranks"] = stream.ranks;
+        one["segments"] = stream.segments;
+        one["closed"] = stream.closed;
+        one["whole_steps"] = stream.whole_steps;
+        one["damaged_steps"] = stream.damaged_steps;
+        one["half_steps"] = stream.half_steps;
+        one["metadata_bytes"] = stream.metadata_bytes;
+        one["data_bytes"] = stream.data_bytes;
+        streams.append(one);
+    }
+    for (const Finding& finding : report.findings)
+        findings.append(python::to_dict(finding));
+    nb::dict result;
+    result["streams"] = streams;
+    result["findings"] = findings;
+    result["damaged"] = report.damaged();
+    return result;
 }
 
 } // namespace
@@ -320,7 +374,7 @@ void bind_steps(nb::module_& module)
     module.def(
         "check_streams",
         [](const std::string& location, bool data) {
-            return unlocked([&] { return steps::check_streams(location, data).json(); });
+            return to_dict(unlocked([&] { return steps::check_streams(location, data); }));
         },
         nb::arg("location"), nb::arg("data"));
 }

@@ -31,8 +31,8 @@ struct stepstore_pool_options {
     const char* backend; /* NULL: "lmdb" */
     uint32_t targets;    /* 0: one per processor of this machine, 4 to 16; at most 256 */
     uint32_t power;      /* 0: durability=process; 1: durability=power */
-    const char* const*
-        target_dirs;         /* existing directories, on other disks say, into which the targets go in turn */
+    /* Existing directories, on other disks say, into which the targets go in turn. */
+    const char* const* target_dirs;
     uint32_t target_dirs_nr; /* 0: all targets lie in the pool's directory */
 };
 
@@ -43,31 +43,95 @@ STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 /* The directory that `pool` names. *size: of path, in; needed, out. -DER_TRUNC when it does not fit. */
 STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);
 
-/* Calls `each` once per item with a JSON object as text; a non-zero return ends the walk and is returned. */
-typedef int (*stepstore_json_cb)(const char* json, void* arg);
-/* Pools under a directory (NULL: the root directory): {"path","label","uuid","durability","containers"} */
-STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_json_cb each, void* arg);
-/* One object: the pool's query with its targets:
- * {"path","label","uuid","backend","format","durability","space_total","space_free","targets":[{...}]} */
-STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_json_cb each, void* arg);
-/* One object per finding {"severity","where","what","advice"}, then a summary {"summary":{...}}. Returns 0
- * also when damage was found: see "damaged" in the summary. */
-STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_json_cb each,
-                                       void* arg);
-/* Gives space back that nothing needs, while others use the pool: one object per target, the pool's metadata
- * ("meta") last, with the bytes it takes: {"target","index_before","index_after","bulk_before","bulk_after"}.
- * -DER_CSUM where an index is damaged: stepstore_pool_check() says what can be saved. -DER_NO_PERM: the pool
- * cannot be written. */
-STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg);
-/* One object per object in the container at epoch (DAOS_TX_NONE: now): {"hi","lo","type","class"}, and with
- * `sizes`, for which each object is asked, "keys" or "size","cell_size","chunk_size". */
+/*
+ * What follows hands structs to a callback, one after the other. A struct and what it points to is valid until
+ * the callback returns. A non-zero result of the callback ends the walk, and is what the call returns. Texts
+ * are as they are stored: a path may hold any bytes.
+ */
+struct stepstore_target_info {
+    uint64_t index_bytes; /* on the medium */
+    uint64_t bulk_bytes;
+    uint64_t updates; /* requests since the pool was made, by all processes */
+    uint64_t fetches;
+    uint64_t bytes_written;
+    uint64_t bytes_read;
+};
+
+struct stepstore_pool_info {
+    const char* path;
+    /* NULL, or of stepstore_pool_list: why this pool cannot be opened. Then only `path` is set. */
+    const char* error;
+    const char* label;
+    uuid_t uuid;
+    const char* backend;
+    uint32_t format; /* version */
+    uint32_t power;  /* 0: durability=process; 1: durability=power */
+    uint64_t containers;
+    uint64_t space_total; /* of the file system, bytes */
+    uint64_t space_free;
+    const struct stepstore_target_info* targets;
+    uint32_t targets_nr;
+};
+typedef int (*stepstore_pool_cb)(const struct stepstore_pool_info* pool, void* arg);
+/* Pools in a directory (NULL: the root directory). */
+STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_pool_cb each, void* arg);
+/* One pool: calls `each` once. */
+STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_pool_cb each, void* arg);
+
+enum stepstore_severity {
+    STEPSTORE_INFO,        /* worth knowing: a writer at work, or one that died */
+    STEPSTORE_RECLAIMABLE, /* space that nothing refers to */
+    STEPSTORE_DAMAGE
+};
+struct stepstore_finding {
+    enum stepstore_severity severity;
+    const char* where;  /* pool, target, container, object, key or range: whatever is known */
+    const char* what;   /* what is wrong */
+    const char* advice; /* what can be saved, and how; may be empty */
+};
+struct stepstore_check_summary {
+    uint64_t containers, objects, records, bytes, extents;
+    uint64_t reclaimable_bytes; /* bulk bytes that nothing refers to */
+    uint64_t reclaimed_bytes;   /* of them, given back by `repair` */
+    uint64_t findings;
+    bool damaged;
+};
+typedef int (*stepstore_finding_cb)(const struct stepstore_finding* finding, void* arg);
+/*
+ * Looks through a pool, beside those who use it. data: reads and verifies every value too. repair: gives back
+ * space that nothing refers to, and puts records back under keys of which one byte was changed. each: NULL,
+ * or called once per finding. summary: optional, out. Returns 0 also when damage was found.
+ */
+STEPSTORE_API int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_finding_cb each,
+                                       void* arg, struct stepstore_check_summary* summary);
+
+struct stepstore_compacted {
+    uint32_t target; /* UINT32_MAX: the pool's metadata */
+    uint64_t index_before, index_after;
+    uint64_t bulk_before, bulk_after;
+};
+typedef int (*stepstore_compacted_cb)(const struct stepstore_compacted* target, void* arg);
+/* Gives space back that nothing needs, while others use the pool: calls `each` for every target, and last for
+ * the pool's metadata. -DER_CSUM where an index is damaged: stepstore_pool_check() says what can be saved.
+ * -DER_NO_PERM: the pool cannot be written. */
+STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_compacted_cb each, void* arg);
+
+struct stepstore_object_info {
+    daos_obj_id_t oid;
+    bool sized;          /* whether the fields below were asked for */
+    uint64_t keys;       /* of a key-value */
+    uint64_t size;       /* of an array, in cells; 0 where it keeps no attributes */
+    uint64_t cell_size;  /* bytes; 0 where the array keeps no attributes */
+    uint64_t chunk_size; /* cells */
+};
+typedef int (*stepstore_object_cb)(const struct stepstore_object_info* object, void* arg);
+/* The objects of the container at an epoch (th DAOS_TX_NONE: now). sizes: each object is asked for its own. */
 STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes,
-                                         stepstore_json_cb each, void* arg);
-/* The same of one object, with its sizes. -DER_NONEXIST: nothing is stored under this id. */
+                                         stepstore_object_cb each, void* arg);
+/* One object, with its sizes. -DER_NONEXIST: nothing is stored under this id. */
 STEPSTORE_API int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid,
-                                        stepstore_json_cb each, void* arg);
-/* Name a snapshot; NULL: none. Snapshots: {"epoch","name"} */
-STEPSTORE_API int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* arg);
+                                        stepstore_object_cb each, void* arg);
+
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 /* The same for what this process did, and no more: what it built upon, of others, may need the call above. */

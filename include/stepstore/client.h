@@ -82,7 +82,9 @@ struct ReadResult {
     std::uint64_t bytes = 0; // bytes transferred
 };
 
-class Library; // the function table (include/stepstore/libdaos.h)
+class Library;        // the function table (include/stepstore/libdaos.h)
+struct ContainerInfo; // administration.h
+struct ObjectInfo;
 class EventQueue;
 
 // The completion of one asynchronous call. Memory that the call uses must stay until wait() returned.
@@ -214,6 +216,9 @@ public:
 
 private:
     friend class Pool;
+    friend ContainerInfo describe_container(const Container&);
+    friend std::vector<ObjectInfo> list_objects(const Container&, bool);
+    friend ObjectInfo describe_object(const Container&, const ObjectId&);
     Container();
     std::shared_ptr<State> state_;
 };

@@ -2,14 +2,13 @@
 // Everything above it (client, steps, tools) calls through the table and cannot tell them apart.
 #pragma once
 
+#include "stepstore/admin.h"
 #include "stepstore/export.h"
 
 #include <daos.h>
 
 #include <cstddef>
 #include <string>
-
-struct stepstore_pool_options;
 
 // X(member, symbol): what a libdaos must have.
 #define STEPSTORE_LIBDAOS_CALLS(X)                                                                           \
@@ -62,6 +61,21 @@ struct stepstore_pool_options;
     X(event_fini, daos_event_fini)                                                                           \
     X(event_test, daos_event_test)
 
+// X(member, symbol): what ours has beside them (stepstore/admin.h).
+#define STEPSTORE_OWN_CALLS(X)                                                                               \
+    X(last_message, stepstore_last_message)                                                                  \
+    X(pool_create, stepstore_pool_create)                                                                    \
+    X(pool_destroy, stepstore_pool_destroy)                                                                  \
+    X(pool_path, stepstore_pool_path)                                                                        \
+    X(pool_list, stepstore_pool_list)                                                                        \
+    X(pool_describe, stepstore_pool_describe)                                                                \
+    X(pool_check, stepstore_pool_check)                                                                      \
+    X(pool_compact, stepstore_pool_compact)                                                                  \
+    X(pool_sync, stepstore_pool_sync)                                                                        \
+    X(pool_sync_own, stepstore_pool_sync_own)                                                                \
+    X(cont_objects, stepstore_cont_objects)                                                                  \
+    X(cont_object, stepstore_cont_object)
+
 namespace stepstore {
 
 // Copyable: a copy with some functions replaced is how a test injects faults, or a simulator its own store.
@@ -80,14 +94,10 @@ public:
 
 #define STEPSTORE_LIBDAOS_MEMBER(member, symbol) decltype(&::symbol) member = nullptr;
     STEPSTORE_LIBDAOS_CALLS(STEPSTORE_LIBDAOS_MEMBER)
+    // Null in the library of a DAOS system.
+    STEPSTORE_OWN_CALLS(STEPSTORE_LIBDAOS_MEMBER)
 #undef STEPSTORE_LIBDAOS_MEMBER
 
-    // Ours only (stepstore/admin.h); null elsewhere.
-    const char* (*last_message)() = nullptr;
-    int (*pool_create)(const char* pool, const ::stepstore_pool_options* options) = nullptr;
-    int (*pool_destroy)(const char* pool, int force) = nullptr;
-    int (*pool_sync)(daos_handle_t poh) = nullptr;
-    int (*pool_sync_own)(daos_handle_t poh) = nullptr;
     // Ours does more than libdaos promises: reads fill with zeroes what is not stored, snapshots have names.
     bool is_ours() const { return last_message != nullptr; }
 };

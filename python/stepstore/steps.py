@@ -296,7 +296,7 @@ class Steps:
 
     def describe(self) -> dict[str, Any]:
         """The stream's own record: layout, sizes, ranks, state."""
-        return json.loads(self._handle.describe())
+        return self._handle.describe()
 
     def close(self) -> None:
         self._handle.close()

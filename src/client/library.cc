@@ -24,12 +24,8 @@ Library linked()
     library.name = "stepstore";
 #define STEPSTORE_TAKE(member, symbol) library.member = &::symbol;
     STEPSTORE_LIBDAOS_CALLS(STEPSTORE_TAKE)
+    STEPSTORE_OWN_CALLS(STEPSTORE_TAKE)
 #undef STEPSTORE_TAKE
-    library.last_message = &::stepstore_last_message;
-    library.pool_create = &::stepstore_pool_create;
-    library.pool_destroy = &::stepstore_pool_destroy;
-    library.pool_sync = &::stepstore_pool_sync;
-    library.pool_sync_own = &::stepstore_pool_sync_own;
     return library;
 }
 
@@ -62,14 +58,11 @@ Library filled(const std::string& file, void* opened)
         missing += (missing.empty() ? "" : ", ") + std::string(STEPSTORE_NAME_OF(symbol));
     STEPSTORE_LIBDAOS_CALLS(STEPSTORE_FIND)
 #undef STEPSTORE_FIND
-#undef STEPSTORE_NAME_OF
     if (!missing.empty()) throw Error(-DER_NOSYS, file + " is no libdaos 2.6 or newer: it lacks " + missing);
-    // Absent from a DAOS system's library.
-    find(opened, "stepstore_last_message", library.last_message);
-    find(opened, "stepstore_pool_create", library.pool_create);
-    find(opened, "stepstore_pool_destroy", library.pool_destroy);
-    find(opened, "stepstore_pool_sync", library.pool_sync);
-    find(opened, "stepstore_pool_sync_own", library.pool_sync_own);
+#define STEPSTORE_LOOK(member, symbol) find(opened, STEPSTORE_NAME_OF(symbol), library.member);
+    STEPSTORE_OWN_CALLS(STEPSTORE_LOOK)
+#undef STEPSTORE_LOOK
+#undef STEPSTORE_NAME_OF
     return library;
 }
 

@@ -8,13 +8,6 @@
 namespace stepstore {
 namespace {
 
-constexpr std::string_view daos_scheme = "daos://";
-
-bool is_on_daos(const std::string& location)
-{
-    return location.starts_with(daos_scheme);
-}
-
 std::shared_ptr<const Library> unowned(const Library& library)
 {
     return {std::shared_ptr<const Library>(), &library};

@@ -8,8 +8,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace stepstore {
+
+inline constexpr std::string_view daos_scheme = "daos://";
+inline bool is_on_daos(std::string_view location)
+{
+    return location.starts_with(daos_scheme);
+}
 
 // One daos_init(), undone at the end.
 class Session {

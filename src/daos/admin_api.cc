@@ -4,104 +4,81 @@
 #include "base/text.h"
 #include "daos/call.h"
 #include "daos/location.h"
-#include "daos/object_class.h"
 #include "daos/resources.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cstring>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
 using stepstore::Error;
-using stepstore::uuid_text;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
-// Texts may hold any bytes (paths do): what is no UTF-8 is replaced, so that the output is always JSON.
-int give(const Json& object, stepstore_json_cb each, void* arg)
-{
-    return each(object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str(), arg);
-}
-
-void require_callback(stepstore_json_cb each)
+template <class Callback>
+void require_callback(Callback each)
 {
     if (!each) invalid("the callback is NULL");
 }
 
-const char* text_of(store::Durability durability)
+// Of what `info` has; `targets` holds what the result points to.
+stepstore_pool_info describe_pool(const store::PoolInfo& info, std::vector<stepstore_target_info>& targets)
 {
-    return durability == store::Durability::power ? "power" : "process";
+    for (const auto& target : info.targets)
+        targets.push_back({target.index_bytes, target.bulk_bytes, target.counters.updates,
+                           target.counters.fetches, target.counters.bytes_written,
+                           target.counters.bytes_read});
+    stepstore_pool_info pool{};
+    pool.path = info.path.c_str();
+    pool.label = info.label.c_str();
+    std::memcpy(pool.uuid, info.uuid.data(), sizeof pool.uuid);
+    pool.backend = info.backend.c_str();
+    pool.format = info.format_version;
+    pool.power = info.durability == store::Durability::power ? 1 : 0;
+    pool.containers = info.containers;
+    pool.space_total = info.space_total;
+    pool.space_free = info.space_free;
+    pool.targets = targets.data();
+    pool.targets_nr = static_cast<std::uint32_t>(targets.size());
+    return pool;
 }
 
-const char* text_of(store::CheckFinding::Severity severity)
+int give_pool(const std::string& path, stepstore_pool_cb each, void* arg)
+{
+    const auto info = store::Pool::open(path, store::Access::read_only)->query();
+    std::vector<stepstore_target_info> targets;
+    const stepstore_pool_info pool = describe_pool(info, targets);
+    return each(&pool, arg);
+}
+
+stepstore_severity severity_of(store::CheckFinding::Severity severity)
 {
     switch (severity) {
-    case store::CheckFinding::Severity::info: return "info";
-    case store::CheckFinding::Severity::reclaimable: return "reclaimable";
-    case store::CheckFinding::Severity::damage: return "damage";
+    case store::CheckFinding::Severity::info: return STEPSTORE_INFO;
+    case store::CheckFinding::Severity::reclaimable: return STEPSTORE_RECLAIMABLE;
+    case store::CheckFinding::Severity::damage: break;
     }
-    return "";
+    return STEPSTORE_DAMAGE;
 }
 
-Json list_entry(const std::string& path)
+int give_object(store::Container& container, const store::ObjectId& id, store::Epoch epoch, bool sizes,
+                stepstore_object_cb each, void* arg)
 {
-    try {
-        const auto info = store::Pool::open(path, store::Access::read_only)->query();
-        return {{"path", info.path},
-                {"label", info.label},
-                {"uuid", uuid_text(info.uuid.data())},
-                {"durability", text_of(info.durability)},
-                {"containers", info.containers}};
-    } catch (const Error& error) { // one pool that cannot be opened does not hide the others
-        return {{"path", path}, {"error", error.what()}};
-    }
-}
-
-Json describe_pool(const store::PoolInfo& info)
-{
-    Json targets = Json::array();
-    for (const auto& target : info.targets)
-        targets.push_back({{"index_bytes", target.index_bytes},
-                           {"bulk_bytes", target.bulk_bytes},
-                           {"updates", target.counters.updates},
-                           {"fetches", target.counters.fetches},
-                           {"bytes_written", target.counters.bytes_written},
-                           {"bytes_read", target.counters.bytes_read}});
-    return {{"path", info.path},
-            {"label", info.label},
-            {"uuid", uuid_text(info.uuid.data())},
-            {"backend", info.backend},
-            {"format", info.format_version},
-            {"durability", text_of(info.durability)},
-            {"containers", info.containers},
-            {"space_total", info.space_total},
-            {"space_free", info.space_free},
-            {"targets", targets}};
-}
-
-Json describe_object(store::Container& container, const store::ObjectId& id, store::Epoch epoch, bool sizes)
-{
-    const daos_obj_id_t oid{.lo = id.lo, .hi = id.hi};
-    Json object = {{"hi", id.hi}, {"lo", id.lo}};
-    object["type"] = daos_is_kv(oid) ? "key_value" : daos_is_array(oid) ? "array" : "other";
-    object["class"] = class_name(daos_obj_id2class(oid));
-    if (!sizes) return object;
-    if (daos_is_kv(oid)) {
-        std::uint64_t keys = 0;
+    stepstore_object_info object{};
+    object.oid = {.lo = id.lo, .hi = id.hi};
+    object.sized = sizes;
+    if (sizes && daos_is_kv(object.oid)) {
         store::ListPosition position;
         while (!position.done)
             container.kv_list(
-                id, position, [&](stepstore::Bytes, std::uint64_t) { return ++keys > 0; }, epoch);
-        object["keys"] = keys;
-    } else if (const auto attributes =
-                   daos_is_array(oid) ? container.array_attributes(id, epoch) : std::nullopt) {
-        object["size"] = container.array_size(id, *attributes, epoch);
-        object["cell_size"] = attributes->cell_size;
-        object["chunk_size"] = attributes->chunk_size;
+                id, position, [&](stepstore::Bytes, std::uint64_t) { return ++object.keys > 0; }, epoch);
+    } else if (sizes && daos_is_array(object.oid)) {
+        if (const auto attributes = container.array_attributes(id, epoch)) {
+            object.size = container.array_size(id, *attributes, epoch);
+            object.cell_size = attributes->cell_size;
+            object.chunk_size = attributes->chunk_size;
+        }
     }
-    return object;
+    return each(&object, arg);
 }
 
 store::Epoch epoch_of(daos_handle_t th)
@@ -166,70 +143,72 @@ int stepstore_pool_path(const char* pool, char* path, size_t* size)
     });
 }
 
-int stepstore_pool_list(const char* root, stepstore_json_cb each, void* arg)
+int stepstore_pool_list(const char* root, stepstore_pool_cb each, void* arg)
 {
     return administer("stepstore_pool_list", [&] {
         require_callback(each);
-        for (const auto& path : store::Pool::list(root ? root : root_directory()))
-            if (const int rc = give(list_entry(path), each, arg)) return rc;
+        for (const auto& path : store::Pool::list(root ? root : root_directory())) {
+            std::string why; // one pool that cannot be opened does not hide the others
+            try {
+                if (const int rc = give_pool(path, each, arg)) return rc;
+                continue;
+            } catch (const Error& error) {
+                why = error.what();
+            }
+            stepstore_pool_info broken{};
+            broken.path = path.c_str();
+            broken.error = why.c_str();
+            if (const int rc = each(&broken, arg)) return rc;
+        }
         return 0;
     });
 }
 
-int stepstore_pool_describe(const char* pool, stepstore_json_cb each, void* arg)
+int stepstore_pool_describe(const char* pool, stepstore_pool_cb each, void* arg)
 {
     return administer("stepstore_pool_describe", [&] {
         require_callback(each);
-        const auto opened = store::Pool::open(find_pool(pool), store::Access::read_only);
-        return give(describe_pool(opened->query()), each, arg);
+        return give_pool(find_pool(pool), each, arg);
     });
 }
 
-int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_json_cb each, void* arg)
+int stepstore_pool_check(const char* pool, bool data, bool repair, stepstore_finding_cb each, void* arg,
+                         struct stepstore_check_summary* summary)
 {
     return administer("stepstore_pool_check", [&] {
-        require_callback(each);
         const auto report = store::Pool::check(find_pool(pool), {.data = data, .repair = repair});
-        for (const auto& finding : report.findings) {
-            const Json object = {{"severity", text_of(finding.severity)},
-                                 {"where", finding.where},
-                                 {"what", finding.what},
-                                 {"advice", finding.advice}};
-            if (const int rc = give(object, each, arg)) return rc;
+        if (summary)
+            *summary = {report.containers,      report.objects,         report.records,
+                        report.bytes,           report.extents,         report.reclaimable_bytes,
+                        report.reclaimed_bytes, report.findings.size(), report.damaged()};
+        for (const auto& one : report.findings) {
+            const stepstore_finding finding = {severity_of(one.severity), one.where.c_str(), one.what.c_str(),
+                                               one.advice.c_str()};
+            if (const int rc = each ? each(&finding, arg) : 0) return rc;
         }
-        const Json summary = {{"containers", report.containers},
-                              {"objects", report.objects},
-                              {"records", report.records},
-                              {"bytes", report.bytes},
-                              {"extents", report.extents},
-                              {"reclaimable_bytes", report.reclaimable_bytes},
-                              {"reclaimed_bytes", report.reclaimed_bytes},
-                              {"findings", report.findings.size()},
-                              {"damaged", report.damaged()}};
-        return give({{"summary", summary}}, each, arg);
+        return 0;
     });
 }
 
-int stepstore_pool_compact(const char* pool, stepstore_json_cb each, void* arg)
+int stepstore_pool_compact(const char* pool, stepstore_compacted_cb each, void* arg)
 {
     return administer("stepstore_pool_compact", [&] {
         require_callback(each);
         const auto targets = store::Pool::open(find_pool(pool), store::Access::read_write)->compact();
         for (std::size_t index = 0; index < targets.size(); ++index) {
             const auto& target = targets[index];
-            const Json name = index + 1 < targets.size() ? Json(index) : Json("meta");
-            const Json object = {{"target", name},
-                                 {"index_before", target.index_before},
-                                 {"index_after", target.index_after},
-                                 {"bulk_before", target.bulk_before},
-                                 {"bulk_after", target.bulk_after}};
-            if (const int rc = give(object, each, arg)) return rc;
+            const bool meta = index + 1 == targets.size();
+            const stepstore_compacted compacted = {meta ? UINT32_MAX : static_cast<std::uint32_t>(index),
+                                                   target.index_before, target.index_after,
+                                                   target.bulk_before, target.bulk_after};
+            if (const int rc = each(&compacted, arg)) return rc;
         }
         return 0;
     });
 }
 
-int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, stepstore_json_cb each, void* arg)
+int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, stepstore_object_cb each,
+                           void* arg)
 {
     return call("stepstore_cont_objects", [&] {
         require_callback(each);
@@ -237,12 +216,12 @@ int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes, step
         const auto epoch = epoch_of(th);
         store::Container& container = resource_->container();
         for (const auto& id : container.objects(epoch))
-            if (const int rc = give(describe_object(container, id, epoch, sizes), each, arg)) return rc;
+            if (const int rc = give_object(container, id, epoch, sizes, each, arg)) return rc;
         return 0;
     });
 }
 
-int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_json_cb each,
+int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid, stepstore_object_cb each,
                           void* arg)
 {
     return call("stepstore_cont_object", [&] {
@@ -254,18 +233,7 @@ int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid
         if (!container.holds(id, epoch))
             throw Error(-DER_NONEXIST, "there is no object " + stepstore::object_id_text(id.hi, id.lo) +
                                            " in the container");
-        return give(describe_object(container, id, epoch, true), each, arg);
-    });
-}
-
-int stepstore_cont_snapshots(daos_handle_t coh, stepstore_json_cb each, void* arg)
-{
-    return call("stepstore_cont_snapshots", [&] {
-        require_callback(each);
-        for (const auto& snapshot : resource<ContainerResource>(coh)->container().snapshots())
-            if (const int rc = give({{"epoch", snapshot.epoch}, {"name", snapshot.name}}, each, arg))
-                return rc;
-        return 0;
+        return give_object(container, id, epoch, true, each, arg);
     });
 }
 

@@ -9,9 +9,7 @@
 
 namespace stepstore::steps {
 
-// nullopt: it has none (daos://). Throws what stepstore_pool_path says.
-std::optional<Place> pool_directory(const std::string& pool);
-std::string describe_pool(const std::string& pool); // as stepstore_pool_describe does
+std::optional<Place> pool_directory(const std::string& pool); // nullopt: it has none (daos://)
 bool survives_power_failure(const std::string& pool);
 
 } // namespace stepstore::steps

@@ -1,24 +1,16 @@
-// The administrator's calls (stepstore/admin.h) and the JSON they give.
-#include "stepstore/admin.h"
+// The administrator's calls, in C (stepstore/admin.h) and in C++ (stepstore/administration.h).
+#include "stepstore/administration.h"
 
 #include "client/client_fixture.h"
+#include "stepstore/admin.h"
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
 #include <array>
 
 namespace stepstore::testing {
 namespace {
 
-using Json = nlohmann::json;
-
-int collect(const char* json, void* arg)
-{
-    static_cast<std::vector<Json>*>(arg)->push_back(Json::parse(json));
-    return 0;
-}
-
-int stop_at_once(const char*, void* arg)
+int stop_at_once(const stepstore_pool_info*, void* arg)
 {
     ++*static_cast<int*>(arg);
     return 42;
@@ -42,35 +34,36 @@ protected:
 
     daos_handle_t poh{};
     daos_handle_t coh{};
-    std::vector<Json> found;
 };
 
 TEST_F(AdminTest, DescribesAPool)
 {
     key_value().put("key", bytes("value"));
-    ASSERT_EQ(stepstore_pool_describe(location.c_str(), collect, &found), 0) << stepstore_last_message();
-    ASSERT_EQ(found.size(), 1U);
-    const Json& pool_ = found[0];
-    EXPECT_EQ(pool_["path"], location);
-    EXPECT_EQ(pool_["label"], "pool");
-    EXPECT_EQ(pool_["backend"], "lmdb");
-    EXPECT_EQ(pool_["durability"], "process");
-    EXPECT_EQ(pool_["containers"], 1);
-    EXPECT_EQ(pool_["uuid"].get<std::string>().size(), 36U);
-    ASSERT_EQ(pool_["targets"].size(), 8U);
+    const PoolInfo info = describe_pool(location);
+    EXPECT_EQ(info.path, location);
+    EXPECT_EQ(info.label, "pool");
+    EXPECT_EQ(info.backend, "lmdb");
+    EXPECT_EQ(info.durability, Durability::process);
+    EXPECT_EQ(info.containers, 1U);
+    EXPECT_EQ(info.uuid.size(), 36U);
+    EXPECT_GT(info.space_total, info.space_free);
+    ASSERT_EQ(info.targets.size(), 8U);
     std::uint64_t updates = 0;
-    for (const auto& target : pool_["targets"])
-        updates += target["updates"].get<std::uint64_t>();
+    for (const TargetInfo& target : info.targets)
+        updates += target.updates;
     EXPECT_GE(updates, 1U);
+    const ContainerInfo inside = describe_container(*container);
+    EXPECT_EQ(inside.uuid.size(), 36U);
+    EXPECT_EQ(inside.snapshots, 0U);
 }
 
 TEST_F(AdminTest, ListsPoolsAndPassesOverOtherThings)
 {
     ASSERT_EQ(stepstore_pool_create((directory / "second").c_str(), nullptr), 0);
     std::filesystem::create_directory(directory / "no-pool");
-    ASSERT_EQ(stepstore_pool_list(directory.path().c_str(), collect, &found), 0) << stepstore_last_message();
+    const std::vector<PoolInfo> found = list_pools(directory.path());
     ASSERT_EQ(found.size(), 2U);
-    EXPECT_NE(found[0]["path"], found[1]["path"]);
+    EXPECT_NE(found[0].path, found[1].path);
     int calls = 0;
     EXPECT_EQ(stepstore_pool_list(directory.path().c_str(), stop_at_once, &calls), 42);
     EXPECT_EQ(calls, 1);
@@ -86,66 +79,68 @@ TEST_F(AdminTest, ListsObjectsNowAndAtASnapshot)
                                          {.cell_size = 2, .chunk_size = 50});
     array.write(10, bytes("1234"));
 
-    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, collect, &found), 0)
-        << stepstore_last_message();
+    std::vector<ObjectInfo> found = list_objects(*container, true);
     ASSERT_EQ(found.size(), 2U);
-    const Json& first = found[found[0]["lo"] == 7 ? 0 : 1];
-    const Json& second = found[found[0]["lo"] == 7 ? 1 : 0];
-    EXPECT_EQ(first["type"], "key_value");
-    EXPECT_EQ(first["class"], "S2");
-    EXPECT_EQ(first["keys"], 2);
-    EXPECT_EQ(second["type"], "array");
-    EXPECT_EQ(second["class"], "S4");
-    EXPECT_EQ(second["size"], 12);
-    EXPECT_EQ(second["cell_size"], 2);
-    EXPECT_EQ(second["chunk_size"], 50);
+    std::ranges::sort(found, {}, [](const ObjectInfo& object) { return object.id.lo; });
+    EXPECT_EQ(found[0].id.lo, 7U);
+    EXPECT_TRUE(found[0].key_value && !found[0].array);
+    EXPECT_EQ(found[0].object_class, "S2");
+    EXPECT_EQ(found[0].keys, 2U);
+    EXPECT_FALSE(found[0].size);
+    EXPECT_TRUE(found[1].array && !found[1].key_value);
+    EXPECT_EQ(found[1].object_class, "S4");
+    EXPECT_EQ(found[1].size, 12U);
+    ASSERT_TRUE(found[1].attributes);
+    EXPECT_EQ(found[1].attributes->cell_size, 2U);
+    EXPECT_EQ(found[1].attributes->chunk_size, 50U);
+    EXPECT_EQ(describe_object(*container, found[0].id).keys, 2U);
+    EXPECT_EQ(describe_object(*container, found[1].id).size, 12U);
+    for (const ObjectInfo& object : list_objects(*container, false))
+        EXPECT_TRUE(!object.keys && !object.size && !object.attributes);
 
-    for (const Json& object : {first, second}) {
-        std::vector<Json> one;
-        const daos_obj_id_t oid{.lo = object["lo"], .hi = object["hi"]};
-        ASSERT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, oid, collect, &one), 0)
-            << stepstore_last_message();
-        EXPECT_EQ(one, std::vector<Json>{object});
-    }
-    const daos_obj_id_t second_id{.lo = second["lo"], .hi = second["hi"]};
-    std::vector<Json> named;
-    ASSERT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, false, collect, &named), 0);
-    ASSERT_EQ(named.size(), 2U);
-    for (const Json& object : named) {
-        EXPECT_EQ(object.size(), 4U) << object;
-        EXPECT_TRUE(object["lo"] == 7 || object["lo"] == 8);
-    }
-
-    found.clear();
-    ASSERT_EQ(stepstore_cont_snapshots(coh, collect, &found), 0);
-    ASSERT_EQ(found.size(), 1U);
-    EXPECT_EQ(found[0]["epoch"], epoch);
-    EXPECT_EQ(found[0]["name"], "before");
-
-    found.clear();
-    daos_handle_t th;
-    ASSERT_EQ(daos_tx_open_snap(coh, epoch, &th, nullptr), 0);
-    ASSERT_EQ(stepstore_cont_objects(coh, th, true, collect, &found), 0);
-    EXPECT_EQ(found.size(), 1U);
-    EXPECT_EQ(stepstore_cont_object(coh, th, second_id, collect, &found), -DER_NONEXIST)
-        << "made after the snapshot";
-    daos_tx_close(th, nullptr);
+    const Container before = container->at_snapshot(epoch);
+    EXPECT_EQ(list_objects(before, true).size(), 1U);
+    const auto code_of = [](const Container& of, const ObjectId& id) {
+        try {
+            describe_object(of, id);
+            return 0;
+        } catch (const Error& error) {
+            return error.code();
+        }
+    };
+    EXPECT_EQ(code_of(before, found[1].id), -DER_NONEXIST) << "made after the snapshot";
     array.destroy();
-    EXPECT_EQ(stepstore_cont_object(coh, DAOS_TX_NONE, second_id, collect, &found), -DER_NONEXIST);
-    EXPECT_EQ(found.size(), 1U);
+    EXPECT_EQ(code_of(*container, found[1].id), -DER_NONEXIST);
+    EXPECT_EQ(describe_container(*container).latest_snapshot, epoch);
 }
 
 TEST_F(AdminTest, ChecksAPool)
 {
     key_value().put("key", bytes("value"));
-    ASSERT_EQ(stepstore_pool_check(location.c_str(), true, false, collect, &found), 0)
-        << stepstore_last_message();
-    ASSERT_FALSE(found.empty());
-    const Json& summary = found.back()["summary"];
-    EXPECT_EQ(summary["damaged"], false);
-    EXPECT_EQ(summary["containers"], 1);
-    EXPECT_EQ(summary["objects"], 1);
+    std::vector<Finding> findings;
+    const CheckSummary summary =
+        check_pool(location, true, false, [&](const Finding& finding) { findings.push_back(finding); });
+    EXPECT_TRUE(findings.empty());
+    EXPECT_FALSE(summary.damaged);
+    EXPECT_EQ(summary.containers, 1U);
+    EXPECT_EQ(summary.objects, 1U);
+    EXPECT_EQ(stepstore_pool_check(location.c_str(), false, false, nullptr, nullptr, nullptr), 0);
     EXPECT_EQ(stepstore_pool_sync(poh), 0);
+}
+
+TEST_F(AdminTest, PoolsOfADaosSystemHaveToolsOfTheirOwn)
+{
+    for (const auto& look :
+         {+[] { describe_pool("daos://pool"); }, +[] { pool_path("daos://pool"); },
+          +[] { check_pool("daos://pool", false, false); }, +[] { compact_pool("daos://pool"); }}) {
+        try {
+            look();
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), -DER_NOSYS);
+            EXPECT_NE(std::string(error.what()).find("dmg"), std::string::npos) << error.what();
+        }
+    }
 }
 
 TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
@@ -165,7 +160,8 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     EXPECT_EQ(stepstore_pool_path(location.c_str(), path.data(), nullptr), -DER_INVAL);
 
     const std::string missing = directory / "missing";
-    EXPECT_EQ(stepstore_pool_describe(missing.c_str(), collect, &found), -DER_NONEXIST);
+    const auto ignore = [](const stepstore_pool_info*, void*) { return 0; };
+    EXPECT_EQ(stepstore_pool_describe(missing.c_str(), ignore, nullptr), -DER_NONEXIST);
     EXPECT_NE(std::string(stepstore_last_message()).find(missing), std::string::npos)
         << stepstore_last_message();
     EXPECT_EQ(stepstore_pool_destroy(missing.c_str(), 0), -DER_NONEXIST);
@@ -174,8 +170,9 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     stepstore_pool_options options{};
     options.backend = "no-such-backend";
     EXPECT_EQ(stepstore_pool_create(missing.c_str(), &options), -DER_INVAL);
-    EXPECT_EQ(stepstore_cont_objects(poh, DAOS_TX_NONE, true, collect, &found), -DER_NO_HDL);
-    EXPECT_TRUE(found.empty());
+    const auto none = [](const stepstore_object_info*, void*) { return 0; };
+    EXPECT_EQ(stepstore_cont_objects(poh, DAOS_TX_NONE, true, none, nullptr), -DER_NO_HDL);
+    EXPECT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, nullptr, nullptr), -DER_INVAL);
 }
 
 } // namespace

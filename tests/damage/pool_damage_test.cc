@@ -169,11 +169,11 @@ int check_pool(const std::string& path)
     int damages = 0;
     const int result = stepstore_pool_check(
         path.c_str(), true, false,
-        [](const char* json, void* count) {
-            *static_cast<int*>(count) += std::strstr(json, "\"severity\":\"damage\"") != nullptr;
+        [](const stepstore_finding* finding, void* count) {
+            *static_cast<int*>(count) += finding->severity == STEPSTORE_DAMAGE;
             return 0;
         },
-        &damages);
+        &damages, nullptr);
     return result != 0 ? 1 : damages;
 }
 

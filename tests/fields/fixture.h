@@ -7,12 +7,14 @@
 #include "fields/session.h"
 #include "fields/store.h"
 #include "stepstore/admin.h"
+#include "stepstore/administration.h"
 #include "support/errors.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -114,33 +116,19 @@ inline std::map<std::string, ListedField> list(const std::shared_ptr<Dataset>& d
 // How many array objects there are in a container.
 inline std::size_t arrays_in(const std::string& location, const std::string& label)
 {
-    daos_handle_t pool{}, container{};
-    std::size_t arrays = 0;
-    const auto note = [](const char* json, void* arg) {
-        if (std::string_view(json).find("\"type\":\"array\"") != std::string_view::npos)
-            ++*static_cast<std::size_t*>(arg);
-        return 0;
-    };
-    EXPECT_EQ(daos_init(), 0);
-    EXPECT_EQ(daos_pool_connect(location.c_str(), nullptr, DAOS_PC_RO, &pool, nullptr, nullptr), 0);
-    EXPECT_EQ(daos_cont_open(pool, label.c_str(), DAOS_COO_RO, &container, nullptr, nullptr), 0);
-    EXPECT_EQ(stepstore_cont_objects(container, DAOS_TX_NONE, false, note, &arrays), 0);
-    daos_cont_close(container, nullptr);
-    daos_pool_disconnect(pool, nullptr);
-    daos_fini();
-    return arrays;
+    const Container container =
+        Pool::connect(location, Access::read_only).open_container(label, Access::read_only);
+    const auto objects = list_objects(container, false);
+    return static_cast<std::size_t>(std::ranges::count_if(objects, &ObjectInfo::array));
 }
 
 inline std::string pool_damage(const std::string& location)
 {
     std::string damage;
-    const auto note = [](const char* text, void* arg) {
-        if (std::string_view(text).find("\"severity\":\"damage\"") != std::string_view::npos)
-            static_cast<std::string*>(arg)->append(text);
-        return 0;
-    };
-    if (stepstore_pool_check(location.c_str(), true, false, note, &damage) != 0)
-        damage += stepstore_last_message();
+    check_pool(location, true, false, [&](const Finding& finding) {
+        if (finding.severity == Finding::Severity::damage)
+            damage += finding.where + ": " + finding.what + "\n";
+    });
     return damage;
 }
 

@@ -6,6 +6,7 @@
 //   killed_rank verify LOCATION                             reads and checks all steps, prints their number
 #include "steps/check/check.h"
 #include "steps/model.h"
+#include "support/report.h"
 
 #include <csignal>
 #include <cstdio>
@@ -75,8 +76,8 @@ int verify(const std::string& location)
     EXPECT_EQ(streaming.begin_step(-1),
               reader.closed() ? StepStatus::end_of_stream : StepStatus::writer_died);
     const StreamReport report = check_streams(location, true);
-    EXPECT_FALSE(report.damaged()) << report.json();
-    EXPECT_TRUE(!reader.closed() || report.findings.empty()) << report.json();
+    EXPECT_FALSE(report.damaged()) << report;
+    EXPECT_TRUE(!reader.closed() || report.findings.empty()) << report;
     std::printf("%llu\n", static_cast<unsigned long long>(steps));
     return ::testing::Test::HasFailure() ? 1 : 0;
 }

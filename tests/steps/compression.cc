@@ -4,6 +4,7 @@
 #include "steps/layouts/layout.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
+#include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -123,7 +124,7 @@ TEST_P(EveryMethod, EveryLayoutAndEveryRankReadsWhatWasPut)
         for (std::uint64_t step = steps; step-- > 0;)
             model.check_step(reader, step);
         const StreamReport report = check_streams(where, true);
-        EXPECT_FALSE(report.damaged()) << report.json();
+        EXPECT_FALSE(report.damaged()) << report;
         EXPECT_EQ(report.streams.at(0).whole_steps, steps);
     }
 }
@@ -309,8 +310,8 @@ TEST_F(CompressedStream, DamageInABlockNamesVariableStepAndRankAndCostsNothingEl
     const StreamReport report = check_streams(location, true);
     EXPECT_TRUE(report.damaged());
     ASSERT_FALSE(report.findings.empty());
-    EXPECT_NE(report.findings[0].where.find("step 1 rank 1"), std::string::npos) << report.json();
-    EXPECT_NE(report.findings[0].what.find("'field'"), std::string::npos) << report.json();
+    EXPECT_NE(report.findings[0].where.find("step 1 rank 1"), std::string::npos) << report;
+    EXPECT_NE(report.findings[0].what.find("'field'"), std::string::npos) << report;
 }
 
 TEST_F(CompressedStream, MetadataThatIsCompressedTakesLessAndReadsTheSame)

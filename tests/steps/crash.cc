@@ -2,8 +2,9 @@
 // there: every step that was ended stays, whole; nothing half is ever seen; what it took is freed.
 #include "steps/check/check.h"
 #include "steps/model.h"
-#include "stepstore/admin.h"
+#include "stepstore/administration.h"
 #include "support/processes.h"
+#include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -119,7 +120,7 @@ protected:
         }
         EXPECT_EQ(streaming.begin_step(0), StepStatus::writer_died);
         const StreamReport report = check_streams(location, true);
-        EXPECT_FALSE(report.damaged()) << report.json();
+        EXPECT_FALSE(report.damaged()) << report;
         EXPECT_EQ(report.streams.at(0).whole_steps, steps);
         return ::testing::Test::HasFailure() ? 255 : static_cast<int>(steps);
     }
@@ -127,16 +128,12 @@ protected:
     bool pool_is_whole() const
     {
         std::string damage;
-        const int code = stepstore_pool_check(
-            location.c_str(), true, false,
-            [](const char* text, void* arg) {
-                if (std::string_view(text).find("\"severity\":\"damage\"") != std::string_view::npos)
-                    static_cast<std::string*>(arg)->append(text);
-                return 0;
-            },
-            &damage);
+        check_pool(location, true, false, [&](const Finding& finding) {
+            if (finding.severity == Finding::Severity::damage)
+                damage += finding.where + ": " + finding.what + "\n";
+        });
         EXPECT_EQ(damage, "");
-        return code == 0 && damage.empty();
+        return damage.empty();
     }
 
     std::uint64_t disk_usage() const
@@ -199,7 +196,7 @@ TEST_P(Crash, KilledWritersLeaveEveryEndedStepAndAreGoneOnFrom)
     ASSERT_EQ(run_in_child([&] { return write({2, true, 1}, 2); }), 0);
     ASSERT_EQ(run_in_child([&] {
                   const StreamReport report = check_streams(location, true);
-                  EXPECT_TRUE(report.findings.empty()) << report.json();
+                  EXPECT_TRUE(report.findings.empty()) << report;
                   EXPECT_EQ(report.streams.at(0).whole_steps, 3u);
                   EXPECT_TRUE(pool_is_whole());
                   return ::testing::Test::HasFailure() ? 1 : 0;

@@ -5,6 +5,7 @@
 #include "steps/model.h"
 #include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -104,12 +105,12 @@ protected:
         model.check_step(reader, steps - 1);
         const StreamReport report = check_streams(location, true);
         EXPECT_TRUE(report.damaged());
-        EXPECT_EQ(report.streams.at(0).damaged_steps, 1u) << report.json();
-        EXPECT_EQ(report.streams.at(0).whole_steps, steps - 1) << report.json();
+        EXPECT_EQ(report.streams.at(0).damaged_steps, 1u) << report;
+        EXPECT_EQ(report.streams.at(0).whole_steps, steps - 1) << report;
         ASSERT_FALSE(report.findings.empty());
         EXPECT_NE(report.findings[0].where.find("step " + std::to_string(hit_step) + " rank 1"),
                   std::string::npos)
-            << report.json();
+            << report;
         EXPECT_FALSE(report.findings[0].advice.empty());
     }
 };
@@ -118,8 +119,8 @@ TEST_P(Damage, NothingIsFoundInAGoodStream)
 {
     write();
     const StreamReport report = check_streams(location, true);
-    EXPECT_FALSE(report.damaged()) << report.json();
-    EXPECT_TRUE(report.findings.empty()) << report.json();
+    EXPECT_FALSE(report.damaged()) << report;
+    EXPECT_TRUE(report.findings.empty()) << report;
     ASSERT_EQ(report.streams.size(), 1u);
     EXPECT_EQ(report.streams[0].whole_steps, steps);
     EXPECT_GT(report.streams[0].data_bytes, 0u);
@@ -198,7 +199,7 @@ TEST_P(Damage, DataThatIsMissingIsNamedAndTheRestIsRead)
     const StreamReport report = check_streams(location, false);
     EXPECT_TRUE(report.damaged());
     ASSERT_FALSE(report.findings.empty());
-    EXPECT_NE(report.findings.back().where.find("rank 2"), std::string::npos) << report.json();
+    EXPECT_NE(report.findings.back().where.find("rank 2"), std::string::npos) << report;
 }
 
 TEST_P(Damage, AHalfStepOfAWriterThatDiedIsNoDamage)
@@ -212,7 +213,7 @@ TEST_P(Damage, AHalfStepOfAWriterThatDiedIsNoDamage)
         communicator->barrier(); // nobody leaves while another is at its last step, which would be refused
     });
     const StreamReport report = check_streams(location, true);
-    EXPECT_FALSE(report.damaged()) << report.json();
+    EXPECT_FALSE(report.damaged()) << report;
     EXPECT_EQ(report.streams.at(0).whole_steps, 2u);
     EXPECT_EQ(report.streams.at(0).half_steps, 1u);
     EXPECT_FALSE(report.streams.at(0).closed);
@@ -235,9 +236,9 @@ TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
     Reader reader(location, {}, self_communicator());
     EXPECT_EQ(reader.begin_step(0), StepStatus::ok);
     const StreamReport report = check_streams(location, false);
-    EXPECT_FALSE(report.damaged()) << report.json();
+    EXPECT_FALSE(report.damaged()) << report;
     if (GetParam() != "posix") { // the objects that nothing refers to any more
-        ASSERT_EQ(report.findings.size(), 1u) << report.json();
+        ASSERT_EQ(report.findings.size(), 1u) << report;
         EXPECT_EQ(report.findings[0].severity, StreamFinding::Severity::reclaimable);
     }
 }

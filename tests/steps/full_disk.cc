@@ -3,6 +3,7 @@
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"
+#include "support/report.h"
 #include "support/temporary.h"
 
 #include <sys/resource.h>
@@ -76,7 +77,7 @@ protected:
             EXPECT_EQ(values, field(step));
         }
         const StreamReport report = check_streams(location, true);
-        EXPECT_FALSE(report.damaged()) << report.json();
+        EXPECT_FALSE(report.damaged()) << report;
         // With space again a new stream can take its place.
         Writer writer(location, options_of(GetParam()), self_communicator());
         write_step(writer);

@@ -3,6 +3,7 @@
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"
+#include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -89,7 +90,7 @@ protected:
         for (std::uint64_t step = 0; step < reader.steps(); ++step)
             model().check_step(reader, step);
         const StreamReport report = check_streams(location, true);
-        EXPECT_FALSE(report.damaged()) << report.json();
+        EXPECT_FALSE(report.damaged()) << report;
         const auto found = static_cast<int>(reader.steps());
         return ::testing::Test::HasFailure() ? 255 : found;
     }
@@ -118,7 +119,7 @@ TEST_P(FullDiskOfRanks, EveryRankIsToldAndARestartGoesOn)
                       writer.close();
                   });
                   const StreamReport report = check_streams(location, true);
-                  EXPECT_TRUE(report.findings.empty()) << report.json();
+                  EXPECT_TRUE(report.findings.empty()) << report;
                   return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);

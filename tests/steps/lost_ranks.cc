@@ -3,6 +3,7 @@
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/process_group.h"
+#include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -90,7 +91,7 @@ protected:
                           writer.close();
                       });
                       const StreamReport report = check_streams(location, true);
-                      EXPECT_TRUE(report.findings.empty()) << report.json();
+                      EXPECT_TRUE(report.findings.empty()) << report;
                       EXPECT_EQ(report.streams.at(0).whole_steps, steps_before + 1);
                       return ::testing::Test::HasFailure() ? 1 : 0;
                   }),

@@ -36,8 +36,7 @@ def _epoch_of(address: Address, snapshot: str | None) -> int | None:
 
 def objects_of(address: Address, snapshot: str | None, *, sizes: bool) -> list[dict[str, Any]]:
     """All objects of a container. Their sizes are asked of each by itself."""
-    found = _core.container_objects(address.pool, address.container, _epoch_of(address, snapshot), sizes)
-    return json.loads("[" + ",".join(found) + "]")
+    return _core.container_objects(address.pool, address.container, _epoch_of(address, snapshot), sizes)
 
 
 def streams_of(address: Address) -> list[str]:
@@ -51,7 +50,7 @@ def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
         raise not_found(f"{address.text}: names no object")
     epoch = _epoch_of(address, snapshot)
     try:
-        return json.loads(_core.container_object(address.pool, address.container, wanted, epoch)[0])
+        return _core.container_object(address.pool, address.container, wanted, epoch)
     except Error as error:
         if error.code not in (DER_NONEXIST, DER_INVAL):  # DER_INVAL: no object can have this id
             raise
@@ -202,7 +201,7 @@ def _short(value: Any) -> str:
 
 def _stat(address: Address, snapshot: str | None) -> dict[str, Any]:
     if not address.container:
-        return {"type": "pool", **json.loads(_core.pool_describe(address.pool)[0])}
+        return {"type": "pool", **_core.pool_describe(address.pool)}
     if not address.rest:
         return {"type": "container", **container_summary(address)}
     if address.object_id is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from stepstore import _core
@@ -13,7 +12,7 @@ def check_streams(pool: str, *, data: bool) -> tuple[list[dict[str, Any]], dict[
     """Findings about the streams of a pool, and the streams looked at. A pool so damaged that its streams
     cannot be walked is a finding too."""
     try:
-        report = json.loads(_core.check_streams(pool, data))
+        report = _core.check_streams(pool, data)
     except Error as error:
         finding = {
             "severity": "damage",

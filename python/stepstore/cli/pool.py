@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -79,7 +78,7 @@ def create(
 
 def describe(pool: str) -> dict[str, Any]:
     with naming(pool):
-        return json.loads(_core.pool_describe(pool)[0])
+        return _core.pool_describe(pool)
 
 
 @contextlib.contextmanager
@@ -101,7 +100,7 @@ def list_pools(
     as_json: JsonOption = False,
 ) -> None:
     """List the pools below a directory."""
-    found = [json.loads(text) for text in _core.pool_list(root)]
+    found = _core.pool_list(root)
     rows = [(p.get("label", ""), p.get("durability", ""), p.get("containers", ""), p["path"]) for p in found]
     for broken in (p for p in found if "error" in p):
         warn(f"{broken['path']}: {broken['error']}")
@@ -168,23 +167,18 @@ def check(
     damage."""
     pool = existing_pool(pool)
     findings: list[dict[str, Any]] = []
-    summary: dict[str, Any] = {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
         *columns, console=Settings.err, transient=True, disable=not Settings.err.is_terminal
     ) as progress:
         task = progress.add_task("checking objects")
 
-        def take(text: str) -> None:
-            item = json.loads(text)
-            if "summary" in item:
-                summary.update(item["summary"])
-            else:
-                findings.append(item)
-                progress.update(task, description=f"checking objects, {len(findings)} findings")
+        def take(finding: dict[str, Any]) -> None:
+            findings.append(finding)
+            progress.update(task, description=f"checking objects, {len(findings)} findings")
 
         with naming(pool):
-            _core.pool_check(pool, not no_data, repair, take)
+            summary = _core.pool_check(pool, not no_data, repair, take)
         progress.update(task, description="checking streams")
         found, streams = check_streams(pool, data=not no_data)
     findings += found
@@ -232,7 +226,7 @@ def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
     """Give back space that nothing needs, also while the pool is in use."""
     pool = existing_pool(pool)
     with naming(pool):
-        targets = [json.loads(text) for text in _core.pool_compact(pool)]
+        targets = _core.pool_compact(pool)
     given_back = sum(t[f"{part}_before"] - t[f"{part}_after"] for t in targets for part in ("index", "bulk"))
     if as_json:
         emit_json({"targets": targets, "given_back_bytes": given_back})

@@ -4,9 +4,6 @@
 #include "steps/layouts/data_store.h"
 #include "steps/location.h"
 #include "steps/read/step_source.h"
-#include "stepstore/admin.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>
@@ -15,8 +12,7 @@ namespace stepstore::steps {
 
 namespace {
 
-using Severity = StreamFinding::Severity;
-using Json = nlohmann::ordered_json;
+using Severity = Finding::Severity;
 
 bool is_damage(const Error& error)
 {
@@ -223,49 +219,15 @@ private:
     StreamSummary summary_;
 };
 
-// The object ids of streams that the container holds, by the store's own list.
-std::set<ObjectId> stored_objects(const std::string& pool, const std::string& container, std::uint32_t ours)
-{
-    struct Collected {
-        std::set<ObjectId> ids;
-        std::uint32_t ours;
-    } collected{{}, ours};
-    daos_handle_t pool_handle{}, container_handle{};
-    const auto require = [&](int code, const char* what) {
-        if (code != 0)
-            throw Error(code,
-                        std::string(what) + " " + pool + "/" + container + ": " + stepstore_last_message());
-    };
-    require(daos_pool_connect(pool.c_str(), nullptr, DAOS_PC_RO, &pool_handle, nullptr, nullptr),
-            "cannot connect to");
-    int code =
-        daos_cont_open(pool_handle, container.c_str(), DAOS_COO_RO, &container_handle, nullptr, nullptr);
-    if (code == 0) {
-        code = stepstore_cont_objects(
-            container_handle, DAOS_TX_NONE, false,
-            [](const char* text, void* arg) {
-                auto& into = *static_cast<Collected*>(arg);
-                const Json object = Json::parse(text, nullptr, false);
-                if (object.is_discarded() || !object.contains("hi") || !object.contains("lo")) return 0;
-                const ObjectId id{object["hi"].get<std::uint64_t>(), object["lo"].get<std::uint64_t>()};
-                if (static_cast<std::uint32_t>(id.hi) == into.ours) into.ids.insert(id);
-                return 0;
-            },
-            &collected);
-        daos_cont_close(container_handle, nullptr);
-    }
-    daos_pool_disconnect(pool_handle, nullptr);
-    require(code, "cannot list the objects of");
-    return collected.ids;
-}
-
 void check_unreferenced(const Pool& pool, const Container& container,
                         const std::vector<StreamRecord>& records, const std::string& where,
                         StreamReport& report)
 {
-    if (pool.location().starts_with("daos://")) return; // no such list there
+    if (is_on_daos(pool.location())) return; // no such list there
     const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
-    std::set<ObjectId> left = stored_objects(pool.location(), container.label(), ours);
+    std::set<ObjectId> left;
+    for (const ObjectInfo& object : list_objects(container, false))
+        if (static_cast<std::uint32_t>(object.id.hi) == ours) left.insert(object.id);
     for (const StreamRecord& record : records) {
         for (const Segment& one : segments_of(record)) {
             left.erase(one.side);
@@ -340,44 +302,11 @@ void check_container(const Pool& pool, const std::string& label, const Location&
     if (complete && !location.stream_given) check_unreferenced(pool, container, records, where, report);
 }
 
-const char* text_of(Severity severity)
-{
-    switch (severity) {
-    case Severity::info: return "info";
-    case Severity::reclaimable: return "reclaimable";
-    case Severity::damage: return "damage";
-    }
-    return "";
-}
-
 } // namespace
 
 bool StreamReport::damaged() const
 {
-    return std::ranges::any_of(findings,
-                               [](const StreamFinding& f) { return f.severity == Severity::damage; });
-}
-
-std::string StreamReport::json() const
-{
-    Json all = {{"streams", Json::array()}, {"findings", Json::array()}};
-    for (const StreamSummary& s : streams)
-        all["streams"].push_back({{"name", s.name},
-                                  {"generation", s.generation},
-                                  {"layout", s.layout},
-                                  {"ranks", s.ranks},
-                                  {"segments", s.segments},
-                                  {"closed", s.closed},
-                                  {"whole_steps", s.whole_steps},
-                                  {"damaged_steps", s.damaged_steps},
-                                  {"half_steps", s.half_steps},
-                                  {"metadata_bytes", s.metadata_bytes},
-                                  {"data_bytes", s.data_bytes}});
-    for (const StreamFinding& f : findings)
-        all["findings"].push_back(
-            {{"severity", text_of(f.severity)}, {"where", f.where}, {"what", f.what}, {"advice", f.advice}});
-    all["damaged"] = damaged();
-    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return std::ranges::any_of(findings, [](const Finding& f) { return f.severity == Severity::damage; });
 }
 
 StreamReport check_streams(const std::string& text, bool data)

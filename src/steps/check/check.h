@@ -2,19 +2,13 @@
 // `stepstore pool check`.
 #pragma once
 
+#include "stepstore/administration.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace stepstore::steps {
-
-struct StreamFinding {
-    enum class Severity : std::uint8_t { info, reclaimable, damage };
-    Severity severity = Severity::damage;
-    std::string where;  // "POOL/CONTAINER/STREAM step 3 rank 1"
-    std::string what;   // "the blob's checksum does not match"
-    std::string advice; // what can be saved, and how
-};
 
 struct StreamSummary {
     std::string name;
@@ -32,9 +26,8 @@ struct StreamSummary {
 
 struct StreamReport {
     std::vector<StreamSummary> streams;
-    std::vector<StreamFinding> findings;
+    std::vector<Finding> findings; // "POOL/CONTAINER/STREAM step 3 rank 1" is where
     bool damaged() const;
-    std::string json() const; // {"streams":[..],"findings":[..],"damaged":false}
 };
 
 // `location`: a pool (all its containers), a container or one stream: "POOL", "POOL/CONTAINER",

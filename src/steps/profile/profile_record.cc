@@ -3,7 +3,7 @@
 #include "base/system_error.h"
 #include "steps/file.h"
 #include "steps/pool_directory.h"
-#include "stepstore/admin.h"
+#include "stepstore/administration.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,15 +13,10 @@ namespace stepstore::steps {
 
 namespace {
 
-std::vector<TargetCounts> target_counts(const std::string& pool)
+// None on a DAOS system.
+std::vector<TargetInfo> targets_of(const std::string& pool)
 {
-    std::vector<TargetCounts> counts;
-    if (pool.starts_with("daos://")) return counts;
-    const auto pool_now = nlohmann::json::parse(describe_pool(pool));
-    for (const auto& target : pool_now.at("targets"))
-        counts.push_back({target.at("updates"), target.at("fetches"), target.at("bytes_written"),
-                          target.at("bytes_read")});
-    return counts;
+    return is_on_daos(pool) ? std::vector<TargetInfo>() : describe_pool(pool).targets;
 }
 
 // A reader never sees half a file.
@@ -84,12 +79,12 @@ std::string remove_profile_files(const Location& location)
 }
 
 ProfileRecord::ProfileRecord(const Location& location, ProfileSide side, std::string_view layout)
-    : location_(location), side_(side), layout_(layout), before_(target_counts(location.pool))
+    : location_(location), side_(side), layout_(layout), before_(targets_of(location.pool))
 {
     location_.opened.reset();
 }
 
-std::string ProfileRecord::finish(const std::vector<std::string>& ranks) const
+ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ranks) const
 {
     nlohmann::ordered_json record = {{"version", 2},
                                      {"side", side_ == ProfileSide::writers ? "writers" : "readers"},
@@ -97,22 +92,23 @@ std::string ProfileRecord::finish(const std::vector<std::string>& ranks) const
                                      {"ranks", nlohmann::ordered_json::array()}};
     for (const std::string& rank : ranks)
         record["ranks"].push_back(nlohmann::ordered_json::parse(rank));
-    const auto after = target_counts(location_.pool);
+    const auto after = targets_of(location_.pool);
     for (std::size_t i = 0; i < after.size() && i < before_.size(); ++i)
         record["targets"].push_back({{"updates", after[i].updates - before_[i].updates},
                                      {"fetches", after[i].fetches - before_[i].fetches},
                                      {"bytes_written", after[i].bytes_written - before_[i].bytes_written},
                                      {"bytes_read", after[i].bytes_read - before_[i].bytes_read}});
     const auto place = profile_place(location_, side_);
-    if (!place) return record.dump();
+    if (!place) return {record.dump(), {}};
+    std::string file_error;
     try {
         record["file"] = place->below(); // pools are moved and copied
         write_file(*place, record.dump(1) + "\n");
     } catch (const Error& error) {
         record.erase("file");
-        record["file_error"] = error.what();
+        record["file_error"] = file_error = error.what();
     }
-    return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return {record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), file_error};
 }
 
 } // namespace stepstore::steps

@@ -10,6 +10,7 @@
 #include "comm/communicator.h"
 #include "steps/location.h"
 #include "steps/profile/profile.h"
+#include "stepstore/administration.h"
 
 #include <optional>
 #include <string>
@@ -20,11 +21,6 @@ namespace stepstore::steps {
 
 enum class ProfileSide { writers, readers };
 
-// What a target of the pool has served since the pool was made, whoever asked.
-struct TargetCounts {
-    std::uint64_t updates = 0, fetches = 0, bytes_written = 0, bytes_read = 0;
-};
-
 class ProfileRecord {
 public:
     // On rank 0, when the stream is opened: remembers what the targets have served so far.
@@ -34,13 +30,17 @@ public:
     //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],"file":..} (relative to the pool)
     // targets: what each target served since the construction, also for others; not on a DAOS system. Writes
     // the file too; where that fails, "file_error" says why instead of "file".
-    std::string finish(const std::vector<std::string>& ranks) const;
+    struct Finished {
+        std::string json;
+        std::string file_error; // empty: the file is written, or the pool has no directory
+    };
+    Finished finish(const std::vector<std::string>& ranks) const;
 
 private:
     Location location_;
     ProfileSide side_;
     std::string layout_;
-    std::vector<TargetCounts> before_;
+    std::vector<TargetInfo> before_;
 };
 
 // Profile::json of all ranks in rank order, on rank 0. Collective.

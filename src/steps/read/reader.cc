@@ -2,8 +2,6 @@
 
 #include "steps/read/reader_impl.h"
 
-#include <nlohmann/json.hpp>
-
 namespace stepstore::steps {
 
 Reader::Reader(const std::string& location, const ReaderOptions& options,
@@ -236,30 +234,25 @@ std::string Reader::profile_json() const
     return impl_->profile.json(impl_->communicator->rank());
 }
 
-std::string Reader::describe_json() const
+StreamDescription Reader::describe() const
 {
     const StreamRecord& record = impl_->stream->record();
-    nlohmann::ordered_json json = {
-        {"pool", location().pool},
-        {"container", location().container},
-        {"stream", location().stream},
-        {"format", record.format},
-        {"generation", record.origin},
-        {"segments", record.earlier.size() + 1},
-        {"layout", layout_of(record).name},
-        {"order", record.order == Order::row_major ? "row-major" : "column-major"},
-        {"ranks", record.ranks},
-        {"chunk_size", record.chunk_size},
-        {"object_class", record.object_class},
-        {"data_chunk_size", record.data_chunk_size},
-        {"data_object_class", record.data_object_class},
-        {"closed", record.closed},
-        {"writer_host", record.writer_host},
-        {"writer_process", record.writer_process},
-        {"created", record.created},
-    };
-    if (record.closed) json["steps"] = record.steps;
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    StreamDescription told;
+    told.format = record.format;
+    told.generation = record.origin;
+    told.segments = record.earlier.size() + 1;
+    told.layout = layout_of(record).name;
+    told.order = record.order;
+    told.ranks = record.ranks;
+    told.chunk_size = record.chunk_size;
+    told.object_class = record.object_class;
+    told.data_chunk_size = record.data_chunk_size;
+    told.data_object_class = record.data_object_class;
+    told.writer_host = record.writer_host;
+    told.writer_process = record.writer_process;
+    told.created = record.created;
+    if (record.closed) told.steps = record.steps;
+    return told;
 }
 
 } // namespace stepstore::steps

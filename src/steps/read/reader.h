@@ -30,6 +30,24 @@ namespace stepstore::steps {
 // "The current step" in stream mode; in random-access mode the last step.
 inline constexpr std::uint64_t this_step = UINT64_MAX;
 
+// What the record of a stream says, of its last segment where the segments differ.
+struct StreamDescription {
+    std::uint32_t format = 0;     // version
+    std::uint64_t generation = 0; // fresh for every stream of the container
+    std::uint64_t segments = 1;   // one, and one more for every time that it was appended to
+    std::string layout;           // "array-aligned"
+    Order order = Order::row_major;
+    std::uint32_t ranks = 0;      // that wrote
+    std::uint64_t chunk_size = 0; // of the metadata, bytes
+    std::string object_class;
+    std::uint64_t data_chunk_size = 0; // bytes
+    std::string data_object_class;
+    std::string writer_host; // of rank 0
+    std::uint64_t writer_process = 0;
+    std::uint64_t created = 0;          // seconds since 1970
+    std::optional<std::uint64_t> steps; // nullopt: its writer has not ended it
+};
+
 class Reader {
 public:
     // -DER_NONEXIST: no pool, container or stream there (within open_timeout); the message says which, and
@@ -118,8 +136,7 @@ public:
     // What the last readers stored that closed with ReaderOptions::profile; empty: there were none.
     std::string readers_profile_json() const;
     std::string profile_json() const; // this reader's own
-    std::string
-    describe_json() const; // the stream's record: generation, layout, sizes, classes, ranks, state
+    StreamDescription describe() const;
 
 private:
     class Impl;

@@ -290,11 +290,9 @@ void Reader::Impl::keep_profile()
 {
     const std::vector<std::string> profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
-        const std::string record = profile_record->finish(profiles);
-        if (const auto parsed = nlohmann::json::parse(record); parsed.contains("file_error"))
+        if (const auto finished = profile_record->finish(profiles); !finished.file_error.empty())
             throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() +
-                                     " is lost: " + parsed["file_error"].get<std::string>() +
-                                     "; Profile=off reads without one");
+                                     " is lost: " + finished.file_error + "; Profile=off reads without one");
         return std::vector<std::byte>();
     });
 }
