@@ -3,7 +3,7 @@
 //   (8), cell size (8), chunk size (8), length of the pool's path (8), the path, checksum of all before (8).
 #include "daos/global_handle.h"
 
-#include "base/checksum.h"
+#include "base/record.h"
 
 #include <cstring>
 #include <vector>
@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint32_t magic = 0x31484753; // "SGH1"
 constexpr std::size_t fixed_size = 88;
-constexpr std::size_t checksum_size = 8;
 
 std::vector<std::byte> encode(const GlobalHandle& handle)
 {
@@ -39,7 +38,7 @@ std::vector<std::byte> encode(const GlobalHandle& handle)
     put(handle.attributes.chunk_size);
     put(std::uint64_t{handle.path.size()});
     copy(handle.path.data(), handle.path.size());
-    put(checksum({bytes.data(), bytes.size() - checksum_size}));
+    seal_end(bytes);
     return bytes;
 }
 
@@ -47,9 +46,9 @@ GlobalHandle decode(Bytes bytes)
 {
     if (bytes.size() < fixed_size + checksum_size || load_little<std::uint32_t>(bytes.data()) != magic)
         invalid("these bytes are no global handle");
-    const Bytes body = bytes.first(bytes.size() - checksum_size);
-    if (load_little<std::uint64_t>(body.data() + body.size()) != checksum(body))
-        invalid("the global handle is damaged");
+    const auto unsealed = unseal_end(bytes);
+    if (!unsealed) invalid("the global handle is damaged");
+    const Bytes body = *unsealed;
     const std::byte* at = body.data() + 4;
     const auto get = [&at]<class T>(T& number) {
         number = load_little<T>(at);

@@ -13,7 +13,8 @@ namespace stepstore::fields {
 namespace {
 
 constexpr char from_key[] = "from";
-constexpr int rounds = 64; // of beginning anew because a purge was faster
+constexpr char row_prefix[] = "r/"; // of the key of a place
+constexpr int rounds = 64;          // of beginning anew because a purge was faster
 
 // Of a place whose record is gone.
 bool is_gone(Bytes value)
@@ -22,11 +23,6 @@ bool is_gone(Bytes value)
 }
 
 } // namespace
-
-std::string place_key(std::uint64_t place)
-{
-    return "r/" + std::to_string(place);
-}
 
 IndexRow::IndexRow(Dataset& dataset, std::string collocation,
                    std::shared_ptr<std::atomic<std::size_t>> cached_bytes)
@@ -56,7 +52,8 @@ bool IndexRow::open_index()
     const auto value = dataset_.key_value().get_nonempty(collocation_prefix + collocation_);
     if (!value) return false;
     index_.emplace(
-        dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))));
+        dataset_.open_key_value(dataset_.index_id(decode_collocation(*value, what("the index record")))),
+        row_prefix);
     dataset_.session().met_others_work();
     return true;
 }
@@ -74,20 +71,20 @@ void IndexRow::make_index()
         open_index();
         return;
     }
-    index_.emplace(dataset_.open_key_value(dataset_.index_id(number)));
+    index_.emplace(dataset_.open_key_value(dataset_.index_id(number)), row_prefix);
     knows_tail_ = true; // its row is empty, or was a moment ago
 }
 
 KeyValue* IndexRow::index_object()
 {
     const std::lock_guard lock(mutex_);
-    return open_index() ? &*index_ : nullptr;
+    return open_index() ? &index_->object() : nullptr;
 }
 
 // The hint where to begin; 0: none.
 std::uint64_t IndexRow::read_from()
 {
-    const auto from = index_->get_nonempty(from_key);
+    const auto from = index_->object().get_nonempty(from_key);
     return from ? WireReader(*from, what("the beginning of the row")).fixed<std::uint64_t>() : 0;
 }
 
@@ -100,7 +97,7 @@ bool IndexRow::refresh()
 bool IndexRow::refresh_locked()
 {
     if (!open_index()) return false;
-    while (const auto value = index_->get_nonempty(place_key(next_))) {
+    while (const auto value = index_->at(next_)) {
         if (!is_gone(*value))
             add(next_, decode_row(*value, what("index page " + std::to_string(next_))));
         else if (next_ == 0) // a row that was purged, so there is a hint
@@ -183,7 +180,7 @@ std::uint64_t IndexRow::end()
 
 KeyValue& IndexRow::object_of(const RowRecord& record)
 {
-    if (record.where == PagesAt::index_object) return *index_;
+    if (record.where == PagesAt::index_object) return index_->object();
     if (!page_object_ || page_object_->first != record.writer)
         page_object_.emplace(record.writer, dataset_.open_key_value(dataset_.page_object_id(record.writer)));
     return page_object_->second;
@@ -279,9 +276,7 @@ void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
 // requests.
 std::uint64_t IndexRow::free_place()
 {
-    const auto there = [&](std::uint64_t place) {
-        return index_->get_nonempty(place_key(place)).has_value();
-    };
+    const auto there = [&](std::uint64_t place) { return index_->at(place).has_value(); };
     if (tail_ == 0) tail_ = read_from();
     if (!there(tail_)) return tail_;
     std::uint64_t low = tail_, step = 1; // low is there
@@ -310,14 +305,11 @@ std::uint64_t IndexRow::append(RowRecord& record, bool covers_itself)
                 record.is_base = true;
                 record.covers = tail_;
             }
-            try {
-                index_->put(place_key(tail_), encode_row(record), Condition::must_not_exist);
+            if (index_->put(tail_, encode_row(record))) {
                 // Who reads the row stops where a place is missing: those of others count, and may lie
                 // elsewhere.
                 if (!dataset_.index_in_one_place()) dataset_.session().met_others_work();
                 return tail_++;
-            } catch (const Error& error) {
-                if (error.code() != -DER_EXIST) throw;
             }
             // Another process was faster: mostly by one place.
             ++tail_;
@@ -334,12 +326,12 @@ std::vector<std::shared_ptr<RowPage>> IndexRow::covered(std::uint64_t covers)
         std::uint64_t place = read_from();
         // A purge that died may have left some before the hint; walk back over what is not gone.
         while (place > 0) {
-            const auto value = index_->get_nonempty(place_key(place - 1));
+            const auto value = index_->at(place - 1);
             if (!value || is_gone(*value)) break;
             --place;
         }
         for (; place < covers; ++place) {
-            const auto value = index_->get_nonempty(place_key(place));
+            const auto value = index_->at(place);
             if (!value || is_gone(*value)) continue;
             auto page = std::make_shared<RowPage>();
             page->place = place;
@@ -355,7 +347,7 @@ void IndexRow::begin_at(std::uint64_t place)
     const std::lock_guard lock(mutex_);
     std::vector<std::byte> bytes;
     WireWriter(bytes).fixed(place);
-    index_->put(from_key, bytes);
+    index_->object().put(from_key, bytes);
 }
 
 void IndexRow::drop(const RowPage& page)
@@ -365,7 +357,7 @@ void IndexRow::drop(const RowPage& page)
         for (std::size_t i = 0; i < page.record.firsts.size(); ++i)
             object_of(page.record).remove(part_key(page.record.writer, page.record.page, i));
     const std::byte gone{}; // last: the record says which parts there were, should this process die
-    index_->put(place_key(page.place), {&gone, 1});
+    index_->object().put(index_->key(page.place), {&gone, 1});
 }
 
 } // namespace stepstore::fields

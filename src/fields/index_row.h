@@ -27,6 +27,7 @@
 // base covers: the next purge removes both.
 #pragma once
 
+#include "client/numbered_log.h"
 #include "fields/dataset.h"
 #include "fields/row_record.h"
 
@@ -104,7 +105,7 @@ private:
     std::shared_ptr<std::atomic<std::size_t>> cached_bytes_;
     std::mutex mutex_; // guards all below
     std::size_t accounted_ = 0;
-    std::optional<KeyValue> index_;
+    std::optional<NumberedLog> index_;                              // the row, and the object that it lies in
     std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer
     std::uint64_t next_ = 0;                                        // to read
     std::uint64_t tail_ = 0;                                        // no place before it is free
@@ -113,8 +114,6 @@ private:
     std::shared_ptr<const PageSummary> summary_; // of the first summed_ of them; nullptr: of none
     std::size_t summed_ = 0;
 };
-
-std::string place_key(std::uint64_t place); // "r/PLACE"
 
 // Builds a page of what `entries` adds, stores its parts and appends it to the row; with base_covers as a
 // base. Returns its place.

@@ -1,15 +1,10 @@
 #include "fields/record.h"
 
-#include "base/checksum.h"
-
 namespace stepstore::fields {
 
 namespace {
 
-constexpr std::size_t sum_at = 8;
-
-// Of the dataset's record. A reader skips unknown fields, except those that it must know.
-constexpr std::uint16_t must_know = 0x8000;
+// Of the dataset's record.
 enum Tag : std::uint16_t {
     tag_key = 1 | must_know,
     tag_index = 2 | must_know,
@@ -44,27 +39,6 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_verify, r.options.verify);
 }
 
-template <class T>
-void write_field(WireWriter& to, Tag tag, const T& value)
-{
-    to.fixed(static_cast<std::uint16_t>(tag));
-    if constexpr (std::is_same_v<T, std::string>) {
-        to.text(value);
-    } else {
-        to.varint(8);
-        to.fixed(static_cast<std::uint64_t>(value));
-    }
-}
-
-template <class T>
-void read_field(Bytes bytes, T& value, std::string_view what)
-{
-    if constexpr (std::is_same_v<T, std::string>)
-        value = as_text(bytes);
-    else
-        value = static_cast<T>(WireReader(bytes, what).fixed<std::uint64_t>());
-}
-
 } // namespace
 
 std::vector<std::byte> framed()
@@ -74,31 +48,14 @@ std::vector<std::byte> framed()
 
 void seal(std::vector<std::byte>& bytes, Magic magic)
 {
-    store_little(bytes.data(), static_cast<std::uint32_t>(magic));
-    store_little(bytes.data() + 4, static_cast<std::uint16_t>(fields_format));
-    store_little(bytes.data() + 6,
-                 static_cast<std::uint16_t>(fields_format)); // the oldest reader that understands it
-    store_little(bytes.data() + sum_at, checksum(Bytes(bytes).subspan(frame_size)));
+    seal_frame(bytes, static_cast<std::uint32_t>(magic), static_cast<std::uint16_t>(fields_format));
 }
 
 Bytes unseal(Bytes bytes, Magic magic, const std::string& what)
 {
-    WireReader from(bytes, what);
-    if (from.fixed<std::uint32_t>() != static_cast<std::uint32_t>(magic))
-        from.fail("does not begin as it should");
-    const auto format = from.fixed<std::uint16_t>();
-    const auto least = from.fixed<std::uint16_t>();
-    if (least > fields_format)
-        throw Error(-DER_DF_INCOMPT, what + " has format version " + std::to_string(format) +
-                                         "; this library reads up to version " +
-                                         std::to_string(fields_format) + ": use a newer Stepstore");
-    const auto sum = from.fixed<std::uint64_t>();
-    const Bytes body = bytes.subspan(frame_size);
-    if (sum != checksum(body))
-        throw Error(
-            -DER_CSUM,
-            what + " is damaged: its checksum does not match; `stepstore pool check` says what can be saved");
-    return body;
+    return unseal_frame(bytes, static_cast<std::uint32_t>(magic), static_cast<std::uint16_t>(fields_format),
+                        what)
+        .body;
 }
 
 std::vector<std::byte> encode_root(const std::string& container)
@@ -126,11 +83,8 @@ std::vector<std::byte> encode_dataset(const DatasetRecord& record)
 
 DatasetRecord decode_dataset(Bytes bytes, const std::string& what)
 {
-    WireReader from(unseal(bytes, Magic::dataset, what), what);
     DatasetRecord record;
-    while (!from.at_end()) {
-        const auto tag = from.fixed<std::uint16_t>();
-        const Bytes value = from.bytes(from.varint());
+    read_fields(unseal(bytes, Magic::dataset, what), what, [&](std::uint16_t tag, Bytes value) {
         bool known = tag == tag_key;
         if (known) record.key = Key::parse(as_text(value));
         each_field(record, [&](Tag ours, auto& member) {
@@ -138,10 +92,8 @@ DatasetRecord decode_dataset(Bytes bytes, const std::string& what)
             read_field(value, member, what);
             known = true;
         });
-        if (!known && (tag & must_know) != 0)
-            throw Error(-DER_DF_INCOMPT, what + " uses a feature (field " + std::to_string(tag & ~must_know) +
-                                             ") that this library does not know: use a newer Stepstore");
-    }
+        return known;
+    });
     const bool good = (record.options.index == Index::shared || record.options.index == Index::process) &&
                       record.options.chunk_size > 0;
     if (!good) throw Error(-DER_DF_INCOMPT, what + " is laid out in a way that this library does not know");
@@ -167,10 +119,7 @@ std::vector<std::byte> encode_writer(const WriterRecord& record)
     WireWriter to(bytes);
     to.fixed(record.first);
     to.fixed(record.count);
-    to.fixed(record.process.process);
-    to.fixed(record.process.started);
-    to.text(record.process.host);
-    to.text(record.process.machine);
+    write_process(to, record.process);
     seal(bytes, Magic::writer);
     return bytes;
 }
@@ -181,10 +130,7 @@ WriterRecord decode_writer(Bytes bytes, const std::string& what)
     WriterRecord record;
     record.first = from.fixed<std::uint64_t>();
     record.count = from.fixed<std::uint64_t>();
-    record.process.process = from.fixed<std::uint64_t>();
-    record.process.started = from.fixed<std::uint64_t>();
-    record.process.host = from.text();
-    record.process.machine = from.text();
+    record.process = read_process(from);
     return record;
 }
 

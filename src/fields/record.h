@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/process.h"
-#include "base/wire.h"
+#include "base/record.h"
 #include "fields/dataset.h"
 
 #include <optional>
@@ -20,13 +20,11 @@ enum class Magic : std::uint32_t {
     part = 0x50465353,        // "SSFP"
 };
 
-inline constexpr std::size_t frame_size = 16;
+inline constexpr std::size_t frame_size = frame_size_of<std::uint16_t>;
 
-// Puts the frame (magic, versions, checksum) before the body that follows in `bytes`, which begins with
-// frame_size bytes of room.
+// The frame of base/record.h, with the version of the fields' format.
+std::vector<std::byte> framed(); // room for it
 void seal(std::vector<std::byte>& bytes, Magic magic);
-std::vector<std::byte> framed(); // the room
-// The body. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: newer. what: for messages.
 Bytes unseal(Bytes bytes, Magic magic, const std::string& what);
 
 std::vector<std::byte> encode_root(const std::string& container);

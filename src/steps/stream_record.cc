@@ -1,7 +1,6 @@
 #include "steps/stream_record.h"
 
-#include "base/checksum.h"
-#include "base/wire.h"
+#include "base/record.h"
 
 #include <algorithm>
 
@@ -10,11 +9,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint32_t record_magic = 0x54535353; // "SSST"
-constexpr std::size_t prologue_size = 20;          // magic, format, reader, checksum
 
-// A record is a list of fields, tag and length first. A reader skips unknown fields, except those that it
-// must know.
-constexpr std::uint16_t must_know = 0x8000;
 enum Tag : std::uint16_t {
     tag_generation = 1 | must_know,
     tag_layout = 2 | must_know,
@@ -130,40 +125,32 @@ std::vector<Segment> decode_segments(WireReader& from)
 }
 
 template <class T>
-void write_field(WireWriter& to, Tag tag, const T& value)
+std::vector<std::byte> encoded(const T& value)
 {
-    to.fixed(static_cast<std::uint16_t>(tag));
-    if constexpr (std::is_same_v<T, std::string>) {
-        to.text(value);
-    } else if constexpr (std::is_same_v<T, ObjectId>) {
-        to.varint(16);
+    if constexpr (std::is_same_v<T, ObjectId>) {
+        std::vector<std::byte> bytes;
+        WireWriter to(bytes);
         write_id(to, value);
-    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
-        const std::vector<std::byte> bytes = encode_segments(value);
-        to.varint(bytes.size());
-        to.bytes(bytes);
+        return bytes;
     } else {
-        to.varint(8);
-        to.fixed(static_cast<std::uint64_t>(value));
+        return encode_segments(value);
     }
 }
 
-template <class T>
-void read_field(Bytes bytes, T& value, std::string_view what)
+void decode(Bytes bytes, ObjectId& id, std::string_view what)
 {
     WireReader from(bytes, what);
-    if constexpr (std::is_same_v<T, std::string>) {
-        value = as_text(bytes);
-    } else if constexpr (std::is_same_v<T, ObjectId>) {
-        value = read_id(from);
-    } else if constexpr (std::is_same_v<T, std::vector<Segment>>) {
-        value = decode_segments(from);
-    } else {
-        const auto number = from.fixed<std::uint64_t>();
-        value = static_cast<T>(number);
-        if (static_cast<std::uint64_t>(value) != number) from.fail("has a number that is too large");
-    }
+    id = read_id(from);
 }
+
+void decode(Bytes bytes, std::vector<Segment>& segments, std::string_view what)
+{
+    WireReader from(bytes, what);
+    segments = decode_segments(from);
+}
+
+template <class T>
+concept PlainField = NumberField<T> || std::is_same_v<T, std::string>;
 
 void validate(const StreamRecord& record, const std::string& where)
 {
@@ -191,52 +178,37 @@ void validate(const StreamRecord& record, const std::string& where)
 
 std::vector<std::byte> encode_record(const StreamRecord& record)
 {
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes(frame_size_of<std::uint32_t>);
     WireWriter to(bytes);
-    to.fixed(record_magic);
-    to.fixed(record.format);
-    to.fixed(record.format); // the oldest reader that understands it
-    to.fixed(std::uint64_t{0});
-    each_field(record, [&](Tag tag, const auto& value) {
-        if (is_written(tag, record)) write_field(to, tag, value);
+    each_field(record, [&]<class T>(Tag tag, const T& value) {
+        if (!is_written(tag, record)) return;
+        if constexpr (PlainField<T>)
+            write_field(to, tag, value);
+        else
+            write_field(to, tag, encoded(value));
     });
-    store_little(bytes.data() + 12, checksum(Bytes(bytes).subspan(prologue_size)));
+    seal_frame(bytes, record_magic, record.format);
     return bytes;
 }
 
 StreamRecord decode_record(Bytes bytes, const std::string& where)
 {
     const std::string what = "the record of the stream " + where;
-    WireReader from(bytes, what);
-    if (from.fixed<std::uint32_t>() != record_magic) from.fail("does not begin as a stream's record does");
-    const auto format = from.fixed<std::uint32_t>();
-    const auto least = from.fixed<std::uint32_t>();
-    if (least > stream_format)
-        throw Error(-DER_DF_INCOMPT, "the stream " + where + " has format version " + std::to_string(format) +
-                                         "; this library reads up to version " +
-                                         std::to_string(stream_format) + ": use a newer Stepstore");
-    const auto sum = from.fixed<std::uint64_t>();
-    if (sum != checksum(bytes.subspan(prologue_size)))
-        throw Error(
-            -DER_CSUM,
-            what +
-                " is damaged: its checksum does not match; the steps may be whole: `stepstore pool check` looks");
+    const auto unsealed = unseal_frame(bytes, record_magic, stream_format, what);
     StreamRecord record;
-    record.format = least;
-    while (!from.at_end()) {
-        const auto tag = from.fixed<std::uint16_t>();
-        const Bytes value = from.bytes(from.varint());
+    record.format = unsealed.least;
+    read_fields(unsealed.body, what, [&](std::uint16_t tag, Bytes value) {
         bool known = false;
-        each_field(record, [&](Tag ours, auto& member) {
+        each_field(record, [&]<class T>(Tag ours, T& member) {
             if (ours != tag) return;
-            read_field(value, member, what);
+            if constexpr (PlainField<T>)
+                read_field(value, member, what);
+            else
+                decode(value, member, what);
             known = true;
         });
-        if (!known && (tag & must_know) != 0)
-            throw Error(-DER_DF_INCOMPT, "the stream " + where + " uses a feature (field " +
-                                             std::to_string(tag & ~must_know) +
-                                             ") that this library does not know: use a newer Stepstore");
-    }
+        return known;
+    });
     if (record.origin == no_generation) record.origin = record.generation;
     validate(record, where);
     return record;

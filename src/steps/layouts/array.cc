@@ -13,8 +13,7 @@
 // A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage:
 // its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
 // is no next step, and the stream is not closed, the step is not there yet.
-#include "base/checksum.h"
-#include "base/wire.h"
+#include "base/record.h"
 #include "steps/layouts/layout.h"
 
 #include <algorithm>
@@ -47,18 +46,18 @@ std::vector<std::byte> encode_sizes(std::uint64_t step, std::uint64_t base,
     to.fixed(base);
     for (const std::uint64_t size : sizes)
         to.varint(size);
-    to.fixed(checksum(bytes));
+    append_checksum(bytes);
     return bytes;
 }
 
 Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
 {
     const std::string what = "the record of the blobs' sizes of step " + std::to_string(step);
-    if (bytes.size() < 8 || load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) !=
-                                checksum(bytes.first(bytes.size() - 8)))
+    const auto body = unseal_end(bytes);
+    if (!body)
         throw Error(-DER_CSUM,
                     what + " is damaged: its checksum does not match; this step cannot be read, others can");
-    WireReader from(bytes.first(bytes.size() - 8), what);
+    WireReader from(*body, what);
     if (from.fixed<std::uint32_t>() != sizes_magic || from.fixed<std::uint64_t>() != step)
         from.fail("is that of something else");
     Sizes sizes;

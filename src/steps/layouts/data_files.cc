@@ -1,6 +1,6 @@
 #include "steps/layouts/data_files.h"
 
-#include "base/checksum.h"
+#include "base/record.h"
 #include "base/system_error.h"
 #include "steps/file.h"
 #include "steps/pool_directory.h"
@@ -31,7 +31,7 @@ void store_sum(const Piece& piece, std::byte* to)
     store_little(to + 8, piece.length);
     store_little(to + 12, sum_magic);
     store_little(to + 16, piece.sum);
-    store_little(to + 24, checksum(Bytes(to, 24)));
+    seal_end({to, sum_size});
 }
 
 bool load_sum(const std::byte* from, Piece& piece)
@@ -39,7 +39,7 @@ bool load_sum(const std::byte* from, Piece& piece)
     piece = {load_little<std::uint64_t>(from), load_little<std::uint32_t>(from + 8),
              load_little<std::uint64_t>(from + 16)};
     return load_little<std::uint32_t>(from + 12) == sum_magic && piece.length > 0 &&
-           piece.length <= piece_size && load_little<std::uint64_t>(from + 24) == checksum(Bytes(from, 24));
+           piece.length <= piece_size && unseal_end({from, sum_size});
 }
 
 Place data_file(const Place& directory, const char* name, std::uint32_t rank)

@@ -11,7 +11,7 @@
 //
 // In a pool that survives power failures every rank syncs its data before it hands over its blob. Rank 0
 // syncs `metadata` before it writes the entry, and the entry before it tells that the step is stored.
-#include "base/checksum.h"
+#include "base/record.h"
 #include "base/system_error.h"
 #include "steps/collective.h"
 #include "steps/file.h"
@@ -53,14 +53,12 @@ void store_entry(const IndexEntry& entry, std::byte* to)
     store_little(to + 32, entry.length);
     store_little(to + 40, entry.sizes_checksum);
     store_little(to + 48, std::uint64_t{0});
-    store_little(to + 56, checksum(Bytes(to, 56)));
+    seal_end({to, entry_size});
 }
 
 bool load_entry(const std::byte* from, IndexEntry& entry)
 {
-    if (load_little<std::uint32_t>(from) != index_magic ||
-        load_little<std::uint64_t>(from + 56) != checksum(Bytes(from, 56)))
-        return false;
+    if (load_little<std::uint32_t>(from) != index_magic || !unseal_end({from, entry_size})) return false;
     entry.ranks = load_little<std::uint32_t>(from + 4);
     entry.generation = load_little<std::uint64_t>(from + 8);
     entry.step = load_little<std::uint64_t>(from + 16);

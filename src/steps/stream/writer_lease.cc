@@ -1,7 +1,6 @@
 #include "steps/stream/writer_lease.h"
 
-#include "base/checksum.h"
-#include "base/wire.h"
+#include "base/record.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,14 +21,11 @@ constexpr std::uint32_t turn_version = 1;
 constexpr double signs_per_timeout = 3;
 constexpr std::chrono::milliseconds look_interval{50};
 
-KeyValue open_turns(const Container& container, Access access)
+NumberedLog open_turns(const Container& container, Access access, const std::string& stream)
 {
-    return container.key_value(container.object_id(0, turns_hi, ObjectType::key_value), access);
-}
-
-std::string turn_key(std::uint64_t number, const std::string& stream)
-{
-    return std::to_string(number) + "/" + stream;
+    return {container.key_value(container.object_id(0, turns_hi, ObjectType::key_value), access),
+            {},
+            "/" + stream};
 }
 
 std::string first_key(const std::string& stream)
@@ -55,11 +51,8 @@ std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
     to.fixed(turn.interval_ms);
     to.fixed(turn.sign_ms);
     to.fixed(turn.since_ms);
-    to.fixed(turn.writer.process);
-    to.fixed(turn.writer.started);
-    to.text(turn.writer.host);
-    to.text(turn.writer.machine);
-    to.fixed(checksum(bytes));
+    write_process(to, turn.writer);
+    append_checksum(bytes);
     return bytes;
 }
 
@@ -70,10 +63,9 @@ WriterTurn decode_turn(Bytes bytes)
     WriterTurn unknown;
     unknown.writer.host = "an unknown host (the record of who writes is damaged)";
     try {
-        if (bytes.size() < 8 || load_little<std::uint64_t>(bytes.data() + bytes.size() - 8) !=
-                                    checksum(bytes.first(bytes.size() - 8)))
-            return unknown;
-        WireReader from(bytes.first(bytes.size() - 8), "the record of who writes a stream");
+        const auto body = unseal_end(bytes);
+        if (!body) return unknown;
+        WireReader from(*body, "the record of who writes a stream");
         if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version)
             return unknown;
         WriterTurn turn;
@@ -82,19 +74,16 @@ WriterTurn decode_turn(Bytes bytes)
         turn.interval_ms = from.fixed<std::uint64_t>();
         turn.sign_ms = from.fixed<std::uint64_t>();
         turn.since_ms = from.fixed<std::uint64_t>();
-        turn.writer.process = from.fixed<std::uint64_t>();
-        turn.writer.started = from.fixed<std::uint64_t>();
-        turn.writer.host = from.text();
-        turn.writer.machine = from.text();
+        turn.writer = read_process(from);
         return turn;
     } catch (const Error&) {
         return unknown;
     }
 }
 
-std::optional<std::uint64_t> load_first(const KeyValue& turns, const std::string& stream)
+std::optional<std::uint64_t> load_first(const NumberedLog& turns, const std::string& stream)
 {
-    const auto value = turns.get(first_key(stream));
+    const auto value = turns.object().get(first_key(stream));
     if (!value || value->size() != sizeof(std::uint64_t)) return std::nullopt;
     return load_little<std::uint64_t>(value->data());
 }
@@ -109,8 +98,8 @@ std::uint64_t random_token()
 
 WriterLease::WriterLease(const Container& container, std::string stream, std::string where,
                          double timeout_seconds)
-    : turns_(open_turns(container, Access::read_write)), stream_(std::move(stream)), where_(std::move(where)),
-      timeout_(timeout_seconds), token_(random_token())
+    : turns_(open_turns(container, Access::read_write, stream)), stream_(std::move(stream)),
+      where_(std::move(where)), timeout_(timeout_seconds), token_(random_token())
 {
     turn_.writer = this_process();
     turn_.interval_ms = static_cast<std::uint64_t>(std::ceil(timeout_ * 1000 / signs_per_timeout));
@@ -143,29 +132,23 @@ void WriterLease::acquire()
     while (true) {
         const auto first = first_turn();
         std::optional<std::vector<std::byte>> before;
-        number_ = first.value_or(0);
-        while (auto turn = turns_.get(turn_key(number_, stream_))) {
+        turns_.go_to(first.value_or(0));
+        while (auto turn = turns_.read_next())
             before = std::move(turn);
-            ++number_;
-        }
+        number_ = turns_.next();
         if (before) wait_until_over(number_ - 1, *before);
         turn_.since_ms = now_ms();
-        try {
-            turns_.put(turn_key(number_, stream_), encoded(false), Condition::must_not_exist);
-        } catch (const Error& error) {
-            if (error.code() == -DER_EXIST) continue; // somebody was faster
-            throw;
-        }
-        if (first_turn() == first && (!before || turns_.get(turn_key(number_ - 1, stream_)) == before)) {
+        if (!turns_.put(number_, encoded(false))) continue; // somebody was faster
+        if (first_turn() == first && (!before || turns_.at(number_ - 1) == before)) {
             if (number_ == first.value_or(0)) return;
             std::byte value[sizeof number_];
             store_little(value, number_);
-            turns_.put(first_key(stream_), Bytes(value));
+            turns_.object().put(first_key(stream_), Bytes(value));
             for (std::uint64_t old = first.value_or(0); old < number_; ++old)
-                turns_.remove(turn_key(old, stream_));
+                turns_.object().remove(turns_.key(old));
             return;
         }
-        turns_.remove(turn_key(number_, stream_));
+        turns_.object().remove(turns_.key(number_));
     }
 }
 
@@ -201,7 +184,7 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     const auto begin = Clock::now();
     while (std::chrono::duration<double>(Clock::now() - begin).count() < patience) {
         std::this_thread::sleep_for(look_interval);
-        const auto current = turns_.get(turn_key(number, stream_));
+        const auto current = turns_.at(number);
         if (!current) return; // others have taken over: step 3 notices
         if (*current == bytes) continue;
         if (decode_turn(*current).over) return;
@@ -216,7 +199,7 @@ void WriterLease::give_signs(const std::stop_token& stop)
     while (!stopped_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
         if (stop.stop_requested()) return;
         try {
-            turns_.put(turn_key(number_, stream_), encoded(false), Condition::must_exist);
+            turns_.object().put(turns_.key(number_), encoded(false), Condition::must_exist);
         } catch (const Error& error) {
             // Removed by the one that took over. Anything else (a full disk) may be over by the next sign.
             if (error.code() == -DER_NONEXIST) {
@@ -254,7 +237,7 @@ void WriterLease::give_back() noexcept
     stop_signs();
     if (!std::exchange(held_, false) || !mine() || lost_) return;
     try {
-        turns_.put(turn_key(number_, stream_), encoded(true), Condition::must_exist);
+        turns_.object().put(turns_.key(number_), encoded(true), Condition::must_exist);
     } catch (...) { // then it ends with this process
     }
 }
@@ -264,27 +247,26 @@ void WriterLease::give_back_for_good() noexcept
     stop_signs();
     if (!std::exchange(held_, false) || !mine() || lost_) return;
     try {
-        turns_.remove(first_key(stream_));
-        turns_.remove(turn_key(number_, stream_));
+        turns_.object().remove(first_key(stream_));
+        turns_.object().remove(turns_.key(number_));
     } catch (...) {
     }
 }
 
 WriterWatch::WriterWatch(const Container& container, std::string stream)
-    : turns_(open_turns(container, Access::read_only)), stream_(std::move(stream))
+    : turns_(open_turns(container, Access::read_only, stream)), stream_(std::move(stream))
 {
 }
 
 WriterWatch::State WriterWatch::look()
 {
     // Mostly the turn of the last look is still the last one.
-    auto bytes = turns_.get(turn_key(number_, stream_));
-    if (!bytes) number_ = load_first(turns_, stream_).value_or(0);
-    while (auto next = turns_.get(turn_key(bytes ? number_ + 1 : number_, stream_))) {
-        if (bytes) ++number_;
+    auto bytes = turns_.at(number_);
+    turns_.go_to(bytes ? number_ + 1 : load_first(turns_, stream_).value_or(0));
+    while (auto next = turns_.read_next())
         bytes = std::move(next);
-    }
     if (!bytes) return State::unknown;
+    number_ = turns_.next() - 1;
     const auto now = Clock::now();
     if (*bytes != last_) {
         last_ = std::move(*bytes);

@@ -21,7 +21,7 @@
 #pragma once
 
 #include "base/process.h"
-#include "stepstore/client.h"
+#include "client/numbered_log.h"
 
 #include <atomic>
 #include <chrono>
@@ -67,7 +67,7 @@ private:
     void give_signs(const std::stop_token& stop);
     bool mine() const; // false in a child of a fork
 
-    KeyValue turns_;
+    NumberedLog turns_;
     std::string stream_;
     std::string where_;
     double timeout_;
@@ -92,7 +92,7 @@ public:
     std::string writer() const { return turn_.writer.text(); } // of the last look
 
 private:
-    KeyValue turns_;
+    NumberedLog turns_;
     std::string stream_;
     std::uint64_t number_ = 0;
     WriterTurn turn_;

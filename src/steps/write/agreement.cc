@@ -111,24 +111,16 @@ void Agreement::settle(std::uint64_t step, std::vector<Claim> claims)
     };
     drop_what_is_said();
     while (!claims.empty()) {
-        const std::string key = "Agreed-" + std::to_string(next_);
         const std::vector<std::byte> mine = encode(step, rank_, claims);
         ++requests_;
-        if (const auto entry = side_.get(key)) {
-            ++next_;
+        if (const auto entry = log_.read_next()) {
             if (same_but_rank(*entry, mine)) return;
             learn(*entry, step);
             drop_what_is_said();
             continue;
         }
-        try {
-            ++requests_;
-            side_.put(key, mine, Condition::must_not_exist);
-            ++next_;
-            return;
-        } catch (const Error& error) {
-            if (error.code() != -DER_EXIST) throw; // else somebody was faster
-        }
+        ++requests_;
+        if (log_.append(mine)) return;
     }
 }
 

@@ -17,8 +17,8 @@
 // nothing new to say. Readers find it.
 #pragma once
 
+#include "client/numbered_log.h"
 #include "steps/codec/encoder.h"
-#include "stepstore/client.h"
 
 #include <string>
 #include <unordered_map>
@@ -28,7 +28,7 @@ namespace stepstore::steps {
 
 class Agreement {
 public:
-    Agreement(KeyValue side, std::uint32_t rank) : side_(std::move(side)), rank_(rank) {}
+    Agreement(KeyValue side, std::uint32_t rank) : log_(std::move(side), "Agreed-"), rank_(rank) {}
 
     // -DER_INVAL: another rank has said otherwise; the message names variable, step, and what both ranks say.
     void settle(std::uint64_t step, std::vector<Claim> claims);
@@ -50,9 +50,8 @@ private:
     bool is_said(std::uint64_t step, const Claim& claim) const;
     void learn(Bytes entry, std::uint64_t step);
 
-    KeyValue side_;
+    NumberedLog log_;
     std::uint32_t rank_;
-    std::uint64_t next_ = 0; // the first entry that was not seen
     std::uint64_t requests_ = 0;
     std::unordered_map<std::string, Known> known_;
 };

@@ -1,6 +1,6 @@
 #include "steps/write/group_watch.h"
 
-#include "base/wire.h"
+#include "base/record.h"
 
 #include <daos_errno.h>
 #include <unistd.h>
@@ -16,19 +16,11 @@ constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;
 
-std::string lost_key(std::uint64_t number)
-{
-    return "Lost-" + std::to_string(number);
-}
-
 std::vector<std::byte> encode(const ProcessIdentity& process)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
-    to.text(process.host);
-    to.text(process.machine);
-    to.fixed(process.process);
-    to.fixed(process.started);
+    write_process(to, process);
     return bytes;
 }
 
@@ -41,13 +33,8 @@ GroupWatch::GroupWatch(Communicator& communicator) : communicator_(communicator)
     communicator.gather(encode(this_process()), all, offsets, 0);
     communicator.broadcast(all, 0);
     WireReader from(all, "the list of the writer's processes");
-    for (int rank = 0; rank < communicator.size(); ++rank) {
-        ProcessIdentity& one = ranks_.emplace_back();
-        one.host = from.text();
-        one.machine = from.text();
-        one.process = from.fixed<std::uint64_t>();
-        one.started = from.fixed<std::uint64_t>();
-    }
+    for (int rank = 0; rank < communicator.size(); ++rank)
+        ranks_.push_back(read_process(from));
     looked_ = Clock::now();
     next_to_look_at_ = (static_cast<std::size_t>(communicator.rank()) + 1) % ranks_.size();
     communicator.watch([this] { look_while_waiting(); });
@@ -70,8 +57,7 @@ void GroupWatch::read_on()
     looked_ = Clock::now();
     if (!log_) return;
     try {
-        while (const auto entry = log_->get(lost_key(next_))) {
-            ++next_;
+        while (const auto entry = log_->read_next()) {
             WireReader from(*entry, "the record of a rank that was lost");
             Loss loss;
             loss.rank = from.fixed<std::uint32_t>();
@@ -94,13 +80,8 @@ void GroupWatch::put(const Loss& loss) noexcept
         to.fixed(loss.step);
         to.fixed(static_cast<std::uint8_t>(loss.left ? 1 : 0));
         to.text(loss.text);
-        for (std::uint64_t number = next_;; ++number) {
-            try {
-                return log_->put(lost_key(number), bytes, Condition::must_not_exist);
-            } catch (const Error& error) {
-                if (error.code() != -DER_EXIST) throw;
-            }
-        }
+        for (std::uint64_t number = log_->next(); !log_->put(number, bytes);)
+            ++number;
     } catch (...) { // a full disk: the others are told without the reason, or find the process gone
     }
 }

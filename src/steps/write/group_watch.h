@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/process.h"
+#include "client/numbered_log.h"
 #include "comm/communicator.h"
-#include "stepstore/client.h"
 
 #include <chrono>
 #include <optional>
@@ -27,7 +27,7 @@ public:
     ~GroupWatch();
     GroupWatch(const GroupWatch&) = delete;
     GroupWatch& operator=(const GroupWatch&) = delete;
-    void attach(KeyValue side) { log_.emplace(std::move(side)); }
+    void attach(KeyValue side) { log_.emplace(std::move(side), "Lost-"); }
 
     // Another rank has no part in `step`: -DER_CANCELED, which says which one and why. Looks ten times a
     // second at most.
@@ -57,9 +57,8 @@ private:
 
     Communicator& communicator_;
     std::vector<ProcessIdentity> ranks_;
-    std::optional<KeyValue> log_;
+    std::optional<NumberedLog> log_;
     std::vector<Loss> losses_; // that were read, or seen
-    std::uint64_t next_ = 0;   // the first entry of the log that was not
     std::uint64_t step_ = 0;   // that this rank is about to end
     std::chrono::steady_clock::time_point looked_;
     std::optional<std::chrono::steady_clock::time_point>
