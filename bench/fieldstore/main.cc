@@ -7,7 +7,8 @@
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
-#include "fields/store.h"
+#include "fields/store_reader.h"
+#include "fields/store_writer.h"
 
 #include <daos_errno.h>
 
@@ -150,7 +151,7 @@ double run(int processes, const std::function<std::function<void()>(int)>& prepa
 void write_fields(const Case& one, const Options& options, const std::shared_ptr<Dataset>& to, int number,
                   const std::vector<std::byte>& data)
 {
-    Store store(to, options.writer);
+    StoreWriter store(to, options.writer);
     CatalogueWriter catalogue(to);
     for (int step = 0; step < one.steps; ++step) {
         for (int param = 0; param < one.params; ++param)
@@ -166,7 +167,7 @@ void write_fields(const Case& one, const Options& options, const std::shared_ptr
 void read_fields(const Case& one, const std::string& pool, int number)
 {
     const auto from = Session::open(pool, Access::read_only)->find(dataset);
-    const Store store(from);
+    const StoreReader store(from);
     CatalogueReader reader(from);
     std::vector<std::array<int, 3>> order;
     for (int step = 0; step < one.steps; ++step)

@@ -1,0 +1,147 @@
+#include "common/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <getopt.h>
+#include <sstream>
+
+namespace stepstore::bench {
+
+namespace {
+
+std::vector<std::string> split(const std::string& list)
+{
+    std::vector<std::string> words;
+    std::istringstream from(list);
+    for (std::string word; std::getline(from, word, ',');)
+        words.push_back(word);
+    return words;
+}
+
+} // namespace
+
+CommandLine::CommandLine(std::string program, std::string usage, std::string about)
+    : program_(std::move(program)), usage_(std::move(usage)), about_(std::move(about))
+{
+}
+
+void CommandLine::option(const std::string& name, const std::string& value, const std::string& help,
+                         const Take& take)
+{
+    options_.push_back({name, value, help, take});
+}
+
+void CommandLine::flag(const std::string& name, const std::string& help, const std::function<void()>& take)
+{
+    option(name, {}, help, [take](const std::string&) { take(); });
+}
+
+void CommandLine::number(const std::string& name, const std::string& help, std::uint64_t& into,
+                         std::uint64_t least, std::uint64_t most)
+{
+    option(name, "N", help,
+           [=, this, &into](const std::string& value) { into = checked(name, value, least, most); });
+}
+
+void CommandLine::numbers(const std::string& name, const std::string& help, std::vector<std::uint64_t>& into,
+                          std::uint64_t most)
+{
+    option(name, "N,...", help, [=, this, &into](const std::string& list) {
+        into.clear();
+        for (const std::string& value : split(list))
+            into.push_back(checked(name, value, 1, most));
+        if (into.empty()) refuse("--" + name + ": numbers are wanted, separated by commas");
+    });
+}
+
+void CommandLine::seconds(const std::string& name, const std::string& help, double& into)
+{
+    option(name, "S", help, [=, this, &into](const std::string& value) {
+        const char* const last = value.data() + value.size();
+        const auto [end, error] = std::from_chars(value.data(), last, into);
+        if (error != std::errc{} || end != last || !(into > 0) || into > 1e9)
+            refuse("--" + name + " " + value + ": a number greater than 0 is wanted");
+    });
+}
+
+void CommandLine::text(const std::string& name, const std::string& value, const std::string& help,
+                       std::string& into)
+{
+    option(name, value, help, [&into](const std::string& given) { into = given; });
+}
+
+void CommandLine::words(const std::string& name, const std::string& help, std::vector<std::string>& into)
+{
+    option(name, "WORD,...", help, [&into](const std::string& list) { into = split(list); });
+}
+
+std::uint64_t CommandLine::checked(const std::string& name, const std::string& text, std::uint64_t least,
+                                   std::uint64_t most) const
+{
+    std::uint64_t value = 0;
+    const char* const last = text.data() + text.size();
+    auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc{} && end + 1 == last && (*end == 'k' || *end == 'M')) {
+        const unsigned shift = *end++ == 'k' ? 10 : 20;
+        value = value <= (most >> shift) ? value << shift : most + 1;
+    }
+    if (error != std::errc{} || end != last || value < least || value > most)
+        refuse("--" + name + " " + text + ": a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most) + " is wanted");
+    return value;
+}
+
+std::string CommandLine::help() const
+{
+    constexpr std::size_t column = 26;
+    std::string text = "Usage: " + program_ + " " + usage_ + "\n\n" + about_ + "\n\n";
+    const auto add = [&](const std::string& name, const std::string& value, const std::string& what) {
+        std::string line = "  --" + name + (value.empty() ? "" : " " + value) + "  ";
+        line.resize(std::max(column, line.size()), ' ');
+        for (std::istringstream words(what); !words.eof();) {
+            std::string word;
+            words >> word;
+            if (line.size() + word.size() > 110) {
+                text += line + "\n";
+                line.assign(column, ' ');
+            }
+            line += word + " ";
+        }
+        line.pop_back();
+        text += line + "\n";
+    };
+    for (const Option& one : options_)
+        add(one.name, one.value, one.help);
+    add("help", "", "this text");
+    return text;
+}
+
+void CommandLine::refuse(const std::string& what) const
+{
+    std::fprintf(stderr, "%s: %s; try --help\n", program_.c_str(), what.c_str());
+    std::exit(2);
+}
+
+std::vector<std::string> CommandLine::parse(int argc, char** argv) const
+{
+    std::vector<::option> known;
+    for (const Option& one : options_)
+        known.push_back({one.name.c_str(), one.value.empty() ? no_argument : required_argument, nullptr, 0});
+    known.push_back({"help", no_argument, nullptr, 0});
+    known.push_back({});
+    int index = 0;
+    for (int found; (found = getopt_long(argc, argv, "", known.data(), &index)) != -1;) {
+        if (found != 0) refuse("that cannot be understood"); // getopt_long has said what
+        const auto at = static_cast<std::size_t>(index);
+        if (at == options_.size()) {
+            std::fputs(help().c_str(), stdout);
+            std::exit(0);
+        }
+        options_[at].take(optarg ? optarg : "");
+    }
+    return {argv + optind, argv + argc};
+}
+
+} // namespace stepstore::bench
