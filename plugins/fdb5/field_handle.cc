@@ -48,7 +48,7 @@ std::size_t FieldHandle::read_whole_parts(std::byte* to, std::size_t length)
         memory.emplace_back(to + done, location.length);
         done += location.length;
     }
-    const fields::Store store(dataset);
+    const fields::StoreReader store(dataset);
     if (locations.size() == 1) { // in this thread: nothing to overlap with
         store.read(locations.front(), memory.front());
     } else {
@@ -61,7 +61,7 @@ std::size_t FieldHandle::read_part(std::byte* to, std::size_t length)
 {
     const Part& part = parts_[part_];
     const std::size_t bytes = std::min<std::size_t>(length, part.location.length - inside_);
-    fields::Store(part.dataset).read(part.location, inside_, MutableBytes(to, bytes));
+    fields::StoreReader(part.dataset).read(part.location, inside_, MutableBytes(to, bytes));
     inside_ += bytes;
     if (inside_ == part.location.length) {
         ++part_;

@@ -4,7 +4,7 @@
 
 #include "fields/dataset.h"
 #include "fields/location.h"
-#include "fields/store.h"
+#include "fields/store_reader.h"
 
 #include "eckit/io/DataHandle.h"
 

@@ -172,7 +172,7 @@ bool there_is(const eckit::URI& uri)
         if (!dataset || place.kind != Place::Kind::object) {
             return dataset != nullptr;
         }
-        return fields::Store(dataset).exists({.object = place.object, .offset = 0, .length = 1});
+        return fields::StoreReader(dataset).exists({.object = place.object, .offset = 0, .length = 1});
     });
 }
 

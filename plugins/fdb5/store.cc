@@ -7,7 +7,7 @@
 #include "uri.h"
 
 #include "fields/record.h"
-#include "fields/store.h"
+#include "fields/store_writer.h"
 
 #include "eckit/exception/Exceptions.h"
 #include "fdb5/database/Store.h"
@@ -99,7 +99,7 @@ public:
         return translated([&] {
             const Bytes bytes(static_cast<const std::byte*>(data),
                               static_cast<std::size_t>(static_cast<long long>(length)));
-            fields::Store& to = writer(index);
+            fields::StoreWriter& to = writer(index);
             const fields::FieldLocation location = to.archive(bytes);
             ++archived_;
             return std::make_unique<const StepstoreFieldLocation>(to.dataset(), location);
@@ -151,11 +151,11 @@ private:
 
     // One for all indexes; under a catalogue in files one for each, so that an object holds fields of one
     // index, as a file does.
-    fields::Store& writer(const fdb5::Key& index)
+    fields::StoreWriter& writer(const fdb5::Key& index)
     {
         auto& writer = writers_[settings_.whole ? std::string() : index.valuesToString()];
         if (!writer) {
-            writer = std::make_unique<fields::Store>(dataset_to_write(), settings_.writer);
+            writer = std::make_unique<fields::StoreWriter>(dataset_to_write(), settings_.writer);
         }
         return *writer;
     }
@@ -181,7 +181,7 @@ private:
     Settings settings_;
     std::optional<Place> place_; // of a store that was made from a URI
     fields::Key key_;            // of the others
-    std::map<std::string, std::unique_ptr<fields::Store>> writers_;
+    std::map<std::string, std::unique_ptr<fields::StoreWriter>> writers_;
     std::size_t archived_ = 0;
 };
 

@@ -5,7 +5,8 @@
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/record.h"
-#include "fields/store.h"
+#include "fields/store_reader.h"
+#include "fields/store_writer.h"
 
 #include <daos_errno.h>
 
@@ -31,8 +32,8 @@ std::map<std::string, std::uint64_t> ends_of(Dataset& dataset)
 
 std::uint64_t copy_fields(const std::shared_ptr<Dataset>& from, const std::shared_ptr<Dataset>& to)
 {
-    const Store source(from);
-    Store store(to, {.asynchronous = true});
+    const StoreReader source(from);
+    StoreWriter store(to, {.asynchronous = true});
     CatalogueWriter catalogue(to);
     std::uint64_t count = 0, bytes = 0, unflushed = 0;
     const auto flush = [&] {

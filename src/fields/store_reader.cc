@@ -1,7 +1,8 @@
-// Reading fields. There is no size query: the length is in the location. A field that is not there any more
-// shows by itself: an object is destroyed as a whole, so the read meets its end too early.
+// A field that is not there any more shows by itself: an object is destroyed as a whole, so the read meets its
+// end too early.
+#include "fields/store_reader.h"
+
 #include "fields/session.h"
-#include "fields/store.h"
 
 #include <daos_errno.h>
 
@@ -40,9 +41,9 @@ struct ObjectRead {
 
 } // namespace
 
-void Store::read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const
+void StoreReader::read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const
 {
-    const Dataset& dataset = *this->dataset();
+    const Dataset& dataset = *dataset_;
     if (offset > location.length || memory.size() > location.length - offset)
         throw Error(-DER_INVAL, "read " + std::to_string(memory.size()) + " bytes from " +
                                     std::to_string(offset) + " of the field " + location.text() + " of " +
@@ -53,21 +54,21 @@ void Store::read(const FieldLocation& location, std::uint64_t offset, MutableByt
     if (result.cells_short > 0) gone(dataset, location.object);
 }
 
-void Store::read(const FieldLocation& location, MutableBytes memory) const
+void StoreReader::read(const FieldLocation& location, MutableBytes memory) const
 {
     read(location, 0, memory);
 }
 
-std::vector<std::byte> Store::read(const FieldLocation& location) const
+std::vector<std::byte> StoreReader::read(const FieldLocation& location) const
 {
     std::vector<std::byte> bytes(location.length);
     read(location, 0, bytes);
     return bytes;
 }
 
-void Store::read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const
+void StoreReader::read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const
 {
-    const Dataset& dataset = *this->dataset();
+    const Dataset& dataset = *dataset_;
     if (locations.size() != memory.size())
         throw Error(-DER_INVAL, "read " + std::to_string(locations.size()) + " fields of " + dataset.name() +
                                     " into " + std::to_string(memory.size()) +
@@ -119,17 +120,9 @@ void Store::read(std::span<const FieldLocation> locations, std::span<const Mutab
     });
 }
 
-bool Store::remove(const FieldLocation& location)
+bool StoreReader::exists(const FieldLocation& location) const
 {
-    const Dataset& dataset = *this->dataset();
-    if (location.length == 0 || location.length < dataset.options().pack_below) return false;
-    dataset.guarded([&] { dataset.data_array(location.object).destroy(); });
-    return true;
-}
-
-bool Store::exists(const FieldLocation& location) const
-{
-    const Dataset& dataset = *this->dataset();
+    const Dataset& dataset = *dataset_;
     if (location.length == 0) return dataset.is_there();
     return dataset.guarded(
         [&] { return dataset.data_array(location.object).size() >= location.offset + location.length; });

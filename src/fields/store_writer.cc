@@ -1,4 +1,4 @@
-#include "fields/store.h"
+#include "fields/store_writer.h"
 
 #include "fields/session.h"
 #include "fields/writer.h"
@@ -30,7 +30,7 @@ struct InFlight {
 
 } // namespace
 
-struct Store::State {
+struct StoreWriter::State {
     State(std::shared_ptr<Dataset> of, const WriterOptions& with) : dataset(std::move(of)), options(with) {}
 
     FieldLocation pack(Bytes data);
@@ -64,7 +64,7 @@ struct Store::State {
     std::map<std::uint64_t, std::vector<std::byte>> unwritten; // by object
 };
 
-FieldLocation Store::State::pack(Bytes data)
+FieldLocation StoreWriter::State::pack(Bytes data)
 {
     if (packed.empty()) {
         pack_object = dataset->writer().object_number();
@@ -81,7 +81,7 @@ FieldLocation Store::State::pack(Bytes data)
     return location;
 }
 
-void Store::State::write_pack()
+void StoreWriter::State::write_pack()
 {
     if (packed.empty()) return;
     if (options.asynchronous)
@@ -92,7 +92,7 @@ void Store::State::write_pack()
 }
 
 // data: taken over when the write has begun, left alone when it throws.
-void Store::State::write(std::uint64_t object, std::vector<std::byte>& data)
+void StoreWriter::State::write(std::uint64_t object, std::vector<std::byte>& data)
 {
     if (!queue) queue.emplace(dataset->session().pool().event_queue());
     while (in_flight.size() >= most_in_flight ||
@@ -111,7 +111,7 @@ void Store::State::write(std::uint64_t object, std::vector<std::byte>& data)
     bytes_in_flight += one.data.size();
 }
 
-void Store::State::wait_oldest()
+void StoreWriter::State::wait_oldest()
 {
     InFlight& one = in_flight.front();
     bytes_in_flight -= one.data.size();
@@ -124,7 +124,7 @@ void Store::State::wait_oldest()
     retry();
 }
 
-void Store::State::wait_all()
+void StoreWriter::State::wait_all()
 {
     std::exception_ptr first;
     while (!in_flight.empty()) {
@@ -137,7 +137,7 @@ void Store::State::wait_all()
     if (first) std::rethrow_exception(first);
 }
 
-void Store::State::retry()
+void StoreWriter::State::retry()
 {
     while (!unwritten.empty()) {
         const auto one = unwritten.begin();
@@ -148,7 +148,7 @@ void Store::State::retry()
 
 // A sync that failed may have dropped what it should have written, and the next one may succeed all the same.
 // So that nothing of it is indexed, everything fails from then on.
-void Store::State::sync()
+void StoreWriter::State::sync()
 {
     try {
         dataset->session().sync_flushed();
@@ -158,16 +158,16 @@ void Store::State::sync()
     }
 }
 
-Store::Store(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
+StoreWriter::StoreWriter(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
     : state_(std::make_unique<State>(std::move(dataset), options))
 {
     if (options.indexed_elsewhere)
         state_->dataset->guarded([&] { state_->dataset->key_value().put(elsewhere_key, as_bytes("yes")); });
 }
 
-Store::~Store() = default;
+StoreWriter::~StoreWriter() = default;
 
-FieldLocation Store::archive(Bytes data)
+FieldLocation StoreWriter::archive(Bytes data)
 {
     if (data.empty()) return {};
     State& state = *state_;
@@ -189,7 +189,7 @@ FieldLocation Store::archive(Bytes data)
     return location;
 }
 
-void Store::flush(bool sync)
+void StoreWriter::flush(bool sync)
 {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
@@ -200,7 +200,15 @@ void Store::flush(bool sync)
     });
 }
 
-const std::shared_ptr<Dataset>& Store::dataset() const
+bool StoreWriter::remove(const FieldLocation& location)
+{
+    const Dataset& dataset = *state_->dataset;
+    if (location.length == 0 || location.length < dataset.options().pack_below) return false;
+    dataset.guarded([&] { dataset.data_array(location.object).destroy(); });
+    return true;
+}
+
+const std::shared_ptr<Dataset>& StoreWriter::dataset() const
 {
     return state_->dataset;
 }

@@ -16,13 +16,13 @@
 
 namespace stepstore::fields {
 
-class Store {
+class StoreWriter {
 public:
-    // dataset: of a session that was opened for writing, for archive().
-    explicit Store(std::shared_ptr<Dataset> dataset, const WriterOptions& options = {});
-    ~Store(); // what was not flushed is lost: purge reclaims it
-    Store(const Store&) = delete;
-    Store& operator=(const Store&) = delete;
+    // dataset: of a session that was opened for writing.
+    explicit StoreWriter(std::shared_ptr<Dataset> dataset, const WriterOptions& options = {});
+    ~StoreWriter(); // what was not flushed is lost: purge reclaims it
+    StoreWriter(const StoreWriter&) = delete;
+    StoreWriter& operator=(const StoreWriter&) = delete;
 
     // Takes a copy (or has written it when it returns). The location holds from flush() on, not before. A
     // field of 0 bytes has a location too. Throws what a write meets: -DER_NOSPACE, -DER_STALE (wiped); an
@@ -35,19 +35,6 @@ public:
     // whose archive() threw. A sync that fails is final: every further call throws the same. What was flushed
     // before stays.
     void flush(bool sync = true);
-
-    // The bytes of a field: one read, no size query. memory: location.length bytes. -DER_STALE: the field was
-    // removed and its space reclaimed, or the dataset was wiped: the message says which. -DER_CSUM: damaged.
-    void read(const FieldLocation& location, MutableBytes memory) const;
-    std::vector<std::byte> read(const FieldLocation& location) const;
-    // A part of a field: from `offset` within it.
-    void read(const FieldLocation& location, std::uint64_t offset, MutableBytes memory) const;
-    // Several at once, in flight together; memory: one piece per location, of its length. Fields that lie
-    // side by side in an object are read in one request.
-    void read(std::span<const FieldLocation> locations, std::span<const MutableBytes> memory) const;
-
-    // Whether the bytes are still there. One size query.
-    bool exists(const FieldLocation& location) const;
 
     // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now.
     // False: it lies in one with others, and its space stays until the dataset goes.

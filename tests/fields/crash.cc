@@ -153,7 +153,8 @@ TEST_P(Crash, WipingWhileOthersMakeAndWriteLeavesNothingHalf)
     EXPECT_EQ(end_of(wiper), 0);
     if (const auto dataset = session()->find(dataset_key())) {
         for (const auto& [name, field] : list(dataset))
-            EXPECT_EQ(Store(dataset).read(std::get<FieldLocation>(field.entry.location)), pattern(500, 1));
+            EXPECT_EQ(StoreReader(dataset).read(std::get<FieldLocation>(field.entry.location)),
+                      pattern(500, 1));
     }
     EXPECT_EQ(purge_pool(*session()), 0U);
 }

@@ -5,7 +5,8 @@
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/session.h"
-#include "fields/store.h"
+#include "fields/store_reader.h"
+#include "fields/store_writer.h"
 #include "stepstore/admin.h"
 #include "stepstore/administration.h"
 #include "support/errors.h"
@@ -88,7 +89,7 @@ struct Fields {
     }
 
     std::shared_ptr<Dataset> dataset;
-    Store store;
+    StoreWriter store;
     CatalogueWriter catalogue;
 };
 
@@ -97,7 +98,7 @@ inline std::optional<std::vector<std::byte>> retrieve(const std::shared_ptr<Data
 {
     const auto entry = CatalogueReader(dataset).find(collocation, element);
     if (!entry) return std::nullopt;
-    return Store(dataset).read(std::get<FieldLocation>(entry->location));
+    return StoreReader(dataset).read(std::get<FieldLocation>(entry->location));
 }
 
 // "collocation|element" of every field.

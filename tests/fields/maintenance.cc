@@ -39,7 +39,8 @@ TEST_P(Maintenance, AWipedDatasetIsGoneForAllAndReadersAreTold)
     EXPECT_FALSE(wipe(*session, dataset_key()));
     EXPECT_EQ(session->find(dataset_key()), nullptr);
     EXPECT_EQ(session->find_container(dataset->container_label()), nullptr);
-    const Error error = error_of([&] { Store(dataset).read(std::get<FieldLocation>(entry->location)); });
+    const Error error =
+        error_of([&] { StoreReader(dataset).read(std::get<FieldLocation>(entry->location)); });
     EXPECT_EQ(error.code(), -DER_STALE);
     EXPECT_NE(std::string(error.what()).find("was wiped"), std::string::npos) << error.what();
     EXPECT_ERROR(-DER_STALE, reader.find(collocation_key(1), element_key(1)));
@@ -119,10 +120,10 @@ TEST_P(Maintenance, PurgeReclaimsWhatWasReplacedAndNothingElse)
     EXPECT_EQ(retrieve(dataset, collocation_key(0), element_key(1)), pattern(3000, 10));
     EXPECT_EQ(retrieve(dataset, collocation_key(0), element_key(4)), pattern(200000, 11));
     EXPECT_EQ(retrieve(dataset, collocation_key(1), element_key(3)), pattern(200000, 1003));
-    const Error gone = error_of([&] { Store(dataset).read(masked); });
+    const Error gone = error_of([&] { StoreReader(dataset).read(masked); });
     EXPECT_EQ(gone.code(), -DER_STALE) << gone.what();
     EXPECT_NE(std::string(gone.what()).find("purge"), std::string::npos);
-    EXPECT_FALSE(Store(dataset).exists(masked));
+    EXPECT_FALSE(StoreReader(dataset).exists(masked));
     // The row goes on behind its base, and a second purge finds nothing.
     report = purge(dataset);
     EXPECT_EQ(report.objects + report.pages + report.masked_fields, 0U);
@@ -244,7 +245,7 @@ TEST_P(Maintenance, FieldsWithAnotherCatalogueAreNotTakenForUnreferenced)
     const auto locate = [&](bool elsewhere) {
         return run_in_child([&] {
             const auto dataset = Session::open(location, Access::read_write)->find(dataset_key());
-            Store store(dataset, {.asynchronous = false, .indexed_elsewhere = elsewhere});
+            StoreWriter store(dataset, {.asynchronous = false, .indexed_elsewhere = elsewhere});
             store.archive(pattern(200000, 1));
             store.flush();
             return 0;
@@ -256,13 +257,14 @@ TEST_P(Maintenance, FieldsWithAnotherCatalogueAreNotTakenForUnreferenced)
     ASSERT_EQ(locate(true), 0);
     EXPECT_EQ(purge(dataset).unreferenced, 0U);
     EXPECT_EQ(objects_in(dataset), 1U);
-    Store store(dataset);
+    StoreWriter store(dataset);
+    const StoreReader reader(dataset);
     const FieldLocation own = store.archive(pattern(200000, 2)), packed = store.archive(pattern(100, 3));
     store.flush();
     EXPECT_TRUE(store.remove(own));
     EXPECT_FALSE(store.remove(packed));
-    EXPECT_FALSE(store.exists(own));
-    EXPECT_TRUE(store.exists(packed));
+    EXPECT_FALSE(reader.exists(own));
+    EXPECT_TRUE(reader.exists(packed));
 }
 
 } // namespace

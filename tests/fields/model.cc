@@ -45,13 +45,13 @@ protected:
         ASSERT_EQ(found.has_value(), expected != fields.end());
         if (!found) return;
         EXPECT_EQ(found->timestamp, expected->second.time);
-        EXPECT_EQ(Store(dataset).read(std::get<FieldLocation>(found->location)), expected->second.data);
+        EXPECT_EQ(StoreReader(dataset).read(std::get<FieldLocation>(found->location)), expected->second.data);
     }
     void list_all()
     {
         const auto listed = list(dataset);
         ASSERT_EQ(listed.size(), fields.size());
-        Store store(dataset);
+        const StoreReader store(dataset);
         for (const auto& [name, value] : fields) {
             const auto found =
                 listed.find(collocation_key(name.first).text() + "|" + element_key(name.second).text());

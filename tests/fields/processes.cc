@@ -212,7 +212,7 @@ TEST_P(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
             for (ListedField field; listing.next(field); ++listed) {
                 const auto round = std::stoull(*field.element.find("param"));
                 const int step = std::stoi(*field.element.find("step"));
-                ASSERT_EQ(Store(dataset).read(std::get<FieldLocation>(field.entry.location)),
+                ASSERT_EQ(StoreReader(dataset).read(std::get<FieldLocation>(field.entry.location)),
                           data_of(writer, round, step));
             }
             // The last flush may have been published before it could be told.

@@ -100,7 +100,7 @@ TEST_P(Semantics, ManyPagesAndPartsMergeInOrder)
     }
     const auto all = list(dataset);
     ASSERT_EQ(all.size(), model.size());
-    Store store(dataset);
+    const StoreReader store(dataset);
     for (const auto& [name, field] : all)
         ASSERT_EQ(store.read(std::get<FieldLocation>(field.entry.location)), bytes_of(model.at(name)))
             << name;
@@ -167,7 +167,8 @@ TEST_P(Semantics, KeysAndLocationsMayBe64KiBAndHoldAnyBytes)
 TEST_P(Semantics, SmallFieldsShareObjectsLargeOnesHaveTheirOwn)
 {
     const auto dataset = make();
-    Store store(dataset);
+    StoreWriter store(dataset);
+    const StoreReader reader(dataset);
     std::set<std::uint64_t> small, large;
     std::vector<FieldLocation> locations;
     for (int i = 0; i < 100; ++i)
@@ -187,13 +188,13 @@ TEST_P(Semantics, SmallFieldsShareObjectsLargeOnesHaveTheirOwn)
         data.emplace_back(one.length);
     for (auto& one : data)
         memory.emplace_back(one);
-    store.read(locations, memory);
+    reader.read(locations, memory);
     for (std::size_t i = 0; i < data.size(); ++i) {
         ASSERT_EQ(data[i], pattern(data[i].size(), i)) << i;
-        EXPECT_TRUE(store.exists(locations[i]));
+        EXPECT_TRUE(reader.exists(locations[i]));
     }
     std::vector<std::byte> part(100);
-    store.read(locations[7], 50, part);
+    reader.read(locations[7], 50, part);
     EXPECT_TRUE(std::equal(part.begin(), part.end(), pattern(1500, 7).begin() + 50));
     EXPECT_EQ(FieldLocation::parse(locations[7].text()), locations[7]);
     EXPECT_ERROR(-DER_INVAL, FieldLocation::parse("1.2"));
@@ -242,7 +243,7 @@ TEST_P(Semantics, VerifyingBelongsToTheDataset)
         session = Session::open(this->location, Access::read_write);
         const auto found = session->create(key, {.verify = !verify});
         EXPECT_EQ(found->options().verify, verify);
-        EXPECT_EQ(Store(found).read(location), data);
+        EXPECT_EQ(StoreReader(found).read(location), data);
         std::string text;
         dump(found, false, [&](std::string_view line) { text += line; });
         EXPECT_EQ(text.find("not verified") == std::string::npos, verify) << text;
