@@ -50,7 +50,7 @@ struct Finding {
     std::string what;   // what is wrong
     std::string advice; // what can be saved, and how
 };
-std::string_view name_of(Finding::Severity severity); // "info"
+STEPSTORE_API std::string_view name_of(Finding::Severity severity); // "info"
 
 struct CheckSummary {
     std::uint64_t containers = 0, objects = 0, records = 0, bytes = 0, extents = 0;

@@ -32,7 +32,7 @@ Container::State::~State()
 
 std::string Container::State::name() const
 {
-    return "container " + quoted(label) + " of pool " + pool->location +
+    return "container " + stepstore::quoted(label) + " of pool " + pool->location +
            (is_snapshot() ? " at snapshot " + std::to_string(epoch) : "");
 }
 
@@ -65,7 +65,7 @@ ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType typ
         oclass = static_cast<daos_oclass_id_t>(
             library.oclass_name2id(c_text(std::string(object_class), "object class")));
         if (oclass == OC_UNKNOWN)
-            throw Error(-DER_INVAL, "there is no object class " + quoted(object_class) +
+            throw Error(-DER_INVAL, "there is no object class " + stepstore::quoted(object_class) +
                                         ": use S1, S2, S4, S6, S8, S12, S16, S32, SX or RP_2G1 ... RP_2GX");
     }
     const daos_otype_t types[] = {DAOS_OT_KV_HASHED, DAOS_OT_ARRAY, DAOS_OT_ARRAY_BYTE};
@@ -74,8 +74,9 @@ ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType typ
     oid.hi = hi;
     const int rc =
         library.obj_generate_oid(state_->handle, &oid, types[static_cast<std::size_t>(type)], oclass, 0, 0);
-    check(library, rc,
-          [&] { return "make an object id of class " + quoted(object_class) + " in " + state_->name(); });
+    check(library, rc, [&] {
+        return "make an object id of class " + stepstore::quoted(object_class) + " in " + state_->name();
+    });
     return {oid.hi, oid.lo};
 }
 
@@ -92,14 +93,15 @@ std::uint64_t Container::create_snapshot(const std::string& name)
 {
     if (!name.empty() && !state_->library().is_ours())
         throw Error(-DER_NOSYS,
-                    "create snapshot " + quoted(name) + " of " + state_->name() +
+                    "create snapshot " + stepstore::quoted(name) + " of " + state_->name() +
                         ": snapshots of a DAOS system have no names: leave it out, and keep the epoch");
     c_text(name, "snapshot");
     std::string copy = name; // the call takes memory that it may write
     daos_epoch_t epoch = 0;
     const int rc = state_->library().cont_create_snap(state_->handle, &epoch,
                                                       copy.empty() ? nullptr : copy.data(), nullptr);
-    check(state_->library(), rc, [&] { return "create snapshot " + quoted(name) + " of " + state_->name(); });
+    check(state_->library(), rc,
+          [&] { return "create snapshot " + stepstore::quoted(name) + " of " + state_->name(); });
     return epoch;
 }
 

@@ -28,7 +28,7 @@ struct KeyValue::State {
         const int rc =
             library().kv_get(handle, container->transaction, flags, key.c_str(), size, into, nullptr);
         if (rc != 0 && rc != -DER_NONEXIST && rc != -DER_REC2BIG)
-            fail(library(), rc, "get " + quoted(key) + " from " + name());
+            fail(library(), rc, "get " + stepstore::quoted(key) + " from " + name());
         return rc;
     }
     std::optional<std::vector<std::byte>> value(std::string_view key, std::uint64_t flags) const;
@@ -92,7 +92,7 @@ void KeyValue::put(std::string_view key, Bytes value, Condition condition)
     const int rc =
         state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
                                  name.c_str(), value.size(), value.data(), nullptr);
-    check(state_->library(), rc, [&] { return "put " + quoted(key) + " into " + state_->name(); });
+    check(state_->library(), rc, [&] { return "put " + stepstore::quoted(key) + " into " + state_->name(); });
 }
 
 std::optional<std::vector<std::byte>> KeyValue::State::value(std::string_view key, std::uint64_t flags) const
@@ -136,13 +136,15 @@ std::optional<std::size_t> KeyValue::get_into(std::string_view key, MutableBytes
 bool KeyValue::remove(std::string_view key, Condition condition)
 {
     if (condition == Condition::must_not_exist)
-        throw Error(-DER_INVAL, "remove " + quoted(key) + ": a key that must not exist cannot be removed");
+        throw Error(-DER_INVAL,
+                    "remove " + stepstore::quoted(key) + ": a key that must not exist cannot be removed");
     const std::string name = checked(key);
     const std::uint64_t flags = condition == Condition::must_exist ? DAOS_COND_KEY_REMOVE : 0;
     const int rc = state_->library().kv_remove(state_->handle, state_->container->transaction, flags,
                                                name.c_str(), nullptr);
     if (rc == -DER_NONEXIST && flags != 0) return false;
-    check(state_->library(), rc, [&] { return "remove " + quoted(key) + " from " + state_->name(); });
+    check(state_->library(), rc,
+          [&] { return "remove " + stepstore::quoted(key) + " from " + state_->name(); });
     return true;
 }
 
@@ -190,7 +192,7 @@ Pending KeyValue::put(EventQueue& queue, std::string_view key, Bytes value, Cond
     Pending::State& call = *pending.state_;
     call.key = checked(key);
     call.tried = [&call, object = state_.get()] {
-        return "put " + quoted(call.key) + " into " + object->name();
+        return "put " + stepstore::quoted(call.key) + " into " + object->name();
     };
     call.launched(state_->library().kv_put(state_->handle, state_->container->transaction,
                                            put_flags(condition), call.key.c_str(), value.size(), value.data(),
@@ -206,7 +208,7 @@ Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* i
     Pending::State& call = *pending.state_;
     call.key = checked(key);
     call.tried = [&call, object = state_.get()] {
-        return "get " + quoted(call.key) + " from " + object->name();
+        return "get " + stepstore::quoted(call.key) + " from " + object->name();
     };
     call.launched(state_->library().kv_get(state_->handle, state_->container->transaction, 0,
                                            call.key.c_str(), reinterpret_cast<daos_size_t*>(size), into,

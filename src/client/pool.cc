@@ -3,6 +3,7 @@
 #include "stepstore/admin.h"
 
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace stepstore {
@@ -97,6 +98,26 @@ void Pool::destroy(const std::string& location, bool force)
           [&] { return "destroy pool " + location; });
 }
 
+Pool Pool::connect_or_create(const std::string& location, const PoolOptions& options)
+{
+    try {
+        return connect(location, Access::read_write);
+    } catch (const Error& error) {
+        if (error.code() != -DER_NONEXIST || is_on_daos(location)) throw;
+    }
+    const std::size_t slash = location.rfind('/');
+    if (slash != std::string::npos && slash > 0) {
+        std::error_code ignored; // create() says what is wrong
+        std::filesystem::create_directories(location.substr(0, slash), ignored);
+    }
+    try {
+        create(location, options);
+    } catch (const Error& error) {
+        if (error.code() != -DER_EXIST) throw;
+    }
+    return connect(location, Access::read_write);
+}
+
 const std::string& Pool::location() const
 {
     return state_->location;
@@ -111,7 +132,8 @@ Container Pool::create_container(const std::string& label) const
     const Library& library = state_->library();
     const int rc =
         library.cont_create_with_label(state_->handle, c_text(label, "container"), nullptr, nullptr, nullptr);
-    check(library, rc, [&] { return "create container " + quoted(label) + " in pool " + state_->location; });
+    check(library, rc,
+          [&] { return "create container " + stepstore::quoted(label) + " in pool " + state_->location; });
     return open_container(label);
 }
 
@@ -135,7 +157,8 @@ Container Pool::open_or_create_container(const std::string& label) const
         const int rc = state_->library().cont_create_with_label(state_->handle, label.c_str(), nullptr,
                                                                 nullptr, nullptr);
         if (rc != 0 && rc != -DER_EXIST)
-            fail(state_->library(), rc, "create container " + quoted(label) + " in pool " + state_->location);
+            fail(state_->library(), rc,
+                 "create container " + stepstore::quoted(label) + " in pool " + state_->location);
     }
 }
 
@@ -144,7 +167,7 @@ void Pool::destroy_container(const std::string& label, bool force) const
     const int rc =
         state_->library().cont_destroy(state_->handle, c_text(label, "container"), force ? 1 : 0, nullptr);
     check(state_->library(), rc,
-          [&] { return "destroy container " + quoted(label) + " in pool " + state_->location; });
+          [&] { return "destroy container " + stepstore::quoted(label) + " in pool " + state_->location; });
 }
 
 std::vector<ContainerEntry> Pool::containers() const

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <mutex>
 #include <unistd.h>
 #include <unordered_map>
@@ -111,26 +110,6 @@ Registry& registry()
     return *all;
 }
 
-Pool connect(const std::string& location, Access access, bool create)
-{
-    try {
-        return Pool::connect(location, access);
-    } catch (const Error& error) {
-        if (!create || access != Access::read_write || error.code() != -DER_NONEXIST) throw;
-    }
-    const std::size_t slash = location.rfind('/');
-    if (slash != std::string::npos && slash > 0) {
-        std::error_code ignored; // Pool::create says what is wrong
-        std::filesystem::create_directories(location.substr(0, slash), ignored);
-    }
-    try {
-        Pool::create(location);
-    } catch (const Error& error) {
-        if (error.code() != -DER_EXIST) throw;
-    }
-    return Pool::connect(location, access);
-}
-
 } // namespace
 
 std::shared_ptr<Session> Session::open(const std::string& location, Access access, bool create_pool)
@@ -138,7 +117,11 @@ std::shared_ptr<Session> Session::open(const std::string& location, Access acces
     Registry& all = registry();
     const std::lock_guard lock(all.mutex);
     auto& session = all.sessions[{location, access}];
-    if (!session) session.reset(new Session(connect(location, access, create_pool), access));
+    if (!session) {
+        const bool create = create_pool && access == Access::read_write;
+        Pool pool = create ? Pool::connect_or_create(location) : Pool::connect(location, access);
+        session.reset(new Session(std::move(pool), access));
+    }
     return session;
 }
 

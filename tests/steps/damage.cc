@@ -239,7 +239,7 @@ TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
     EXPECT_FALSE(report.damaged()) << report;
     if (GetParam() != "posix") { // the objects that nothing refers to any more
         ASSERT_EQ(report.findings.size(), 1u) << report;
-        EXPECT_EQ(report.findings[0].severity, StreamFinding::Severity::reclaimable);
+        EXPECT_EQ(report.findings[0].severity, Finding::Severity::reclaimable);
     }
 }
 

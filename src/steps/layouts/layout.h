@@ -53,10 +53,10 @@ public:
     // All blobs of a step. False: not all of them are there (yet); what was found already is not fetched
     // again. Throws for damage.
     virtual bool fetch(std::uint64_t step, StepBlobs& into) = 0;
-    // One blob of a step that is known to be whole.
-    virtual std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) = 0;
     // What lies in one rank's place, for checks: nullopt: nothing. Damaged bytes are given as they are.
     virtual std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) = 0;
+    // One blob of a step that is known to be whole. -DER_NONEXIST.
+    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank);
     // Whether the step was published, be it damaged.
     virtual bool published(std::uint64_t step);
     std::uint64_t requests() const { return requests_; }

@@ -208,14 +208,6 @@ public:
         return true;
     }
 
-    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank) override
-    {
-        auto blob = raw_blob(step, rank);
-        if (!blob)
-            throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
-        return std::move(*blob);
-    }
-
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         StepBlobs blobs;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 namespace stepstore::steps {
 
@@ -42,25 +41,12 @@ void set_writer(StreamRecord& record)
     record.writer_process = writer.process;
 }
 
-// The pool, made if it is not there; another process may make it at the same time.
-std::shared_ptr<const Pool> open_or_create_pool(const Location& location, const WriterOptions& options)
+std::shared_ptr<const Pool> open_pool(const Location& location, const WriterOptions& options)
 {
-    if (!location.pool_exists) {
-        const std::size_t slash = location.pool.rfind('/');
-        if (slash != std::string::npos && slash > 0) {
-            std::error_code ignored; // Pool::create says what is wrong
-            std::filesystem::create_directories(location.pool.substr(0, slash), ignored);
-        }
-        PoolOptions pool;
-        pool.targets = options.targets;
-        pool.durability = options.durability;
-        try {
-            Pool::create(location.pool, pool);
-        } catch (const Error& error) {
-            if (error.code() != -DER_EXIST) throw;
-        }
-    }
-    return std::make_shared<const Pool>(Pool::connect(location.pool, Access::read_write));
+    PoolOptions made;
+    made.targets = options.targets;
+    made.durability = options.durability;
+    return std::make_shared<const Pool>(Pool::connect_or_create(location.pool, made));
 }
 
 // The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not
@@ -196,7 +182,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     StreamToWrite result;
     OpenedStream& opened = result.opened;
     opened.location = resolve_location(text);
-    opened.location.opened = open_or_create_pool(opened.location, options);
+    opened.location.opened = open_pool(opened.location, options);
     const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);
     const std::string& name = opened.location.stream;
