@@ -117,21 +117,6 @@ void Dataset::set_attribute(const std::string& name, std::string_view value)
     guarded([&] { key_value_.put(attribute_prefix + name, as_bytes(value)); });
 }
 
-std::string Dataset::attribute_or_set(const std::string& name, std::string_view value)
-{
-    return guarded([&] {
-        for (;;) {
-            if (auto there = attribute(name)) return *std::move(there);
-            try {
-                key_value_.put(attribute_prefix + name, as_bytes(value), Condition::must_not_exist);
-                return std::string(value);
-            } catch (const Error& error) {
-                if (error.code() != -DER_EXIST) throw;
-            }
-        }
-    });
-}
-
 void Dataset::remove_attribute(const std::string& name)
 {
     guarded([&] { key_value_.remove(attribute_prefix + name); });

@@ -58,12 +58,10 @@ public:
     bool enabled(Control control) const; // one request
     void require_enabled(Control control) const;
 
-    // Small named values of the caller's own, stored with the dataset; a name is not empty. attribute_or_set:
-    // puts the value if there is none, and returns what is there then: of several processes the first one's.
+    // Small named values of the caller's own, stored with the dataset; a name is not empty.
     std::optional<std::string> attribute(const std::string& name) const;
     bool has_attribute(const std::string& name) const; // with a value that is not empty
     void set_attribute(const std::string& name, std::string_view value);
-    std::string attribute_or_set(const std::string& name, std::string_view value);
     void remove_attribute(const std::string& name);
     std::vector<std::string> attributes() const;
 

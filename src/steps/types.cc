@@ -61,13 +61,6 @@ std::string_view name_of(ShapeKind kind)
     return "";
 }
 
-std::optional<Type> type_named(std::string_view name)
-{
-    for (std::size_t number = 1; number < std::size(facts); ++number)
-        if (facts[number].name == name) return static_cast<Type>(number);
-    return std::nullopt;
-}
-
 std::uint64_t elements(DimsView count)
 {
     std::uint64_t product = 1;

@@ -74,7 +74,6 @@ bool has_minmax(Type type);               // every real number and character; no
 bool is_value(ShapeKind kind);            // global_value, local_value
 std::string_view name_of(Type type);      // "float64"; also what ADIOS2's users know: see docs
 std::string_view name_of(ShapeKind kind); // "global array"
-std::optional<Type> type_named(std::string_view name);
 std::uint64_t elements(DimsView count); // the product; 1 for no dimension. Throws -DER_OVERFLOW beyond 2^63.
 std::string to_text(DimsView dims);     // "{4, 5}"
 

@@ -55,10 +55,4 @@ unsigned Placement::group_of(Bytes dkey) const
     return groups_ == 1 ? 0 : static_cast<unsigned>(checksum(dkey) % groups_);
 }
 
-bool is_array_type(const ObjectId& oid)
-{
-    const auto type = oid.hi >> 56; // DAOS_OT_ARRAY, DAOS_OT_ARRAY_ATTR, DAOS_OT_ARRAY_BYTE
-    return type >= 11 && type <= 13;
-}
-
 } // namespace stepstore::store

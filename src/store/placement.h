@@ -40,7 +40,4 @@ private:
     unsigned base_ = 0; // the target of the first copy of group 0
 };
 
-// Object types of libdaos that hold arrays, told from the id.
-bool is_array_type(const ObjectId& oid);
-
 } // namespace stepstore::store

@@ -67,7 +67,7 @@ int verify(const std::string& location)
     Reader reader(location, options, self_communicator());
     const std::uint64_t steps = reader.steps();
     for (std::uint64_t step = 0; step < steps; ++step)
-        model_of(static_cast<int>(reader.writer_ranks())).check_step(reader, step);
+        model_of(static_cast<int>(reader.describe().ranks)).check_step(reader, step);
     Reader streaming(location, {}, self_communicator());
     for (std::uint64_t step = 0; step < steps; ++step) {
         EXPECT_EQ(streaming.begin_step(0), StepStatus::ok);

@@ -54,11 +54,10 @@ TEST(Hyperslab, CopiesExactlyTheSharedElementsInAnyDimensions)
             wanted = target;
         for (std::size_t i = 0; i < source.size(); ++i)
             source[i] = static_cast<std::uint16_t>(i);
-        std::uint64_t shared = 0;
         Dims point(dimensions, 0);
         while (true) {
             const auto a = position(from, point, order), b = position(to, point, order);
-            if (a && b) wanted[*b] = source[*a], ++shared;
+            if (a && b) wanted[*b] = source[*a];
             std::size_t d = 0;
             while (d < dimensions && ++point[d] == 10)
                 point[d++] = 0;
@@ -68,7 +67,6 @@ TEST(Hyperslab, CopiesExactlyTheSharedElementsInAnyDimensions)
                     reinterpret_cast<std::byte*>(target.data()), 2, order);
         ASSERT_EQ(target, wanted) << to_text(from.start) << to_text(from.count) << " to " << to_text(to.start)
                                   << to_text(to.count);
-        ASSERT_EQ(shared_elements(from.view(), to.view()), shared);
     }
 }
 
@@ -209,8 +207,6 @@ TEST(Types, BoxesTooLargeToCountAreRefused)
     const Dims huge{1ull << 32, 1ull << 32};
     EXPECT_THROW(elements(huge), Error);
     EXPECT_EQ(elements(Dims{1ull << 32, 0, 1ull << 40}), 0u);
-    EXPECT_EQ(type_named("float64"), Type::float64);
-    EXPECT_EQ(type_named("real"), std::nullopt);
 }
 
 } // namespace

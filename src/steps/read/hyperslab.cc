@@ -90,16 +90,6 @@ void each_shared_run(BoxView first, BoxView second, Order order, EachRun each)
     }
 }
 
-std::uint64_t shared_elements(BoxView first, BoxView second)
-{
-    const Shared s = intersect(first, second, Order::row_major);
-    if (s.empty) return 0;
-    std::uint64_t product = 1;
-    for (std::size_t d = 0; d < s.dimensions; ++d)
-        product *= s.count[d];
-    return product;
-}
-
 void copy_shared(BoxView from, const std::byte* from_memory, BoxView to, std::byte* to_memory,
                  std::size_t element_size, Order order)
 {

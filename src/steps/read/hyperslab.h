@@ -17,8 +17,6 @@ using EachRun = FunctionRef<void(std::uint64_t in_first, std::uint64_t in_second
 // Calls `each` for the runs of the boxes' intersection, ascending in both; never when they do not meet. Boxes
 // of no dimension are one element. Both have the same number of dimensions, at most max_dimensions.
 void each_shared_run(BoxView first, BoxView second, Order order, EachRun each);
-// The intersection's number of elements.
-std::uint64_t shared_elements(BoxView first, BoxView second);
 
 void copy_shared(BoxView from, const std::byte* from_memory, BoxView to, std::byte* to_memory,
                  std::size_t element_size, Order order);

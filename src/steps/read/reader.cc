@@ -207,11 +207,6 @@ Order Reader::order() const
     return impl_->stream->record().order;
 }
 
-std::uint32_t Reader::writer_ranks() const
-{
-    return impl_->stream->record().ranks;
-}
-
 std::uint64_t Reader::generation() const
 {
     return impl_->stream->record().origin;

@@ -130,7 +130,6 @@ public:
 
     const Location& location() const;
     Order order() const;
-    std::uint32_t writer_ranks() const;
     std::uint64_t generation() const;
     std::string writer_profile_json() const; // what the writers stored at close; empty: nothing stored (yet)
     // What the last readers stored that closed with ReaderOptions::profile; empty: there were none.
