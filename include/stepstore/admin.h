@@ -44,9 +44,9 @@ STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);
 
 /*
- * What follows hands structs to a callback, one after the other. A struct and what it points to is valid until
- * the callback returns. A non-zero result of the callback ends the walk, and is what the call returns. Texts
- * are as they are stored: a path may hold any bytes.
+ * What follows hands structs to a callback, one after the other. A struct and what it points to is valid
+ * until the callback returns. A non-zero result of the callback ends the walk, and is what the call returns.
+ * Texts are as they are stored: a path may hold any bytes.
  */
 struct stepstore_target_info {
     uint64_t index_bytes; /* on the medium */
@@ -125,7 +125,8 @@ struct stepstore_object_info {
     uint64_t chunk_size; /* cells */
 };
 typedef int (*stepstore_object_cb)(const struct stepstore_object_info* object, void* arg);
-/* The objects of the container at an epoch (th DAOS_TX_NONE: now). sizes: each object is asked for its own. */
+/* The objects of the container at an epoch (th DAOS_TX_NONE: now). sizes: each object is asked for its own.
+ * */
 STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bool sizes,
                                          stepstore_object_cb each, void* arg);
 /* One object, with its sizes. -DER_NONEXIST: nothing is stored under this id. */

@@ -1,8 +1,8 @@
 // Looking after pools of ours: what libdaos leaves to the administrator's tools (stepstore/admin.h), for C++.
 //
 // Pools are named by their location (client.h). Pools of a DAOS system have tools of their own: with daos://
-// every call throws DER_NOSYS unless it says otherwise. A failure is a stepstore::Error, as in client.h. Texts are as they are stored:
-// a path may hold any bytes.
+// every call throws DER_NOSYS unless it says otherwise. A failure is a stepstore::Error, as in client.h.
+// Texts are as they are stored: a path may hold any bytes.
 #pragma once
 
 #include "stepstore/client.h"

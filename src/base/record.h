@@ -1,7 +1,7 @@
 // What stored records are made of: a frame or a checksum that says whether they are whole, and tagged fields.
 //
-// A frame stands before its body: magic (4), version and least version that a reader must know (Version each),
-// checksum of the body (8). Fields are tag (2), length (varint), value. All numbers are little-endian.
+// A frame stands before its body: magic (4), version and least version that a reader must know (Version
+// each), checksum of the body (8). Fields are tag (2), length (varint), value. All numbers are little-endian.
 #pragma once
 
 #include "base/checksum.h"
@@ -36,7 +36,8 @@ struct Unsealed {
     Bytes body;
     Version least; // version that a reader must know
 };
-// what: for messages. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: a reader must know more than `newest`.
+// what: for messages. -DER_DF_INVAL, -DER_CSUM: damaged; -DER_DF_INCOMPT: a reader must know more than
+// `newest`.
 template <class Version>
 Unsealed<Version> unseal_frame(Bytes record, std::uint32_t magic, Version newest, const std::string& what)
 {
