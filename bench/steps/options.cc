@@ -9,9 +9,9 @@ Options parse_options(int argc, char** argv)
     Options options;
     CommandLine line(
         "stepstore-bench-steps", "write|read|last [OPTIONS]     (an MPI program)",
-        "Writes a stream of steps with ADIOS2, or reads one: two variables U and V of doubles, each rank a\n"
-        "slab of both. read: step by step, each rank its own slab. last: opens the stream at random and gets\n"
-        "U of the last step. What is read is compared with what was written. Prints the seconds of the\n"
+        "Writes a stream of steps with ADIOS2, or reads one: two variables U and V of doubles, each rank\n"
+        "a slab of both. read: step by step, each rank its own slab. last: opens the stream at random and\n"
+        "gets U of the last step. What is read is compared with what was written. Prints the seconds of the\n"
         "slowest rank and the bytes of all ranks and steps as JSON. `stepstore bench data` and `stepstore\n"
         "bench open` run it with BP5 and Stepstore in turn.");
     line.text("engine", "NAME", "ADIOS2's engine: BP5 (default), Plugin, ...", options.engine);

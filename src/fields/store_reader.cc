@@ -1,5 +1,5 @@
-// A field that is not there any more shows by itself: an object is destroyed as a whole, so the read meets its
-// end too early.
+// A field that was removed shows by itself: its object is destroyed as a whole, so the read meets the end too
+// early.
 #include "fields/store_reader.h"
 
 #include "fields/session.h"

@@ -20,10 +20,9 @@ constexpr std::size_t longest_stream = 1024;
 
 [[noreturn]] void invalid(const std::string& text, const std::string& why)
 {
-    throw Error(
-        -DER_INVAL,
-        "the location '" + text + "' " + why +
-            "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or daos://POOL/CONTAINER[/STREAM]");
+    throw Error(-DER_INVAL, "the location '" + text + "' " + why +
+                                "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or "
+                                "daos://POOL/CONTAINER[/STREAM]");
 }
 
 // nullptr: there is none.

@@ -1,12 +1,12 @@
 // Where a stream lives: pool, container, stream; the grammar of a location.
 //
-//   PATH, local:PATH       The longest prefix of PATH that is an existing pool is the pool; what follows is
-//   CONTAINER[/STREAM...].
-//                          Where no prefix is a pool, PATH itself names the pool (a writer makes it).
-//   local:LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the root
-//                          directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a directory that a writer
-//                          makes, as for files, whatever labels there are.
-//   daos://POOL/CONTAINER[/STREAM]   on a real DAOS system.
+//   PATH, local:PATH               The longest prefix of PATH that is an existing pool is the pool. What follows
+//                                  is CONTAINER[/STREAM...]. Where no prefix is a pool, PATH itself names the
+//                                  pool, and a writer makes it.
+//   local:LABEL[/CONTAINER[...]]   A first part that is no pool directory may be the label of a pool under the
+//                                  root directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a
+//                                  directory, as for files, whatever labels there are.
+//   daos://POOL/CONTAINER[/STREAM] On a real DAOS system.
 //
 // Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.
 #pragma once

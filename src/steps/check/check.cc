@@ -241,7 +241,7 @@ void check_unreferenced(const Pool& pool, const Container& container,
         {Severity::reclaimable, where,
          std::to_string(left.size()) + " objects of streams belong to no stream, the first has the number " +
              std::to_string(left.begin()->lo),
-         "they are left from a stream that was being replaced or opened when its writer died; no stream needs them"});
+         "a writer died while it opened or replaced a stream and left them; no stream needs them"});
 }
 
 StreamSummary check_stream(const Pool& pool, const Container& container, const std::string& where,

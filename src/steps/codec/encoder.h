@@ -29,7 +29,7 @@ public:
     Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics,
             Compression metadata_compression = {});
 
-    // A variable of earlier steps of the stream: whoever defines it defines it alike.
+    // A variable of earlier steps of the stream: every later definition is the same.
     void expect(Variable variable);
     VariableId define(std::string_view name, Type type,
                       ShapeKind kind);                       // -DER_INVAL: defined otherwise before

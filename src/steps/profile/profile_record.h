@@ -1,9 +1,9 @@
 // The profile of all ranks of a program that wrote or read a stream, as JSON: in the stream itself (writers),
 // and as a file in the pool's directory, where there is one:
 //
-//   POOL/files/profiling.json                      the writers of the stream "main" of the container "default"
-//   POOL/files/profiling/CONTAINER/STREAM.json     those of any other
-//   POOL/files/profiling_readers...                the same of the last readers that asked for it
+//   POOL/files/profiling.json                    the writers of the stream "main" of the container "default"
+//   POOL/files/profiling/CONTAINER/STREAM.json   those of any other
+//   POOL/files/profiling_readers...              the same of the last readers that asked for it
 #pragma once
 
 #include "base/files.h"
@@ -27,7 +27,8 @@ public:
     ProfileRecord(const Location& location, ProfileSide side, std::string_view layout);
 
     // {"version":2,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
-    //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],"file":..} (relative to the pool)
+    //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],
+    //  "file":..} (relative to the pool)
     // targets: what each target served since the construction, also for others; not on a DAOS system. Writes
     // the file too; where that fails, "file_error" says why instead of "file".
     struct Finished {

@@ -165,16 +165,16 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     case Life::dead: return;
     case Life::alive:
         if (turn.writer == turn_.writer)
-            busy(
-                "that is this process itself, whose other engine on it was neither closed nor destroyed; close that "
-                "one first, or write another stream");
+            busy("that is this process itself: another engine of it was neither closed nor destroyed; close "
+                 "that one first, or write another stream");
         busy("wait until it closes the stream, or end that process, or write another stream");
     case Life::elsewhere: break;
     }
     if (timeout_ <= 0) return;
     const std::string advice =
-        "it cannot be seen from here whether it lives; it counts as dead after " + std::to_string(timeout_) +
-        " seconds without a sign of life (WriterTimeoutSecs; 0 takes over at once, when you know that it is dead)";
+        "nobody can see from here whether it lives; it counts as dead after " + std::to_string(timeout_) +
+        " seconds without a sign of life (WriterTimeoutSecs; 0 takes over at once, when you know that it is "
+        "dead)";
     // Its clock may be another: what looks fresh is not taken, what looks old is watched.
     const std::uint64_t now = now_ms();
     const std::uint64_t age = std::max(now, turn.sign_ms) - std::min(now, turn.sign_ms);

@@ -11,8 +11,8 @@
 // 3. It looks whether the row still begins where it did, and whether turn n - 1 still is what it was. If not,
 //    it was slow: others came and went meanwhile, and what it saw was old, or the writer that seemed dead has
 //    given a sign. Then it takes its own turn back and looks again.
-// 4. The turn is its own now. It makes the row begin at n, and then removes what is before. In that order, so
-//    that whoever misses a turn that was removed finds, in 3., that the row begins elsewhere.
+// 4. The turn is its own now. It makes the row begin at n, and then removes what is before. In that order, a
+//    process that misses a removed turn finds in 3. that the row begins elsewhere.
 // A writer that dies between any two of these leaves a row that the next one walks in the same way.
 //
 // Whether a process of the same machine is dead the machine says at once. One on another machine gives a sign

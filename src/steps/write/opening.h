@@ -17,8 +17,8 @@ struct StreamToWrite {
     std::unique_ptr<WriterLease> lease; // this writer's alone, until it is given back
 };
 // Makes pool, container and record where they are missing. A stream of the same name is appended to, or
-// replaced: first the new record is there, then the old objects are destroyed, so that whoever finds the old
-// record still in place after a read has read whole data. -DER_BUSY: another writer is at work.
+// replaced. Then the new record is put first, and the old objects are destroyed after it. So a reader that
+// still finds the old record after a read has read whole data. -DER_BUSY: another writer is at work.
 StreamToWrite open_to_write(const std::string& location, const WriterOptions& options, int ranks);
 
 } // namespace stepstore::steps
