@@ -1,11 +1,11 @@
 // Where a stream lives: pool, container, stream; the grammar of a location.
 //
-//   PATH, local:PATH               The longest prefix of PATH that is an existing pool is the pool. What follows
-//                                  is CONTAINER[/STREAM...]. Where no prefix is a pool, PATH itself names the
-//                                  pool, and a writer makes it.
-//   local:LABEL[/CONTAINER[...]]   A first part that is no pool directory may be the label of a pool under the
-//                                  root directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a
-//                                  directory, as for files, whatever labels there are.
+//   PATH, local:PATH             The longest prefix of PATH that is an existing pool is the pool. The rest is
+//                                CONTAINER[/STREAM...]. Where no prefix is a pool, PATH itself names the
+//                                pool, and a writer makes it.
+//   local:LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the
+//                                root directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a
+//                                directory, as for files, whatever labels there are.
 //   daos://POOL/CONTAINER[/STREAM] On a real DAOS system.
 //
 // Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.

@@ -48,7 +48,8 @@ public:
     void end_step(std::uint64_t step);
     const std::vector<Row>& rows() const { return rows_; }
     // {"rank":0,"steps":..,"stabilisation_seconds":..,"encode_seconds":..,"store_seconds":..,
-    //  "acquisition_seconds":..,"read_seconds":..,"broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
+    //  "acquisition_seconds":..,"read_seconds":..,
+    //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
     //  "statistics_seconds":..,"metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..,
     //  "rows":[{"step":first,"steps":..,"stabilisation_seconds":.., ... as above}]}
     std::string json(int rank) const;

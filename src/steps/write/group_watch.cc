@@ -156,8 +156,8 @@ void GroupWatch::leave(std::uint64_t step) noexcept
     const auto rank = static_cast<std::uint32_t>(communicator_.rank());
     put({rank, step, true,
          "rank " + std::to_string(rank) + " left the stream before it ended step " + std::to_string(step) +
-             ": its writer was destroyed without Close, as by an exception in the program; the steps that all "
-             "ranks have ended are kept"});
+             ": its writer was destroyed without Close, as by an exception in the program; the steps that "
+             "all ranks have ended are kept"});
 }
 
 } // namespace stepstore::steps
