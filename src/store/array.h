@@ -85,16 +85,22 @@ public:
                 std::vector<ExtentRef>& released);
 
     // Takes everything in [from, to) out of the live view, at most `budget` records. False: there is more.
-    bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget = SIZE_MAX);
+    bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget = SIZE_MAX)
+    {
+        return clear(from, to, budget, false);
+    }
+    // The same where put() follows: a record that ends at `to` is left for it to replace.
+    void make_room(ArrayPosition from, ArrayPosition to) { clear(from, to, SIZE_MAX, true); }
     // To be called behind clear() where nothing is put in the place of what it took out.
     void note_removals();
     // Where clear() stopped for its budget.
     ArrayPosition stopped_at() const { return stopped_; }
-    // Puts a record at [end - record.length, end) of the chunk, which was cleared.
+    // Puts a record at [end - record.length, end) of the chunk, where room was made or all was cleared.
     void put(std::uint64_t chunk, std::uint64_t end, NewRecord& record);
 
 private:
     struct Cut;
+    bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget, bool put_follows);
     void retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record, std::uint64_t a,
                     std::uint64_t b);
     bool damaged_before(bool there, Bytes at);

@@ -34,7 +34,7 @@ ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTrans
 {
 }
 
-bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget)
+bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget, bool put_follows)
 {
     const KeyBuffer prefix = object_.prefix(Space::live, Kind::array);
     KeyBuffer at = prefix;
@@ -81,7 +81,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         if (start >= a && parsed.end <= b) {
             retire(transaction_, object_.container, state_, key.view(), entry.value, record, epoch_,
                    released_);
-            transaction_.erase(key.view());
+            if (!put_follows || parsed.chunk != to.chunk || parsed.end != b) transaction_.erase(key.view());
         } else {
             retire_cut(parsed.chunk, parsed.end, key.view(), record, a, b);
         }

@@ -66,7 +66,7 @@ private:
     void put(ArrayUpdate& update, const Prepared& one, const Appended& appended)
     {
         const Piece<Bytes>& piece = *one.piece;
-        update.clear({piece.chunk, piece.begin}, {piece.chunk, piece.end});
+        update.make_room({piece.chunk, piece.begin}, {piece.chunk, piece.end});
         NewRecord record;
         record.length = piece.length();
         if (one.sums_size != 0) {

@@ -176,6 +176,7 @@ void Environment::open_for_writing()
     const std::lock_guard alone(map_guard_);
     growers_.fetch_sub(1);
     if (for_writing_.load()) return; // another thread was faster
+    if (newest_meta(file_.get(), where_).page_size != page_size_) damaged_metas("the size of a page");
     close();
     try {
         open(flags_);

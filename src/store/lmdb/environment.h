@@ -98,7 +98,7 @@ private:
     Reader* begin_read();
     bool find_version(Reader* reader);
     bool find_meta(Reader& reader);
-    bool meta_of(std::uint64_t version, Meta& meta, std::string& problem);
+    const char* meta_of(std::uint64_t version, Meta& meta);
     Meta committed_last(MDB_txn* transaction);
     Tree tree_of(const Meta& meta);
     [[noreturn]] void damaged_metas(const std::string& problem) const;

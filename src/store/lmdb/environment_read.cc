@@ -84,21 +84,19 @@ void Environment::damaged_metas(const std::string& problem) const
                                "): \"stepstore pool check\" says what can be saved");
 }
 
-// The meta page of this version, and the file reaches as far as it says. False: it does not stand there;
-// `problem` says why.
-bool Environment::meta_of(std::uint64_t version, Meta& meta, std::string& problem)
+// The meta page of this version, and the file reaches as far as it says. nullptr, or why it does not stand
+// there.
+const char* Environment::meta_of(std::uint64_t version, Meta& meta)
 {
     const std::byte* map = map_.covering(2 * page_size_);
     if (map == nullptr) fail_errno(where_, "cannot map the index");
     std::array<std::byte, meta_length> page;
     std::memcpy(page.data(), map + (version & 1) * page_size_, page.size());
-    problem = "a version is missing";
-    const auto found = read_meta(page.data(), problem);
-    if (!found || found->transaction != version || found->page_size != page_size_) return false;
-    if (found->last_page > verified_page_.load(std::memory_order_relaxed)) [[unlikely]]
-        verify_length(*found);
-    meta = *found;
-    return true;
+    if (const char* problem = read_meta(page.data(), meta)) return problem;
+    if (meta.transaction != version || meta.page_size != page_size_) return "a version is missing";
+    if (meta.last_page > verified_page_.load(std::memory_order_relaxed)) [[unlikely]]
+        verify_length(meta);
+    return nullptr;
 }
 
 // The meta page of the version that this reader's slot keeps. False: a later commit may be overwriting it; it
@@ -107,18 +105,17 @@ bool Environment::find_meta(Reader& reader)
 {
     const std::uint64_t version = mdb_txn_id(reader.transaction);
     Meta meta;
-    std::string problem;
-    const bool there = meta_of(version, meta, problem);
+    const char* problem = meta_of(version, meta);
     std::atomic_thread_fence(std::memory_order_acquire);
     const auto other = load_little<std::uint64_t>(
         map_.covering(2 * page_size_) + ((version & 1) ^ 1) * page_size_ + meta_length - sizeof version);
-    if (there && other != version + 1) {
+    if (problem == nullptr && other != version + 1) {
         reader.meta = meta;
         return true;
     }
     MDB_envinfo info;
     mdb_env_info(env_, &info);
-    if (info.me_last_txnid <= version) damaged_metas(problem);
+    if (info.me_last_txnid <= version) damaged_metas(problem != nullptr ? problem : "a version is missing");
     return false;
 }
 

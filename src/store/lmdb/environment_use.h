@@ -6,8 +6,6 @@
 
 #include <daos_errno.h>
 
-#include <utility>
-
 namespace stepstore::store::lmdb {
 
 // A use of the map by one transaction, shared with all others.
@@ -46,7 +44,14 @@ public:
     Transaction& operator=(const Transaction&) = delete;
     int result() const { return result_; } // of beginning
     MDB_txn* get() const { return transaction_; }
-    int commit() { return mdb_txn_commit(std::exchange(transaction_, nullptr)); }
+    // What LMDB asserts may end this by an exception, before anything is committed: then it is aborted too,
+    // which gives back LMDB's lock on writers.
+    int commit()
+    {
+        const int result = mdb_txn_commit(transaction_);
+        transaction_ = nullptr;
+        return result;
+    }
 
 private:
     MDB_txn* transaction_ = nullptr;

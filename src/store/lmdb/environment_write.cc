@@ -87,8 +87,7 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
 Meta Environment::committed_last(MDB_txn* transaction)
 {
     Meta meta;
-    std::string problem;
-    if (!meta_of(mdb_txn_id(transaction) - 1, meta, problem)) damaged_metas(problem);
+    if (const char* problem = meta_of(mdb_txn_id(transaction) - 1, meta)) damaged_metas(problem);
     return meta;
 }
 

@@ -47,20 +47,16 @@ bool plausible(const Meta& meta, const Meta::Database& database)
            database.depth <= 32;
 }
 
+} // namespace
+
 // The layout: page header, then magic, version, address, map size, two
 // databases of 48 bytes, last page, transaction.
-std::optional<Meta> meta_at(Bytes page, std::string& problem)
+const char* read_meta(const std::byte* bytes, Meta& meta)
 {
-    if ((at<std::uint16_t>(page, 10) & meta_flag) == 0 || at<std::uint32_t>(page, 16) != magic) {
-        problem = "a meta page is damaged, or it is no LMDB file";
-        return std::nullopt;
-    }
-    if (at<std::uint32_t>(page, 20) != 1) {
-        problem = "its LMDB data format is version " + std::to_string(at<std::uint32_t>(page, 20)) +
-                  " instead of 1";
-        return std::nullopt;
-    }
-    Meta meta;
+    const Bytes page(bytes, meta_length);
+    if ((at<std::uint16_t>(page, 10) & meta_flag) == 0 || at<std::uint32_t>(page, 16) != magic)
+        return "a meta page is damaged, or it is no LMDB file";
+    if (at<std::uint32_t>(page, 20) != 1) return "its LMDB data format is another version than 1";
     meta.map_size = at<std::uint64_t>(page, 32);
     meta.page_size = at<std::uint32_t>(page, 40);
     meta.free_pages = database_at(page, 40);
@@ -69,26 +65,17 @@ std::optional<Meta> meta_at(Bytes page, std::string& problem)
     meta.transaction = at<std::uint64_t>(page, 144);
     const bool good_size =
         meta.page_size >= 512 && meta.page_size <= 65536 && std::has_single_bit(meta.page_size);
-    if (!good_size || meta.map_size > max_map || meta.last_page < 1 ||
-        meta.last_page >= max_map / meta.page_size || meta.free_pages.flags != flags_of_list ||
-        meta.content.flags != 0 || !plausible(meta, meta.free_pages) || !plausible(meta, meta.content)) {
-        problem = "a meta page is damaged";
-        return std::nullopt;
-    }
-    return meta;
+    const bool good = good_size && meta.map_size <= max_map && meta.last_page >= 1 &&
+                      meta.last_page < max_map / meta.page_size && meta.free_pages.flags == flags_of_list &&
+                      meta.content.flags == 0 && plausible(meta, meta.free_pages) &&
+                      plausible(meta, meta.content);
+    return good ? nullptr : "a meta page is damaged";
 }
-
-} // namespace
 
 const Meta* Metas::newest() const
 {
     if (!pages[0] || !pages[1]) return pages[0] ? &*pages[0] : pages[1] ? &*pages[1] : nullptr;
     return pages[0]->transaction >= pages[1]->transaction ? &*pages[0] : &*pages[1];
-}
-
-std::optional<Meta> read_meta(const std::byte* page, std::string& problem)
-{
-    return meta_at({page, meta_length}, problem);
 }
 
 // A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is
@@ -132,9 +119,16 @@ Metas read_metas(int fd)
             metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
             continue;
         }
-        metas.pages[number] = meta_at(page, metas.problem);
-        if (metas.pages[number]) page_size = metas.pages[number]->page_size;
+        Meta meta;
+        if (const char* problem = read_meta(page, meta)) {
+            metas.problem = problem;
+            continue;
+        }
+        metas.pages[number] = meta;
+        page_size = meta.page_size;
     }
+    if (metas.problem.empty() && metas.pages[0]->page_size != metas.pages[1]->page_size)
+        metas.problem = "a meta page is damaged";
     if (metas.problem.empty() && metas.file_size < 2 * page_size)
         metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
     return metas;

@@ -32,8 +32,8 @@ struct Meta {
 
 inline constexpr std::size_t meta_length = 152; // bytes of a meta page that say something
 
-// Reads a meta page. Empty, and `problem` set: it is damaged.
-std::optional<Meta> read_meta(const std::byte* page, std::string& problem);
+// Reads a meta page. nullptr, or what is wrong with it.
+const char* read_meta(const std::byte* page, Meta& meta);
 
 // The meta pages of a file, and what is wrong with them (empty: nothing).
 struct Metas {

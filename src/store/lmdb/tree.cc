@@ -62,7 +62,7 @@ void Tree::damaged(std::uint64_t page, const char* what) const
                                "): \"stepstore pool check\" says what can be saved");
 }
 
-Tree::Page Tree::load(std::uint64_t number, unsigned level) const
+Tree::Page Tree::load(std::uint64_t number, bool leaf) const
 {
     if (number < 2 || number > meta_.last_page) damaged(number, "it does not exist, but is referred to");
     const std::byte* bytes = map_ != nullptr ? map_ + number * meta_.page_size : copies_->pages(number, 1);
@@ -70,7 +70,7 @@ Tree::Page Tree::load(std::uint64_t number, unsigned level) const
     const unsigned flags = number_at<std::uint16_t>(bytes, 10);
     const unsigned lower = number_at<std::uint16_t>(bytes, 12);
     const unsigned upper = number_at<std::uint16_t>(bytes, 14);
-    const unsigned kind = level == bottom() ? leaf_flag : branch_flag;
+    const unsigned kind = leaf ? leaf_flag : branch_flag;
     if (number_at<std::uint64_t>(bytes, 0) != number || flags != kind)
         damaged(number, "it is not the page that should be here");
     if (lower <= page_header_size || lower % 2 != 0 || upper < lower || upper > meta_.page_size)
@@ -118,7 +118,7 @@ void Tree::descend_along(Path& path, unsigned from, bool last) const
     for (unsigned level = from; level <= bottom(); ++level) {
         const std::uint64_t number =
             level == 0 ? meta_.content.root : child(path[level - 1].page, path[level - 1].index);
-        path[level].page = load(number, level);
+        path[level].page = load(number, level == bottom());
         path[level].index = last ? path[level].page.nodes - 1 : 0;
     }
 }
@@ -126,9 +126,9 @@ void Tree::descend_along(Path& path, unsigned from, bool last) const
 bool Tree::descend(Path& path, Bytes key) const
 {
     for (unsigned level = 0;; ++level) {
-        const Page page =
-            load(level == 0 ? meta_.content.root : child(path[level - 1].page, path[level - 1].index), level);
         const bool leaf = level == bottom();
+        const Page page =
+            load(level == 0 ? meta_.content.root : child(path[level - 1].page, path[level - 1].index), leaf);
         // The probes of LMDB's own search: on a damaged page it goes the same way.
         int low = leaf ? 0 : 1; // the first key of a branch is less than every other, whatever it says
         int high = static_cast<int>(page.nodes) - 1;
@@ -195,7 +195,7 @@ bool Tree::get(Bytes key, Bytes& found)
     return place.found;
 }
 
-bool Tree::give(Entry& entry, bool forward)
+bool Tree::give(Entry& entry, bool forward, bool ascends)
 {
     const Level& leaf = path_[bottom()];
     position_ = node(leaf.page, leaf.index).key;
@@ -205,7 +205,7 @@ bool Tree::give(Entry& entry, bool forward)
     const unsigned index = leaf.index;
     if (forward) {
         if (index + 1 < leaf.page.nodes) {
-            require_ascending(leaf.page, index);
+            if (!ascends) require_ascending(leaf.page, index);
         } else if (upper_border(path_, bottom(), ahead) && compare_keys(position_, ahead) >= 0) {
             damaged(leaf.page.number, "a key belongs behind it");
         }
@@ -243,7 +243,8 @@ bool Tree::seek(Bytes key, Entry& entry)
         verified_side_ = Side::before;
     }
     const Level& leaf = path_[bottom()];
-    return leaf.index < leaf.page.nodes || step(path_, true) ? give(entry, true) : lost();
+    const bool here = leaf.index < leaf.page.nodes;
+    return here || step(path_, true) ? give(entry, true, here && !place.found) : lost();
 }
 
 bool Tree::seek_last(Bytes key, Entry& entry)

@@ -149,7 +149,7 @@ private:
     [[noreturn]] void damaged(std::uint64_t page, const char* what) const;
     bool empty() const { return meta_.content.depth == 0; }
     unsigned bottom() const { return static_cast<unsigned>(meta_.content.depth) - 1; }
-    Page load(std::uint64_t number, unsigned level) const;
+    Page load(std::uint64_t number, bool leaf) const;
     Node node(const Page& page, unsigned index) const;
     Bytes value(const Page& page, unsigned index) const;
     std::uint64_t child(const Page& page, unsigned index) const;
@@ -171,15 +171,15 @@ private:
     Change& change_of(const Page& leaf);
     bool lower_border(const Path& path, unsigned level, Bytes& key) const;
     bool upper_border(const Path& path, unsigned level, Bytes& key) const;
-    void require_filled(const Page& page, unsigned level) const; // by its nodes, without gap or overlap
+    void require_filled(const Page& page, bool leaf) const; // by its nodes, without gap or overlap
     void require_upper(const Page& page) const;
     void require_end(const Page& page, unsigned level) const;
     void require_ascending(const Page& page, unsigned index) const; // this node and the next one
     void require_page_numbers(const Page& page) const;              // in a list of free pages
 
-    bool cross(Path& path, bool forward) const; // as step, and both ways are verified
-    bool move(bool forward);                    // the position
-    bool give(Entry& entry, bool forward);
+    bool cross(Path& path, bool forward) const;                  // as step, and both ways are verified
+    bool move(bool forward);                                     // the position
+    bool give(Entry& entry, bool forward, bool ascends = false); // ascends: known of it and the one behind
     bool go_on(Entry& entry, bool forward);
     bool lost();
     bool find_position();

@@ -17,6 +17,8 @@
 // or merged.
 #include "store/lmdb/tree.h"
 
+#include <utility>
+
 namespace stepstore::store::lmdb {
 
 namespace {
@@ -60,10 +62,10 @@ bool Tree::upper_border(const Path& path, unsigned level, Bytes& key) const
 void Tree::verify_page(const Path& path, unsigned level) const
 {
     const Page& page = path[level].page;
-    require_filled(page, level);
+    const bool leaf = level == bottom();
+    require_filled(page, leaf);
     Bytes before;
     Bytes border;
-    const bool leaf = level == bottom();
     for (unsigned index = leaf ? 0 : 1; index < page.nodes;
          ++index) { // the first key of a branch is not used
         const Bytes key = node(page, index).key;
@@ -80,9 +82,8 @@ void Tree::verify_page(const Path& path, unsigned level) const
 
 // One changed place or size of a node changes the sum of all sizes, or that of the squares of ends less
 // begins.
-void Tree::require_filled(const Page& page, unsigned level) const
+void Tree::require_filled(const Page& page, bool leaf) const
 {
-    const bool leaf = level == bottom();
     const std::uint64_t page_size = meta_.page_size;
     std::uint64_t taken = 0;
     std::uint64_t squares = 0;
@@ -128,7 +129,7 @@ void Tree::require_end(const Page& page, unsigned level) const
     const unsigned first = level == bottom() ? 0 : 1;
     if (page.nodes >= first + 2) require_ascending(page, page.nodes - 2);
     const bool full = page_header_size + std::size_t{2} * (page.nodes + 1) > page.upper;
-    if (!full && place_of(page.bytes, page.nodes) >= page.upper) require_filled(page, level);
+    if (!full && place_of(page.bytes, page.nodes) >= page.upper) require_filled(page, level == bottom());
 }
 
 // ---- places
@@ -242,12 +243,12 @@ void Tree::require_sound_for_lookup(Bytes key)
     if (empty()) return;
     const Place& place = locate(key);
     const Level& leaf = place.path[bottom()];
-    require_filled(leaf.page, bottom());
+    require_filled(leaf.page, true);
     for (const bool forward : {false, true}) {
         if (forward ? leaf.index + 1 < leaf.page.nodes : leaf.index > 0) continue;
         Path beside;
         copy(place.path, beside);
-        if (step(beside, forward)) require_filled(beside[bottom()].page, bottom());
+        if (step(beside, forward)) require_filled(beside[bottom()].page, true);
     }
 }
 
@@ -291,35 +292,45 @@ void Tree::require_sound_for_erase(Bytes key)
         require_upper(leaf.page);
 }
 
+// The list is a tree of the same kind, whose keys are versions. LMDB takes from its front and adds to its end.
 void Tree::require_sound_free_pages() const
 {
-    if (meta_.free_pages.depth == 0) return;
-    Meta meta = meta_; // the list is a tree of the same kind, whose keys are versions
-    meta.content = meta_.free_pages;
-    const Tree list(meta, map_, copies_, where_);
-    Path path;
-    for (const bool last : {false, true}) { // LMDB takes from the front and adds to the end
-        list.descend_along(path, 0, last);
-        for (unsigned level = 0; level <= list.bottom(); ++level)
-            list.require_filled(path[level].page, level);
-        list.require_page_numbers(path[list.bottom()].page);
-        if (list.bottom() == 0) return;
+    const std::uint64_t depth = meta_.free_pages.depth;
+    if (depth == 0) return;
+    for (const bool last : {false, true}) {
+        std::uint64_t number = meta_.free_pages.root;
+        for (std::uint64_t level = 1; level < depth; ++level) {
+            const Page page = load(number, false);
+            require_filled(page, false);
+            number = child(page, last ? page.nodes - 1 : 0);
+        }
+        const Page page = load(number, true);
+        require_filled(page, true);
+        require_page_numbers(page);
+        if (depth == 1) return;
     }
 }
 
+// The versions ascend, and the numbers of the pages that each has freed descend. The page is filled.
 void Tree::require_page_numbers(const Page& page) const
 {
+    std::uint64_t version = 0;
     for (unsigned index = 0; index < page.nodes; ++index) {
+        const std::byte* entry = page.bytes + place_of(page.bytes, index);
+        const std::uint64_t before =
+            std::exchange(version, number_at<std::uint64_t>(entry, node_header_size));
+        bool sound = number_at<std::uint16_t>(entry, 6) == sizeof version && before < version &&
+                     version <= meta_.transaction;
+        if (!sound) damaged(page.number, "a list of free pages");
         const Bytes numbers = value(page, index);
-        const std::uint64_t count = numbers.size() < 8 ? 0 : number_at<std::uint64_t>(numbers.data(), 0);
-        if (numbers.size() < 8 || node(page, index).key.size() != 8 || count > numbers.size() / 8 - 1)
-            damaged(page.number, "a list of free pages");
-        std::uint64_t before = meta_.last_page + 1;
-        for (std::uint64_t each = 1; each <= count; ++each) { // they descend
-            const auto number = number_at<std::uint64_t>(numbers.data(), each * 8);
-            if (number < 2 || number >= before) damaged(page.number, "a list of free pages");
-            before = number;
-        }
+        const std::uint64_t room = numbers.size() / 8;
+        const std::uint64_t count = room == 0 ? 0 : number_at<std::uint64_t>(numbers.data(), 0);
+        if (count >= room) damaged(page.number, "a list of free pages");
+        std::uint64_t above = meta_.last_page + 1;
+        for (const std::byte* each = numbers.data() + 8; each != numbers.data() + 8 * (count + 1); each += 8)
+            sound &=
+                std::exchange(above, number_at<std::uint64_t>(each, 0)) > number_at<std::uint64_t>(each, 0);
+        if (!sound || above < 2) damaged(page.number, "a list of free pages");
     }
 }
 
