@@ -203,7 +203,13 @@ std::vector<ContainerInfo> Pool::containers()
         std::vector<std::uint64_t> ids;
         Entries entries(meta, prefix.view(), prefix.view());
         for (Entry entry; entries.next(entry);) {
-            if (entry.key.size() == 5) ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
+            if (entry.key.size() != 5) {
+                fail(DER_CSUM,
+                     "pool " + core_->path() +
+                         ", metadata: the key of a container's record is damaged: run a check of the "
+                         "pool to see what can be saved");
+            }
+            ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
         }
         require_all_listed(entries, core_->path(), "containers");
         for (const std::uint64_t id : ids)
@@ -228,10 +234,10 @@ void Pool::destroy_container(std::string_view name, bool force)
                                " is open in this process: close it first, or destroy it by force");
         }
         const ContainerRecord record = read_container(meta, core.path(), id);
-        meta.erase(by_id(MetaSpace::container, id).view());
-        meta.erase(by_id(MetaSpace::oids, id).view());
-        meta.erase(by_uuid(record.uuid).view());
-        if (!record.label.empty()) meta.erase(by_label(record.label).view());
+        erase_sealed(meta, by_id(MetaSpace::container, id).view());
+        erase_sealed(meta, by_id(MetaSpace::oids, id).view());
+        erase_sealed(meta, by_uuid(record.uuid).view());
+        if (!record.label.empty()) erase_sealed(meta, by_label(record.label).view());
         put_number(meta, by_id(MetaSpace::destroying, id), id);
     });
     erase_container_records(core, static_cast<std::uint32_t>(id));
@@ -247,7 +253,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
             std::vector<ExtentRef> released;
             target.write([&](WriteTransaction& transaction) {
                 released.clear();
-                transaction.erase(container_key(id).view());
+                erase_sealed(transaction, container_key(id).view());
                 done = erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
                        erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
                        erase_batch(transaction, container_prefix(Space::history, id).view(), released);
@@ -260,9 +266,9 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
         Entry entry;
         while (meta.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view())) {
             const std::vector<std::byte> key(entry.key.begin(), entry.key.end());
-            meta.erase(key);
+            if (!put_back(meta, key)) meta.erase(key);
         }
-        meta.erase(by_id(MetaSpace::destroying, id).view());
+        erase_sealed(meta, by_id(MetaSpace::destroying, id).view());
     });
 }
 

@@ -4,6 +4,7 @@
 #include "store/record.h"
 #include "store/sealed.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace stepstore::store {
@@ -16,8 +17,12 @@ struct Misplaced {
         : found(entry.key.begin(), entry.key.end()), key(found), value(entry.value.begin(), entry.value.end())
     {
     }
-    // Tries each value of each byte of the key.
-    bool find_key()
+    // Tries each value of each byte of the key, and then each size of it.
+    bool find_key() { return find_byte() || find_size(); }
+    std::vector<std::byte> found, key, value;
+
+private:
+    bool find_byte()
     {
         for (std::byte& byte : key) {
             const std::byte as_found = byte;
@@ -29,7 +34,26 @@ struct Misplaced {
         }
         return false;
     }
-    std::vector<std::byte> found, key, value;
+    // Key and value lie one behind the other, so that with another size of the key the value begins elsewhere.
+    // Of a key that was longer, the end of the value is missing: a payload then fails its own checksum.
+    bool find_size()
+    {
+        std::vector<std::byte> both = found;
+        both.insert(both.end(), value.begin(), value.end());
+        std::vector<std::byte> moved(value.size());
+        for (std::size_t size = 1; size <= std::min(both.size(), KeyBuffer::capacity); ++size) {
+            const auto begin = both.begin() + static_cast<std::ptrdiff_t>(size);
+            key.assign(both.begin(), begin);
+            const std::size_t there = std::min(moved.size(), both.size() - size);
+            std::ranges::fill(
+                std::ranges::copy_n(begin, static_cast<std::ptrdiff_t>(there), moved.begin()).out,
+                moved.end(), std::byte{});
+            if (damage_of({key, moved}) != nullptr) continue;
+            value = moved;
+            return true;
+        }
+        return false;
+    }
 };
 
 // The first entry not less than `key`, where the position is at the one before it, if there is one: a search

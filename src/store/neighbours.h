@@ -6,8 +6,8 @@
 // is not there looks at the records beside the place first. A hit costs nothing.
 //
 // An update must not put a record between a damaged one and its place, or over it: then nobody would find it.
-// So it puts the damaged one back first. One changed byte of a key is found by trying: under its own key a
-// record is intact.
+// So it puts the damaged one back first. One changed byte of a key, or of its size, is found by trying: under
+// its own key a record is intact.
 #pragma once
 
 #include "store/backend.h"

@@ -32,6 +32,12 @@ void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body)
     if (!body.empty()) std::memcpy(to.data() + 8, body.data(), body.size());
 }
 
+void erase_sealed(WriteTransaction& transaction, Bytes key)
+{
+    put_back(transaction, key);
+    transaction.erase(key);
+}
+
 bool unseal(Bytes key, Bytes value, Bytes& body)
 {
     if (value.size() < 8) return false;

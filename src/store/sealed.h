@@ -14,6 +14,8 @@ void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body);
 // False: no such record. DER_CSUM, naming `where`, when it is damaged, or one beside its place is
 // (neighbours.h).
 bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std::string& where);
+// Erases a record, but none of another key that lies there because its key was damaged.
+void erase_sealed(WriteTransaction& transaction, Bytes key);
 bool unseal(Bytes key, Bytes value, Bytes& body); // false: damaged
 
 // Writes and reads the fields of a body in order. Reading past the end gives zeros and makes complete()

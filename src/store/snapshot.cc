@@ -41,6 +41,11 @@ Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
     if (!transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) {
         return 0;
     }
+    if (entry.key.size() != prefix.size() + 8) {
+        fail(DER_CSUM,
+             "the key of a container's newest snapshot is damaged: run a check of the pool to see what "
+             "can be saved");
+    }
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
 }
 
@@ -206,8 +211,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
         Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
             const KeyBuffer key = snapshot_key(container, epoch);
-            put_back(transaction, key.view());
-            transaction.erase(key.view());
+            erase_sealed(transaction, key.view());
             Bytes value;
             if (!transaction.get(container_key(container).view(), value))
                 return; // the container was destroyed
