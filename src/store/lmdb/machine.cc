@@ -27,7 +27,7 @@ constexpr auto look_interval = 50ms;
 constexpr auto settling = 200ms; // that a file needs at most to be seen by others
 
 struct KnownSystem {
-    unsigned long magic;
+    std::uint64_t magic;
     const char* name; // nullptr: only one machine can have it
 };
 constexpr KnownSystem known_systems[] = {
@@ -63,18 +63,12 @@ constexpr KnownSystem known_systems[] = {
     {0x7461636F, "OCFS2"},
 };
 
-std::string shared_file_system(const Place& pool)
+std::string shared_file_system_of(const Place& pool)
 {
     if (pretends_machine()) return "a file system of a test";
     struct statfs status {};
     if (fstatfs(pool.root(), &status) != 0) return {};
-    const auto magic = static_cast<unsigned long>(status.f_type) & 0xFFFFFFFF;
-    for (const KnownSystem& known : known_systems) {
-        if (known.magic == magic) return known.name == nullptr ? "" : known.name;
-    }
-    char text[64];
-    std::snprintf(text, sizeof text, "a file system of the unknown type %#lx", magic);
-    return text;
+    return shared_file_system(static_cast<std::uint64_t>(status.f_type));
 }
 
 std::chrono::milliseconds timeout_of_environment()
@@ -103,6 +97,18 @@ std::int64_t steady_ms()
 
 } // namespace
 
+std::string shared_file_system(std::uint64_t type)
+{
+    const std::uint64_t magic = type & 0xFFFFFFFF; // some kernels tell it with its sign
+    for (const KnownSystem& known : known_systems) {
+        if (known.magic == magic) return known.name == nullptr ? "" : known.name;
+    }
+    char text[64];
+    std::snprintf(text, sizeof text, "a file system of the unknown type %#llx",
+                  static_cast<unsigned long long>(magic));
+    return text;
+}
+
 bool MachineClaim::is_name(const std::string& file)
 {
     const std::string begin = std::string(name) + ".";
@@ -110,8 +116,12 @@ bool MachineClaim::is_name(const std::string& file)
            (file.starts_with(begin) && file.find_first_not_of("0123456789", begin.size()) == file.npos);
 }
 
-MachineClaim::MachineClaim(Place pool)
-    : pool_(std::move(pool)), file_system_(shared_file_system(pool_)),
+MachineClaim::MachineClaim(Place pool) : MachineClaim(pool, shared_file_system_of(pool))
+{
+}
+
+MachineClaim::MachineClaim(Place pool, std::string file_system)
+    : pool_(std::move(pool)), file_system_(std::move(file_system)),
       mine_(needed() ? this_machine() : Machine()), timeout_(needed() ? timeout_of_environment() : 0ms)
 {
 }

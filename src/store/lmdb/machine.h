@@ -29,12 +29,17 @@
 
 namespace stepstore::store::lmdb {
 
+// The name of a file system that several machines may share; empty: only one machine can have it. By the type
+// that statfs() tells; one that is not known may be shared.
+std::string shared_file_system(std::uint64_t type);
+
 class MachineClaim {
 public:
     static constexpr const char* name = "machine";
     static bool is_name(const std::string& file); // that, or one of the files that get this name
 
     explicit MachineClaim(Place pool);
+    MachineClaim(Place pool, std::string file_system); // the name of a shared one, or empty
     ~MachineClaim();
     MachineClaim(const MachineClaim&) = delete;
     MachineClaim& operator=(const MachineClaim&) = delete;
