@@ -4,11 +4,14 @@
 #include "support/processes.h"
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <thread>
 
 namespace stepstore::store {
 
@@ -125,6 +128,63 @@ TEST_F(LmdbLimits, NoSpaceToMakeAPoolLeavesNone)
               -DER_NOSPACE)
         << text;
     EXPECT_FALSE((lmdb().look(place + "/pool") == Found::pool));
+}
+
+// The table of readers is mapped. It has its room from the beginning, so that readers go on where none is left.
+TEST_F(LmdbLimits, ReadersGoOnWhileTheDiskIsFull)
+{
+    const std::string place = directory_ / "small";
+    const SmallDisk disk(place, "size=4m");
+    if (!disk.mounted()) GTEST_SKIP() << "needs root and mounts for a small file system";
+    const std::string pool = place + "/pool";
+    const std::string table = pool + "/target-000/lock.mdb";
+    const auto fill_disk = [&] {
+        std::ofstream filler(place + "/filler", std::ios::app);
+        const std::string block(4096, 'f');
+        while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+        }
+    };
+    const auto many_readers = [&] { // each takes a slot of its own
+        constexpr int readers = 400;
+        const auto opened = lmdb().open(pool);
+        std::barrier all(readers);
+        std::vector<std::jthread> threads;
+        std::atomic<int> found{0};
+        for (int n = 0; n < readers; ++n) {
+            threads.emplace_back([&] {
+                opened->target(0).read([&](ReadTransaction& transaction) {
+                    all.arrive_and_wait();
+                    Bytes value;
+                    found += transaction.get(as_bytes("key"), value);
+                });
+            });
+        }
+        threads.clear();
+        return found == readers ? 0 : 1;
+    };
+    ASSERT_EQ(run_in_child([&] {
+                  put(lmdb().create(pool, {1, Durability::process})->target(0), "key", "value");
+                  return 0;
+              }),
+              0);
+    fill_disk();
+    EXPECT_EQ(run_in_child(many_readers), 0);
+    // A pool that was copied with holes says so.
+    const std::string bytes = [&] {
+        std::ifstream in(table, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    }();
+    fs::resize_file(table, 0);
+    fs::resize_file(table, bytes.size());
+    fill_disk();
+    EXPECT_EQ(run_in_child([&] {
+                  std::string text;
+                  const int code = code_of([&] { get(lmdb().open(pool)->target(0), "key"); }, &text);
+                  return code == -DER_NOSPACE && text.find(table) != std::string::npos ? 0 : 1;
+              }),
+              0);
+    fs::remove(place + "/filler");
+    EXPECT_EQ(run_in_child(many_readers), 0);
 }
 
 TEST_F(LmdbLimits, ALimitOnFileSizesRefusesUpdatesAndLosesNone)

@@ -22,6 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned reader_slots = 1022;
+constexpr off_t lock_file_size =
+    65'536; // of LMDB, with so many slots: 192 bytes, and 64 for each but the first
 constexpr auto grower_patience = 10ms; // that a reader leaves to a grower
 
 // LMDB calls this instead of going on with pages that cannot be. Its C frames
@@ -46,13 +48,16 @@ Descriptor make_ready_to_lock(const Place& directory, const std::string& where)
     if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
     std::uint32_t begin = 0;
     const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(&begin, 1)), 0);
-    // On a full disk LMDB would end the process (SIGBUS) as it begins a new one, which it maps.
-    if (got == 0 && fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, extent_unit) != 0 && errno != EOPNOTSUPP)
-        fail_errno(where, "cannot make " + path);
-    if (got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0))) return fd;
-    throw Error(-DER_DF_INVAL, where + ": " + path +
-                                   " is no lock file of LMDB: it was not touched; remove it if the "
-                                   "pool is yours, and open the pool again");
+    const bool ours = got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0));
+    if (!ours)
+        throw Error(-DER_DF_INVAL, where + ": " + path +
+                                       " is no lock file of LMDB: it was not touched; remove it if the "
+                                       "pool is yours, and open the pool again");
+    // LMDB maps it. On a full disk a process that takes a slot in a page without room would end (SIGBUS).
+    if (allocated_of(fd.get(), where) < lock_file_size &&
+        fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, lock_file_size) != 0 && errno != EOPNOTSUPP)
+        fail_errno(where, "cannot take room for " + path);
+    return fd;
 }
 
 } // namespace
