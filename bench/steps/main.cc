@@ -29,7 +29,7 @@ public:
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
         // As a simulation's slab: planes of 64 x 64 where there are enough elements.
-        const std::size_t plane = field_.size() % (64 * 64) == 0 ? 64 : 1;
+        const std::size_t plane = field_.size() % 4096 == 0 ? 64 : 1;
         count_ = {field_.size() / plane / plane, plane, plane};
         start_ = {static_cast<std::size_t>(rank) * count_[0], 0, 0};
         shape_ = {static_cast<std::size_t>(ranks) * count_[0], plane, plane};

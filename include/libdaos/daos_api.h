@@ -9,15 +9,14 @@ extern "C" {
 #endif
 
 /* A transaction that reads the container as it was at a snapshot's epoch. As in DAOS any epoch but 0 and
- * DAOS_EPOCH_MAX (-DER_INVAL) opens; reading at one that is no snapshot, or no longer, is -DER_EP_OLD. */
+ * DAOS_EPOCH_MAX (-DER_INVAL) opens. Reading at an epoch without a snapshot is -DER_EP_OLD. */
 int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev);
 int daos_tx_close(daos_handle_t th, daos_event_t* ev);
 int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch);
 
 /*
- * An epoch as the time of the clock. Epochs of Stepstore are not those of a DAOS system (here nanoseconds
- * since 1970, there a clock of 1/16 nanoseconds since 2021): each library's functions understand its own.
- * -DER_INVAL: NULL.
+ * An epoch as the time of the clock. Each library's functions understand its own epochs: here nanoseconds
+ * since 1970, on a DAOS system a clock of 1/16 nanoseconds since 2021. -DER_INVAL: NULL.
  */
 int daos_hlc2timespec(uint64_t hlc, struct timespec* ts);
 int daos_hlc2timestamp(uint64_t hlc, time_t* ts);

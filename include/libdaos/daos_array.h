@@ -2,10 +2,9 @@
  * Array objects: cells of one fixed size at indices from 0, in chunks; a chunk lies on one target. Holes read
  * as zero.
  *
- * DAOS_OT_ARRAY keeps its cell and chunk size in the object; DAOS_OT_ARRAY_ATTR and DAOS_OT_ARRAY_BYTE are
+ * DAOS_OT_ARRAY keeps its cell and chunk size in the object. DAOS_OT_ARRAY_ATTR and DAOS_OT_ARRAY_BYTE are
  * opened with them. Indices, lengths and sizes are in cells. `th` is DAOS_TX_NONE or, for reading, a snapshot
- * (daos_tx_open_snap); writing with a snapshot gives -DER_NO_PERM, as does writing through a read-only
- * handle.
+ * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_ARRAY_H
 #define STEPSTORE_LIBDAOS_DAOS_ARRAY_H
@@ -57,8 +56,7 @@ int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, da
  * DAOS_OT_ARRAY. */
 int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
                     daos_size_t* cell_size, daos_size_t* chunk_size, daos_handle_t* oh, daos_event_t* ev);
-/* Local: asks nothing of the store. -DER_INVAL: a size is 0, or `oid` is of type DAOS_OT_ARRAY or no array.
- */
+/* Makes no request to the store. -DER_INVAL: a size is 0, or `oid` is of type DAOS_OT_ARRAY or no array. */
 int daos_array_open_with_attr(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsigned int mode,
                               daos_size_t cell_size, daos_size_t chunk_size, daos_handle_t* oh,
                               daos_event_t* ev);
@@ -70,8 +68,8 @@ int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev);
 int daos_array_local2global(daos_handle_t oh, d_iov_t* glob);
 int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, daos_handle_t* oh);
 
-/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) hold the same number of bytes, no piece more
- * than its iov_buf_len, and no two ranges overlap; -DER_INVAL otherwise. */
+/* The ranges of `iod` and the pieces of `sgl` (iov_len of each) must hold the same number of bytes. No piece
+ * may have more than its iov_buf_len, and no two ranges may overlap. -DER_INVAL otherwise. */
 int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,
                     daos_event_t* ev);
 int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d_sg_list_t* sgl,

@@ -39,8 +39,8 @@ int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, da
 int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_t* cont_prop, uuid_t* uuid,
                                 daos_event_t* ev);
 
-/* cont: a label or a UUID as text. info: optional. -DER_NONEXIST: no such container. On a pool connected for
- * reading a container opens with DAOS_COO_RW too, and updates give -DER_NO_PERM. */
+/* cont: a label or a UUID as text. info: optional. On a pool connected for reading a container also opens
+ * with DAOS_COO_RW; then updates give -DER_NO_PERM. -DER_NONEXIST: no such container. */
 int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh,
                    daos_cont_info_t* info, daos_event_t* ev);
 /* Objects opened from it are closed with it: their handles give -DER_NO_HDL afterwards. */
@@ -48,21 +48,21 @@ int daos_cont_close(daos_handle_t coh, daos_event_t* ev);
 /* -DER_BUSY: it is open, and not force. -DER_NONEXIST. */
 int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event_t* ev);
 
-/* info, cont_prop: each optional. cont_prop: its entries are filled, numbers that nobody set with their
- * defaults; what is not kept here is marked DAOS_PROP_ENTRY_NOT_SET. -DER_INVAL: an entry is no property of a
- * container. */
+/* info, cont_prop: each optional. The entries of cont_prop are filled; a number that was never set gets its
+ * default. A property that Stepstore does not keep is marked DAOS_PROP_ENTRY_NOT_SET. -DER_INVAL: an entry is
+ * no property of a container. */
 int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev);
 
 /* See daos_pool_local2global(). */
 int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);
 int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh);
 
-/* *oid: the first of num_oids consecutive numbers that no other call gets in this container. Also through a
- * handle that was opened for reading, on a pool connected for writing. -DER_OVERFLOW: more than 2^48 at once,
- * or than are left. */
+/* *oid: the first of num_oids consecutive numbers that no other call gets in this container. The pool must be
+ * connected for writing; the container may be open for reading. -DER_OVERFLOW: more than 2^48 at once, or
+ * than are left. */
 int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev);
 
-/* ---- snapshots: what was acknowledged before the call is in it, what begins after it is not */
+/* ---- snapshots: they contain what was acknowledged before the call, and nothing that begins after it */
 
 #define DAOS_SNAPSHOT_MAX_LEN 128 /* of a name, with the terminating zero */
 
@@ -77,8 +77,8 @@ int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name
                               enum daos_snapshot_opts opts, daos_event_t* ev);
 
 /*
- * *nr: entries in epochs and names, in; snapshots there are, out (perhaps more than were given). epochs NULL:
- * only their number. names: optional; each points to DAOS_SNAPSHOT_MAX_LEN bytes.
+ * *nr, in: entries in epochs and names; out: the number of snapshots, which may be greater. epochs NULL: only
+ * the number. names: optional; each points to DAOS_SNAPSHOT_MAX_LEN bytes.
  */
 int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char** names, daos_anchor_t* anchor,
                         daos_event_t* ev);

@@ -1,12 +1,12 @@
 /*
  * Event queues and events: asynchronous completion.
  *
- * An event belongs to a queue, to a parent event, or (initialised with DAOS_HDL_INVAL) to nobody. It is
- * handed to a call, runs, and completes; daos_eq_poll() or daos_event_test() then takes it out, after which
- * it may be used again. Children are never taken out themselves: their parent comes out when all of them have
+ * An event belongs to a queue, to a parent event, or (initialised with DAOS_HDL_INVAL) to neither. A call
+ * launches it, it runs, and it completes. Then daos_eq_poll() or daos_event_test() takes it out, and it may
+ * be used again. Children are never taken out themselves: their parent comes out when all of them have
  * completed.
  *
- * Time-outs are microseconds; DAOS_EQ_WAIT waits for ever, DAOS_EQ_NOWAIT not at all.
+ * Time-outs are in microseconds. DAOS_EQ_WAIT waits for ever, DAOS_EQ_NOWAIT not at all.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_EVENT_H
 #define STEPSTORE_LIBDAOS_DAOS_EVENT_H
@@ -26,9 +26,9 @@ int daos_eq_create(daos_handle_t* eqh);
 int daos_eq_destroy(daos_handle_t eqh, int flags);
 
 /*
- * Takes up to `nevents` completed events out of the queue into `events`, and returns how many. When there are
- * none, waits up to `timeout`; with `wait_running` it returns 0 at once where nothing is running.
- * -DER_NONEXIST: no such queue.
+ * Takes up to `nevents` completed events out of the queue into `events`, and returns their number. Where
+ * there are none, it waits up to `timeout`; with `wait_running` it returns 0 at once where no event is
+ * running. -DER_NONEXIST: no such queue.
  */
 int daos_eq_poll(daos_handle_t eqh, int wait_running, int64_t timeout, unsigned int nevents,
                  daos_event_t** events);
@@ -51,8 +51,8 @@ int daos_event_fini(daos_event_t* ev);
 /* The child after `child`, or the first one for NULL; NULL at the end. */
 daos_event_t* daos_event_next(daos_event_t* parent, daos_event_t* child);
 
-/* *flag: whether the event has completed, after waiting up to `timeout`; if so it is taken out. -DER_NO_PERM:
- * it is a child. */
+/* *flag: whether the event has completed, after waiting up to `timeout`. If so, it is taken out.
+ * -DER_NO_PERM: it is a child. */
 int daos_event_test(struct daos_event* ev, int64_t timeout, bool* flag);
 
 /* Calls `cb` once with `arg`, the event and the result when the event completes, from the thread that
@@ -61,7 +61,7 @@ typedef int (*daos_event_comp_cb_t)(void*, daos_event_t*, int);
 int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, void* arg);
 
 /*
- * Launches a parent that has no operation of its own: it completes when all its children have, with the error
+ * Launches a parent that has no operation of its own. It completes when all its children have, with the error
  * of the first of them that failed. -DER_INVAL: no children. -DER_NO_PERM: not all of them are launched.
  */
 int daos_event_parent_barrier(struct daos_event* ev);

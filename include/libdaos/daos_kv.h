@@ -3,8 +3,7 @@
  * DAOS_OT_KV_HASHED, DAOS_OT_KV_UINT64 or DAOS_OT_KV_LEXICAL.
  *
  * A put is atomic: readers see the old value or the new one. `th` is DAOS_TX_NONE or, for reading, a snapshot
- * (daos_tx_open_snap); writing with a snapshot gives -DER_NO_PERM, as does writing through a read-only
- * handle.
+ * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_KV_H
 #define STEPSTORE_LIBDAOS_DAOS_KV_H
@@ -22,7 +21,7 @@ extern "C" {
 #define DAOS_COND_KEY_GET DAOS_COND_DKEY_FETCH     /* get: -DER_NONEXIST when it is not */
 #define DAOS_COND_KEY_REMOVE DAOS_COND_PUNCH       /* remove: -DER_NONEXIST when it is not */
 
-/* mode: DAOS_OO_RO or DAOS_OO_RW. Local: asks nothing of the store. -DER_INVAL: `oid` is not of a key-value
+/* mode: DAOS_OO_RO or DAOS_OO_RW. Makes no request to the store. -DER_INVAL: `oid` is not of a key-value
  * type. */
 int daos_kv_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_handle_t* oh,
                  daos_event_t* ev);
@@ -35,21 +34,21 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
                 const void* buf, daos_event_t* ev);
 
 /*
- * *size: bytes at buf, in; bytes of the value, out; 0 and no error when there is no such key and no
- * condition. With buf NULL or *size DAOS_REC_ANY only the size is given. -DER_REC2BIG: the value is larger
- * than *size, which tells its size then.
+ * *size, in: bytes at buf; out: bytes of the value. Without such a key and without a condition it is 0, and
+ * there is no error. With buf NULL or *size DAOS_REC_ANY only the size is given. -DER_REC2BIG: the value is
+ * larger than *size, which then has its size.
  */
 int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t* size,
                 void* buf, daos_event_t* ev);
 
-/* Removing a key that is not there is no error without the condition. */
+/* Removing a missing key is an error only with the condition. */
 int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_event_t* ev);
 
 /*
- * The next keys after *anchor (all zero at first), until daos_anchor_is_eof(anchor). *nr: entries in kds, in;
- * keys given, out. The keys lie one after the other, without terminators, in the memory of sgl, each wholly
- * in one piece; kds has their lengths. -DER_KEY2BIG: the memory does not hold one key; kds[0].kd_key_len
- * tells its length.
+ * The next keys after *anchor (all zero at first), until daos_anchor_is_eof(anchor). *nr, in: entries in kds;
+ * out: keys given. The keys lie one after the other in the memory of sgl, without terminators, each wholly in
+ * one piece. kds has their lengths. -DER_KEY2BIG: the memory does not hold one key; kds[0].kd_key_len has its
+ * length.
  */
 int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc_t* kds, d_sg_list_t* sgl,
                  daos_anchor_t* anchor, daos_event_t* ev);

@@ -1,13 +1,13 @@
-// Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions filled from our
-// own library or from a real libdaos.so found at run time, so the same program runs on a laptop and on a DAOS
-// system.
+// Stepstore's C++ client: RAII over the libdaos C API. It calls through a table of functions. The table comes
+// from Stepstore's own library, or from a real libdaos.so found at run time. So the same program runs on a
+// laptop and on a DAOS system.
 //
 // Every failure is a stepstore::Error with a DER_* code and a message that says what was tried on what.
 // Handles are move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle
 // may be used by several threads at once.
 //
-// Locations: "local:PATH-or-LABEL" or just PATH (has a '/') or LABEL: a pool of ours; "daos://POOL": a pool
-// of a real DAOS system.
+// Locations: "local:PATH-or-LABEL", or just PATH (with a '/') or LABEL, is a pool of Stepstore. "daos://POOL"
+// is a pool of a real DAOS system.
 #pragma once
 
 #include "stepstore/error.h"
@@ -33,7 +33,7 @@ enum class Access : std::uint8_t { read_only, read_write };
 enum class Durability : std::uint8_t { process, power };
 enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
 // Whether reads of an array compare large payloads with their checksums (STEPSTORE_OO_UNVERIFIED of
-// stepstore/admin.h). Ours only: on a DAOS system the container's property DAOS_PROP_CO_CSUM says it.
+// stepstore/admin.h). On a DAOS system the container's property DAOS_PROP_CO_CSUM decides instead.
 enum class Verify : std::uint8_t { no, yes };
 
 struct ObjectId {
@@ -77,7 +77,8 @@ struct SnapshotEntry {
 };
 
 struct ReadResult {
-    // cells asked for beyond the end of the array; ours fills them with zeroes, a DAOS system leaves them
+    // Cells asked for beyond the end of the array. Stepstore fills them with zeroes, a DAOS system leaves
+    // them.
     std::uint64_t cells_short = 0;
     std::uint64_t bytes = 0; // bytes transferred
 };
@@ -131,8 +132,8 @@ public:
     void put(std::string_view key, Bytes value,
              Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by the condition
     std::optional<std::vector<std::byte>> get(std::string_view key) const; // nullopt: no such key
-    // The same for values that are never empty (an empty one counts as missing): libdaos then takes a missing
-    // key for no error, which costs ours a tenth. For keys that are looked for again and again.
+    // The same for values that are never empty (an empty one counts as missing). Then a missing key is no
+    // error of libdaos, which costs Stepstore a tenth. For keys that are looked for again and again.
     std::optional<std::vector<std::byte>> get_nonempty(std::string_view key) const;
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
@@ -244,13 +245,13 @@ public:
     Container create_container(const std::string& label) const; // DER_EXIST
     Container open_container(const std::string& label,
                              Access access = Access::read_write) const; // DER_NONEXIST
-    Container open_or_create_container(const std::string& label) const; // whoever comes first makes it
+    Container open_or_create_container(const std::string& label) const; // made if it is missing
     void destroy_container(const std::string& label, bool force = false) const;
     std::vector<ContainerEntry> containers() const;
     EventQueue event_queue() const;
     // All acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway).
     void sync() const;
-    // Those of this process, and no more: what it built upon, of others, may need sync().
+    // Only the updates of this process. What other processes did, and it depends on, may need sync().
     void sync_own() const;
     const Library& library() const; // the table it calls through
 

@@ -1,8 +1,8 @@
 // What the plugin uses of ADIOS2's core beyond its installed headers: exported functions alone, no layouts.
-// The public interface has the same, at a price that is paid per variable or attribute in every step: it
-// makes the text of an error message on each call, and lists attributes by printing every value. As with
-// selections (adios_types.h), the plugin is bound to the ADIOS2 release that it was built for; another one
-// lacks a symbol and is refused when the plugin is loaded.
+// The public interface has the same functions, but they cost more for each variable or attribute in every
+// step. They make the text of an error message on each call, and list attributes by printing every value. As
+// with selections (adios_types.h), the plugin is bound to the ADIOS2 release that it was built for. Another
+// release lacks a symbol and is refused when the plugin is loaded.
 #pragma once
 
 #include <adios2/cxx/IO.h>

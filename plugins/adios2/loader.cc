@@ -1,8 +1,8 @@
-// The library that ADIOS2 loads. It knows no ADIOS2 symbol itself: it finds the ADIOS2 that called it, makes
-// sure that ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that very library,
-// and then loads the engine, which is linked to it by name. So one build of the plugin serves the PyPI wheel,
-// where a Python process has libadios2_core alone, an MPI build, and an installation in any place, and never
-// brings a second copy of ADIOS2 into a process.
+// The library that ADIOS2 loads. It uses no ADIOS2 symbol itself. It finds the ADIOS2 that called it. It
+// makes sure that ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that
+// library. Then it loads the engine, which is linked to it by name. So one build of the plugin serves the
+// PyPI wheel, MPI builds, and installations in any place; a Python process with the wheel has libadios2_core
+// alone. The plugin never brings a second copy of ADIOS2 into a process.
 #include "plugin_api.h"
 
 #include "comm/communicator.h"

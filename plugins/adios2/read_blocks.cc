@@ -5,8 +5,8 @@
 
 namespace stepstore::adios {
 
-// The blocks of a variable in a step, in the program's order of dimensions; kept, so that a program that goes
-// through them one by one does not look at all of them each time.
+// The blocks of a variable in a step, in the program's order of dimensions. They are kept for programs that
+// go through them one by one.
 ReadAdapter::Blocks& ReadAdapter::blocks_of(steps::VariableId id, std::uint64_t step) const
 {
     const auto found = blocks_.find({id, step});

@@ -23,8 +23,8 @@ public:
     const fdb5::Schema& schema() const override;
     const fdb5::Rule& rule() const override;
     bool exists() const override;
-    // Whoever can write to the pool may: its files' permissions, or its DAOS ACL, decide. Throws when this
-    // user cannot.
+    // The permissions of the pool's files, or its DAOS ACL, decide who may write. Throws when this user may
+    // not.
     void checkUID() const override;
 
     bool enabled(const fdb5::ControlIdentifier& identifier) const override;

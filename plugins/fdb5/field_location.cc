@@ -88,8 +88,8 @@ StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLoc
 {
 }
 
+// NOLINTNEXTLINE(bugprone-copy-constructor-init): FDB's class cannot be copied
 StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
-    // NOLINTNEXTLINE(bugprone-copy-constructor-init): it cannot be copied
     : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_),
       std::enable_shared_from_this<StepstoreFieldLocation>(), dataset_(other.dataset_), object_(other.object_)
 {

@@ -1,4 +1,4 @@
-// Finding the fields of a request, as FDB's Inspector does, with what does not change from request to request
+// Finding the fields of a request, as FDB's Inspector does. What does not change from request to request is
 // kept: the open datasets, the keys of their indexes, and what the rules make of values.
 #pragma once
 

@@ -1,10 +1,10 @@
 // What fdb-move does with a dataset: copies it into another of the configured pools and, unless it is to be
 // kept, wipes it here.
 //
-// FDB knows moving as copying files: the visitor hands out file copies, its caller executes them, and removes
-// the sources unless --keep was given. Here the visitor copies the dataset itself, then hands out one such
-// file copy, of a marker file: when the caller removes that, the source is to go as well; when it lets go of
-// the queue first, the source stays.
+// In FDB moving is copying files: the visitor gives out file copies. Its caller makes them, and removes the
+// sources unless --keep was given. Here the visitor copies the dataset itself, and gives out one copy, of a
+// marker file. When the caller removes the marker, the visitor wipes the source. When the caller drops the
+// queue first, the source stays.
 #pragma once
 
 #include "settings.h"

@@ -32,9 +32,9 @@ private:
     int fd_ = -1;
 };
 
-// A file or directory of a pool: a name below a directory that is held open. So it stays this pool's whatever
-// becomes of the path, and no symbolic link below the directory is ever followed: who may write in a pool
-// could lead others by one to files of theirs. As a text it is the path, for messages.
+// A file or directory of a pool: a name below a directory that is held open. So it stays this pool's,
+// whatever becomes of the path. No symbolic link below the directory is ever followed. By a link, a user who
+// may write in a pool could lead others to their own files. As a text it is the path, for messages.
 class Place {
 public:
     Place() = default;

@@ -1,8 +1,8 @@
 // The MPI module: communicators over MPI, and the forming of groups among the ranks of MPI_COMM_WORLD.
 //
-// Which ranks open a thing is not known beforehand: all, some, or each a thing of its own, and MPI has no
-// collective that gives up. So the ranks meet first (meeting.h), which may fail in time; then all of them are
-// known to be here, and a blocking MPI_Comm_split makes the groups. It leaves nothing behind in MPI that
+// It is not known which ranks open a thing: all, some, or each a thing of its own. And MPI has no collective
+// with a time limit. So the ranks meet first (meeting.h), and a meeting may fail in time. Then all of them
+// are known to be here, and a blocking MPI_Comm_split makes the groups. It leaves nothing behind in MPI that
 // could disturb the program: the groups' communicators are ours alone.
 #include "comm/mpi_module.h"
 

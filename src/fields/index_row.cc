@@ -58,7 +58,7 @@ bool IndexRow::open_index()
     return true;
 }
 
-// Whoever comes first settles which object it is.
+// The first process decides which object it is.
 void IndexRow::make_index()
 {
     if (open_index()) return;

@@ -13,9 +13,9 @@
 // So that rows do not grow for ever, a *base* takes the place of many pages (purge): its record says that it
 // covers all places before c, and its entries are the merged ones of these.
 //
-// 4. Whoever merges reads the row to its end, c, puts the merged page's parts, and puts the base at the first
-//    free place as in 2. What others published since lies at c or behind and still counts, wherever the base
-//    itself lies. Of several bases the one that covers most counts: it contains the others.
+// 4. A process that merges reads the row to its end, c, puts the merged page's parts, and puts the base at
+//    the first free place as in 2. What others published since lies at c or behind and still counts, wherever
+//    the base itself lies. Of several bases the one that covers most counts: it contains the others.
 // 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any
 //    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that

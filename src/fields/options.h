@@ -1,6 +1,6 @@
-// What can be chosen. DatasetOptions are settled by whoever makes the dataset and stored in it: later writers
-// and all readers take them from there. WriterOptions are one process's own and change nothing that a reader
-// sees.
+// What can be chosen. The process that makes a dataset settles its DatasetOptions. They are stored in it, and
+// later writers and all readers take them from there. WriterOptions belong to one process and change nothing
+// that a reader sees.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@ namespace stepstore::fields {
 namespace {
 
 // A single part of up to so many bytes goes into the record: one put, and one request for a reader. Larger
-// ones do not: whoever walks the row reads all records.
+// ones do not: a walk of the row reads all records.
 constexpr std::size_t most_inside = 3072;
 
 } // namespace

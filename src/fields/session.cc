@@ -1,7 +1,7 @@
 // Making a dataset. The root key-value names it, so two processes that make it at once agree there:
 //
 // 1. Its root entry is put on the condition that there is none, with a container label that no other dataset
-//    of the pool ever had or will have. Whoever loses the race takes the winner's label.
+//    of the pool ever had or will have. The loser of the race takes the winner's label.
 // 2. The container of that label is opened, or made, and the dataset's record put into it on the condition
 //    that there is none: the first one's options count.
 // 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between,

@@ -47,8 +47,8 @@ public:
     static void release();
 
     // The dataset, to write: made if it is not there, by the first of all processes that ask. `schema`: a
-    // text that belongs to it; stored by whoever makes it; -DER_MISMATCH when another one is stored and
-    // `schema` is not empty. Opened once per process and cached; a cached one that was wiped meanwhile is
+    // text that belongs to it; stored by the process that makes it; -DER_MISMATCH when another one is stored
+    // and `schema` is not empty. Opened once per process and cached; a cached one that was wiped meanwhile is
     // opened (made) anew.
     std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {},
                                     const std::string& schema = {});
@@ -73,7 +73,7 @@ public:
     // entry, a dataset, the record of an index) is synced with the first flush after it was met, and not
     // again.
     void sync_flushed();
-    void met_others_work(); // something is built upon that another process may have made, and not synced
+    void met_others_work(); // this depends on what another process may have made, and not synced
     // The container's label of the root's entry. nullopt: none.
     std::optional<std::string> root_entry(const std::string& key) const;
     // Takes the dataset out of the root, if it still is that container's. False: somebody else did.

@@ -37,8 +37,8 @@ constexpr std::array methods = {
 };
 // Before compression: of buffers that c-blosc 1 made, and of chunks. (A chunk of equal bytes takes 32
 // whatever its length: with longer ones a block could shrink further than most_shrinking.)
-constexpr std::size_t blosc_piece = std::size_t{1} << 30;
-constexpr std::size_t blosc2_piece = std::size_t{2} << 20;
+[[maybe_unused]] constexpr std::size_t blosc_piece = std::size_t{1} << 30;
+[[maybe_unused]] constexpr std::size_t blosc2_piece = std::size_t{2} << 20;
 
 const Method& method_of(CompressionMethod wanted)
 {

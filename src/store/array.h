@@ -1,14 +1,13 @@
 // Array objects, inside: bytes of a chunk, the extents that hold them, and how an update makes room.
 //
 // An extent of the live view is one record, under (chunk, end of the extent in the chunk), both in bytes.
-// Live extents of a chunk never overlap, so in the order of their ends they are in the order of their starts
-// too: the first extent with an end beyond `a` is the first that can hold byte a, and one seek finds it among
-// any number.
+// Live extents of a chunk never overlap, so the order of their ends is the order of their starts too. The
+// first extent with an end beyond `a` is the first that can hold byte a. One seek finds it among any number.
 //
 // An update of [a, b) first cuts the live extents that reach over a or b, then retires what lies in between.
-// A cut goes through an extent's bulk blocks in this way: whole blocks stay where they are and belong to one
-// part each; the block that is cut becomes two small inline records. So every byte of an extent file belongs
-// to at most one record, and so does every unit of it (backend.h), which is what can be given back.
+// A cut treats an extent's bulk blocks in this way. Whole blocks stay where they are and belong to one part
+// each. The block that is cut becomes two small inline records. So every byte of an extent file belongs to at
+// most one record, and so does every unit of it (backend.h) that can be given back.
 #pragma once
 
 #include "store/bulk.h"

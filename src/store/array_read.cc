@@ -1,6 +1,7 @@
 // Array reads. At `latest` one seek finds the first extent of a range, and the walk ends behind the range. At
-// a snapshot the live extents born by then are joined by the history that was alive then; history is in the
-// order of ends too, but its extents may overlap (of different times), so its walk ends only with the chunk.
+// a snapshot the walk takes the live extents born by then, and the history that was alive then. History is in
+// the order of ends too. But its extents, being of different times, may overlap, so its walk ends only with
+// the chunk.
 #include "store/array.h"
 
 #include <algorithm>

@@ -1,28 +1,28 @@
-// The seam between the object store and where its bytes lie. A back end implements this header and nothing
-// else of the store knows it: it is a folder here and a line in registry.cc. memory/ is the shortest one, and
-// tests/contract holds every registered back end to what is said here. docs/extending.md shows how to add
-// one.
+// The seam between the object store and where its bytes lie. A back end implements this header, and nothing
+// else of the store knows it. It is a folder here and a line in registry.cc. memory/ is the shortest one.
+// tests/contract tests every registered back end against this header. docs/extending.md shows how to add one.
 //
 // A pool has T targets. A target is an ordered map of byte keys to byte values with transactions (its index),
 // and beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
 //
 // Threads and processes. Every method may be called from any thread of any process that has the pool open. A
 // target has one writer at a time over all processes, or looks like it. Readers never wait for it, and see
-// the target as of one moment.
+// the target as it was at one moment.
 //
-// Bodies. A transaction is a function that the back end runs. It may run it more than once, and throws away
-// what a run that does not count has put: LMDB begins again when its map is full, a reader when its pages
-// were used again, and a back end behind a network when somebody else was faster (docs/design/store.md). So a
-// body depends only on what it reads through its transaction and on next_epoch(), sets anew all that it gives
-// to its caller, and does nothing that cannot be done twice. It may read extents, and call entering(). What
-// it throws ends the transaction, changes nothing, and comes out unchanged.
+// Bodies. A transaction is a function, its body, that the back end runs. The back end may run a body more
+// than once, and drops what all runs but the last have put. LMDB begins again when its map is full, a reader
+// when its pages were used again, and a back end behind a network when another process was faster
+// (docs/design/store.md). So a body depends only on what it reads through its transaction and on
+// next_epoch(). It sets all its results again in each run, and does nothing that cannot be done twice. It may
+// read extents, and call entering(). What it throws ends the transaction, changes nothing, and reaches the
+// caller unchanged.
 //
 // Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for
 // itself. It never uses a Target or transaction that was got before the fork. Nothing that the child does,
 // its end included, takes a lock or a descriptor away from its parent.
 //
-// Access rights. The store checks once who may update what. It calls claim() before the first update of a
-// Storage, and never updates one that it did not claim.
+// Access rights. The store checks once whether the process may update. It calls claim() before the first
+// update of a Storage, and never updates one that it did not claim.
 //
 // Errors. Every failure is a stepstore::Error whose message names the pool's path and the target:
 //   DER_NONEXIST    no pool there                      DER_EXIST        there is one already
@@ -224,8 +224,9 @@ struct NewPool {
 
 enum class Found : std::uint8_t {
     nothing, // of this back end
-    // of a maker or destroyer, dead or at work: there is no pool, and create() and destroy() remove them
-    leavings,
+    // What a maker or destroyer left, dead or at work. There is no pool, and create() and destroy() remove
+    // it.
+    unfinished,
     pool // whole or damaged
 };
 

@@ -1,15 +1,15 @@
 // Reading bulk extents, and the way a read gets a consistent view of index and extents together.
 //
 // A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have
-// replaced the record and released the extent, whose bytes then read as zeros, or as what came to lie there:
-// the block checksums tell. The reader begins again with a new transaction; when it finds the same record (of
-// the same epoch) its bytes were its own all the time, and are damaged. A reader that is overtaken again and
-// again in the end takes the writer's place for one read, so it is never starved.
+// replaced the record and released the extent. Then its bytes read as zeros, or as those of another record.
+// The block checksums show this, and the reader begins again with a new transaction. When it finds the same
+// record (of the same epoch), the bytes were that record's all the time, and are damaged. A reader that is
+// overtaken too often takes the writer's turn for one read, so it never starves.
 //
-// A reader that need not verify looks the records up again instead, after it has read: an extent is released
-// only after the transaction that took its record away, so if the record is still there, the bytes were its
-// own. If it is not, the reader begins again and verifies. An extent whose memory lies in several pieces is
-// verified in any case: it goes through a buffer anyhow.
+// A reader that need not verify looks the records up again after it has read. An extent is released only
+// after the transaction that removed its record. So if the record still exists, the bytes were its own. If
+// not, the reader begins again and verifies. An extent whose memory lies in several pieces is always
+// verified, as it goes through a buffer.
 #pragma once
 
 #include "base/function_ref.h"

@@ -1,8 +1,8 @@
 // The parts of Pool::check.
 //
-// A check takes no lock and may run beside writers. What it sees at different moments (meta, then one target
-// after the other, each in one read transaction) need not fit together while others write, so whatever looks
-// wrong across such a border is looked at again before it is reported (confirmed()).
+// A check takes no lock and may run beside writers. It sees meta and each target at different moments, each
+// in one read transaction. While others write, these need not agree. So what looks wrong between them is
+// looked at again before it is reported (confirmed()).
 #pragma once
 
 #include "store/object.h"

@@ -84,8 +84,8 @@ inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
 bool starts_with(Bytes key, Bytes prefix);
 bool equal(Bytes a, Bytes b);
 
-// The stored form of a dkey, at most 96 bytes: keys of up to 80 bytes as they are; of longer ones the first
-// 80 bytes and a digest of 128 bits, and the whole key is kept in the record.
+// The stored form of a dkey, at most 96 bytes. Keys of up to 80 bytes are stored as they are. A longer key is
+// stored as its first 80 bytes and a digest of 128 bits, and its record keeps the whole key.
 inline constexpr std::size_t max_short_key = 80;
 inline constexpr std::size_t max_stored_key = 96;
 inline constexpr std::size_t max_key_length = 1 << 20;

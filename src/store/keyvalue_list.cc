@@ -1,7 +1,7 @@
 // Listing a key-value object: target by target, in the order of the stored keys, in batches.
 //
-// The position is the stored key of the last entry given, so a listing goes on in O(log n) from there,
-// whatever was put or removed in between, and a key that is there all the time is given exactly once. Entries
+// The position is the stored key of the last entry given. A listing goes on from there in O(log n), whatever
+// was put or removed in between. A key that exists all the time is given exactly once. Entries
 // are collected in a read transaction and given to the caller after it: the caller may use the store.
 #include "store/object.h"
 #include "store/store.h"

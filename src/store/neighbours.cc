@@ -56,8 +56,8 @@ private:
     }
 };
 
-// The first entry not less than `key`, where the position is at the one before it, if there is one: a search
-// less than seek(), and nearly nothing behind the last key, where most new ones go.
+// The first entry not less than `key`. The position is at the entry before it, if there is one. This saves
+// the search of seek(), and costs nearly nothing behind the last key, where most new keys go.
 bool seek_behind(ReadTransaction& transaction, bool before, Bytes key, Entry& entry)
 {
     return before ? transaction.next(entry) : transaction.seek(key, entry);

@@ -1,5 +1,5 @@
-// What the operations on key-value and array objects share: one object of one container, its targets, the
-// container's state on a target, and the passage of a replaced record into history or out of the store.
+// What the operations on key-value and array objects share. This is one object of one container, its targets,
+// the container's state on a target, and the way of a replaced record into history or out of the store.
 //
 // Versions. A live record is what `latest` sees: born at the epoch in its header, not dead yet. An update
 // that replaces it at epoch e asks whether a snapshot s with birth <= s < e exists. If so the record moves to
@@ -129,8 +129,8 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
 void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
                   Epoch epoch, std::vector<ExtentRef>& released);
 
-// As retire(), for a record that is damaged: where a snapshot may need it, it goes to history as a lost one,
-// so that a read at that snapshot says that it is damaged and not that it is absent.
+// As retire(), for a damaged record. Where a snapshot may need it, it goes to history as a lost one. So a
+// read at that snapshot reports it as damaged and not as absent.
 void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
                     Bytes live_key, Bytes value, Epoch death);
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it

@@ -156,7 +156,7 @@ void PoolCore::destroy(const std::string& given, bool force)
 {
     const std::string path = canonical_pool_path(given);
     const auto lock = lock_pools();
-    const Backend* left = find_backend(path, Found::leavings);
+    const Backend* left = find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
         fail(DER_BUSY,

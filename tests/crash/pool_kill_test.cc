@@ -1,5 +1,5 @@
-// Makers and destroyers of pools killed at every step: whoever comes next, whatever he does, finds a whole
-// pool or none, and none of their leavings in the way. The calls that change a directory stand in front of
+// Makers and destroyers of pools are killed at every step. The next process, whatever it does, finds a whole
+// pool or none, and nothing that they left is in the way. The calls that change a directory stand in front of
 // the system's and count.
 #include "support/processes.h"
 #include "support/store_fixture.h"

@@ -196,7 +196,7 @@ def _words(known: tuple[str, ...]) -> Any:
 
 
 class _Tools:
-    """What has to be there: the wheels, the plugin and the program. Names all that is missing, before
+    """What the benchmark needs: the wheels, the plugin and the program. Names all that is missing, before
     anything is measured."""
 
     def __init__(self, plot: str):

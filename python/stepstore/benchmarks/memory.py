@@ -10,8 +10,8 @@ def settle(size: int) -> None:
     those that are free.
 
     A virtual machine gets memory from its host at the first touch, and gives back what is free for a while.
-    Pages that are new in this sense take ten times as long to write as others, so whoever is measured first,
-    or after a pause, would pay for it.
+    Pages that are new in this sense take ten times as long to write as others. So what is measured first, or
+    after a pause, would be too slow.
     """
     os.sync()
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

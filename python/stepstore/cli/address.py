@@ -94,7 +94,7 @@ def existing_pool(location: str) -> str:
 def _is_there(location: str) -> bool:
     try:
         return is_pool(location)
-    except Error:  # one that cannot be opened: whoever opens it says why
+    except Error:  # one that cannot be opened: its opening says why
         return True
 
 

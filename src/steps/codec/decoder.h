@@ -1,9 +1,9 @@
 // From blobs to steps: the reader's side of the codec. Installing a step costs little when nothing changed:
-// per rank a header, a look at two caches, and views of the sections; blocks, values and strings are decoded
+// per rank a header, a look at two caches, and views of the sections. Blocks, values and strings are decoded
 // when they are asked for.
 //
-// All ranks of a reader that install the same blobs in the same order hold the same state; so rank 0 can find
-// out which other blobs (with definitions or plans of earlier steps) a step needs, and send them along.
+// All ranks of a reader that install the same blobs in the same order have the same state. So rank 0 knows
+// which other blobs (with definitions or plans of earlier steps) a step needs, and sends them along.
 #pragma once
 
 #include "base/function_ref.h"

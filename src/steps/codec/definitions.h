@@ -1,10 +1,10 @@
-// Definitions: what a rank says once and every later step refers to: variables (name, type, kind) and
-// attributes.
+// Definitions are variables (name, type, kind) and attributes. A rank stores them once, and every later step
+// refers to them.
 //
-// A rank's definitions are a log in batches; a step that brings new ones closes batch number b (from 1) and
-// carries it in its own blob, so that a reader that follows needs no further request. A reader that starts
-// later must find the batches before: the section of batch b holds the batches (b - lowbit(b), b] and the
-// step whose blob holds batch b - lowbit(b) (a Fenwick tree), so any reader reaches all of n batches in at
+// A rank's definitions are a log in batches. A step with new ones closes batch number b (from 1) and has it
+// in its own blob, so a reader that follows needs no further request. A reader that starts later must find
+// the batches before. For this the section of batch b holds the batches (b - lowbit(b), b], and names the
+// step whose blob holds batch b - lowbit(b) (a Fenwick tree). So any reader reaches all of n batches in at
 // most log2(n) blobs, and nothing is stored more than log2(n) times.
 #pragma once
 

@@ -1,7 +1,7 @@
 // A plan: the sequence of puts of one rank in one step, with the geometry of every block. Most steps put the
-// same as the step before, so a step stores a plan only when it is new, and otherwise the step whose blob
-// holds it, plus the blocks whose geometry differs (overrides). Everything else of a step has a place that
-// follows from the plan: no search, no parsing.
+// same as the step before, so a step stores a plan only when it is new. Otherwise it stores the number of the
+// step whose blob holds the plan, and the blocks whose geometry differs (overrides). Everything else of a
+// step has a place that follows from the plan: no search, no parsing.
 #pragma once
 
 #include "steps/compression.h"

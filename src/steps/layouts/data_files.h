@@ -1,11 +1,11 @@
 // The data of the layout `posix`: files of a writer rank below the segment's directory. `blocks.<rank>` holds
-// the blocks. `sums.<rank>` holds an entry of 32 bytes for every piece of at most 64 KiB of them: a piece is
+// the blocks. `sums.<rank>` holds an entry of 32 bytes for every piece of them, of at most 64 KiB. A piece is
 // part of what one put wrote, and no byte is in two. Files of format version 1 are called `data.<rank>` and
 // have no checksums.
 //
 // A piece is written before its entry, and both before the blob that describes the step. So a reader that
-// knows a block from a blob finds the entries of all its pieces, each with a checksum of its own: an entry
-// that is missing is damage.
+// knows a block from a blob finds the entries of all its pieces, each with a checksum of its own. A missing
+// entry is damage.
 #pragma once
 
 #include "base/files.h"

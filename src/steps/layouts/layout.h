@@ -2,9 +2,9 @@
 // and its layouts. A layout is a file in this folder that fills a struct Layout, and a line in registry.cc.
 // Nothing else names it. docs/extending.md shows how to add one.
 //
-// A blob describes itself (step, rank, generation, length, checksums), so a layout needs no lock and no
-// second message to publish: a step is there when all its ranks' blobs are. Blobs of 0 bytes do not exist:
-// also a rank that put nothing has a header.
+// A blob describes itself: step, rank, generation, length, checksums. So a layout needs no lock and no second
+// message to publish. A step is there when the blobs of all its ranks are. Blobs of 0 bytes do not exist: a
+// rank that put nothing has a header too.
 #pragma once
 
 #include "comm/communicator.h"
@@ -31,14 +31,14 @@ struct LayoutContext {
 class LayoutWriter {
 public:
     virtual ~LayoutWriter() = default;
-    // Stores this rank's blob; when it returns, this rank's part is done. Where collective() is true, all
-    // ranks call it for the same steps in the same order, and a rank that has no blob because it failed calls
-    // abandon() instead, so that nobody waits for it.
+    // Stores this rank's blob. When it returns, this rank's part is done. Where collective() is true, all
+    // ranks call it for the same steps in the same order. A rank that failed and has no blob calls abandon()
+    // instead, so that no rank waits for it.
     virtual void store(std::uint64_t step, Bytes blob) = 0;
     virtual void abandon(std::uint64_t /*step*/) {}
     // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step
-    // failed: it then takes part in the exchanges of those that still write, so that they are told instead of
-    // waiting for it.
+    // failed. Such a rank then takes part in the exchanges of those that still write, so that they get the
+    // error and do not wait.
     virtual void finish() {}
     virtual bool collective() const { return false; }
     std::uint64_t requests() const { return requests_; } // to the store
@@ -112,9 +112,8 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
 // "Step<N>-Rank<R>"
 std::string blob_key(std::uint64_t step, std::uint32_t rank);
 
-// The buffer in which the blobs of one step come together, each rank's in a slot as large as its blob is
-// expected to be (by the one before), so that no size has to be asked for; a blob that is larger is fetched
-// again.
+// The buffer for the blobs of one step. Each rank has a slot as large as its blob is expected to be, by the
+// one before. So no size must be asked for. A blob that is larger is fetched again.
 class BlobCollector {
 public:
     explicit BlobCollector(std::uint32_t ranks);

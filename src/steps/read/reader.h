@@ -1,15 +1,17 @@
 // Reads a stream of steps, while it is written or after. Any number of ranks reads a stream of any number of
 // writers.
 //
-// Two modes (ReaderOptions::mode). stream: begin_step/end_step walk through the steps in order, none skipped;
-// everything below speaks of the current step. random_access: no begin_step; every call takes a step.
-// Collective: construction, and begin_step in stream mode with Readers::delegate. Everything else is a rank's
-// own business. Not for concurrent use by several threads.
+// There are two modes (ReaderOptions::mode). stream: begin_step/end_step walk through the steps in order,
+// none skipped, and all calls below mean the current step. random_access: no begin_step; every call takes a
+// step. Collective: construction, and begin_step in stream mode with Readers::delegate. All other calls are
+// local. Not for concurrent use by several threads.
 //
-// Nothing is decoded before it is asked for. Errors: -DER_CSUM or -DER_DF_INVAL for damage (names step and
-// rank), -DER_STALE when a writer has replaced the stream meanwhile, -DER_NONEXIST for a variable or step
-// that is not there, -DER_INVAL for a bad selection; all name the variable, step and stream. After any of
-// them the reader can be used further.
+// Nothing is decoded before it is asked for. Errors, which name variable, step and stream:
+//   -DER_CSUM, -DER_DF_INVAL   damage; names the rank too
+//   -DER_STALE                 a writer has replaced the stream meanwhile
+//   -DER_NONEXIST              no such variable or step
+//   -DER_INVAL                 a bad selection
+// After any of them the reader can be used further.
 #pragma once
 
 #include "comm/communicator.h"

@@ -1,14 +1,14 @@
-// What the ranks of a writer say about the variables that they share, compared where it is new: type and kind
-// of shape once, the shape in every step in which it is another one.
+// Compares what the ranks of a writer say about the variables that they share, where it is new. This is type
+// and kind of shape once, and the shape in every step in which it changes.
 //
 // No rank waits for another. They write one log, the keys "Agreed-0", "Agreed-1", ... of the segment's side
 // object (docs/format-stream.md):
 // 1. A rank that has something new to say reads the entries that it has not seen, until they say all of it as
 //    well.
-// 2. If they do not, it puts what is missing as the next entry, on the condition that there is none; where
+// 2. If they do not, it puts what is missing as the next entry, on the condition that there is none. Where
 //    another rank was faster, it goes on reading.
-// 3. Where an entry says otherwise the rank gives its step up, before its blob is stored: the step never
-//    becomes whole.
+// 3. Where an entry differs, the rank gives up its step before its blob is stored. So the step never becomes
+//    whole.
 // So one of two ranks that contradict each other is in the log, and the other one finds it there, however far
 // apart they are. Ranks that say the same cost one put, and a get each; a step that brings nothing new costs
 // nothing.

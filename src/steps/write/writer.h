@@ -1,18 +1,22 @@
 // Writes a stream of steps. One Writer per rank; all ranks of the communicator write one stream.
 //
-// Collective: construction, close; with the layouts `posix` and `array` also end_step. Everything else is a
-// rank's own business: ranks may define, put and set attributes differently, in any order. Not for concurrent
-// use by several threads.
+// Collective: construction, close; with the layouts `posix` and `array` also end_step. All other calls are
+// local: ranks may define, put and set attributes differently, in any order. Not for concurrent use by
+// several threads.
 //
 // A step becomes visible whole when the last rank's end_step is done, without waiting for the next step. A
-// writer that dies leaves every step before readable. Opening for write replaces a stream of the same name:
-// its readers go on until they notice (-DER_STALE); or appends to it (WriterOptions::append), on any number
-// of ranks. One writer at a time writes a stream: from opening until close(), or until rank 0's Writer or its
-// process is no more; another one gets -DER_BUSY, which names this one. After an Error from end_step that
-// step is lost and so is the writer: only close() is allowed, which ends the stream after the last whole
-// step. The other ranks are told in end_step or close(). A rank whose Writer is destroyed without close(), or
-// whose process dies, is not waited for: the others get -DER_CANCELED, and the stream is left as by a writer
-// that died. Other errors leave the writer usable.
+// writer that dies leaves every step before readable.
+//
+// Opening for write replaces a stream of the same name, or appends to it (WriterOptions::append), on any
+// number of ranks. Readers of a replaced stream go on until they notice (-DER_STALE).
+//
+// One writer at a time writes a stream, from opening until close(), or until rank 0's Writer is destroyed or
+// its process dies. Another one gets -DER_BUSY, with a message that names this one.
+//
+// After an Error from end_step that step is lost, and only close() is allowed. It ends the stream after the
+// last whole step. The other ranks get the error from end_step or close(). The others do not wait for a rank
+// whose Writer is destroyed without close(), or whose process dies. They get -DER_CANCELED, and the stream is
+// as after a writer that died. Other errors leave the writer usable.
 #pragma once
 
 #include "comm/communicator.h"
@@ -55,7 +59,7 @@ public:
 
     // One block of an array. `shape`: the global box (its size may change from step to step); empty for local
     // arrays. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero
-    // elements. `data`: the elements, packed; deferred memory must stay as it is until perform_puts or
+    // elements. `data`: the elements, packed. Deferred memory must stay as it is until perform_puts or
     // end_step. -DER_INVAL: no open step, a block outside of the shape, another number of dimensions than
     // start or count; the message names the variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,

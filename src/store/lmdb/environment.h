@@ -1,10 +1,8 @@
-// One LMDB environment: the index of one target. The caveats of lmdb.h live
-// here and nowhere else.
+// One LMDB environment: the index of one target. Only this class knows the caveats of lmdb.h.
 //
-// Reading. A read takes a reset transaction with its cursor out of a pool,
-// renews it and puts it back: no allocation, no lock of LMDB's, one load of the
-// newest meta page. The thread that gets it is the only one to use it
-// (MDB_NOTLS).
+// Reading. A read takes a reset transaction with its cursor out of a pool, renews it and puts it back. This
+// costs no allocation, no lock of LMDB's, and one load of the newest meta page. Only the thread that gets it
+// uses it (MDB_NOTLS).
 //
 // The map. It begins small and doubles when a transaction finds it full, which
 // is then run again. LMDB wants no transaction of this process while the map
@@ -16,19 +14,17 @@
 // when a transaction begins, and adopted in the same way.
 //
 // Opening. LMDB sets aside and clears 3 MiB for each index that it opens for writing, which takes longer than
-// all else that a short-lived reader does. So an index whose first use is a read is opened for reading only,
-// and anew for writing at the first write, with the map guard held exclusive: no transaction of this process
-// is there meanwhile, and so nobody sees it closed.
+// all else that a short-lived reader does. So an index whose first use is a read is opened for reading only.
+// The first write opens it again for writing, with the map guard held exclusive. This process has no
+// transaction meanwhile, so none finds it closed.
 //
-// Writing. Durability `process`: a transaction and a commit each, no sync
-// (MDB_NOSYNC). Durability `power`: a commit syncs, so the calls that wait are
-// committed together. Whoever finds no leader becomes it, takes all that wait,
-// runs each body in a transaction nested in one common transaction, and commits
-// once; then it wakes them. A body that throws loses its nested transaction and
-// nothing else. When the common transaction fails as a whole, each body runs
-// again in one of its own and gets its own result. A body that writes to
-// another target meanwhile waits only for leaders of higher targets (the order
-// that Target::write demands), so no circle of waiting closes.
+// Writing. Durability `process`: a transaction and a commit each, no sync (MDB_NOSYNC). Durability `power`: a
+// commit syncs, so the calls that wait are committed together. The first waiting call becomes the leader. It
+// runs the body of every waiting call in a nested transaction of one common transaction, commits once, and
+// wakes them. A body that throws loses only its nested transaction. When the common transaction fails as a
+// whole, each body runs again in a transaction of its own and gets its own result. A body that writes to
+// another target meanwhile waits only for leaders of higher targets (the order that Target::write demands).
+// So no circle of waiting closes.
 #pragma once
 
 #include "base/files.h"

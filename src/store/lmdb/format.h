@@ -1,26 +1,27 @@
 // The pool's file `stepstore.pool` and the names in its directory.
 //
-//   stepstore.pool      this format file; there is a pool where there is this file. Text, one word and value a line:
+//   stepstore.pool      this format file; there is a pool where there is this file. Text, one word and value
+//                       a line:
 //                           stepstore pool
 //                           version 3
 //                           targets 8
 //                           durability process
 //                           targets-in /disk2/pool-0123456789abcdef
 //                           checksum 0123456789abcdef
-//                       targets-in: any number of lines, the directories in which the targets lie in turn; without
-//                       one they lie in the pool's. checksum: XXH3-64 of all lines before, hexadecimal. The first
-//                       line and the checksum line are the same in every version to come.
+//                       targets-in: any number of lines, the directories in which the targets lie in turn;
+//                       without one they lie in the pool's. checksum: XXH3-64 of all lines before,
+//                       hexadecimal. The first line and the checksum line stay the same in every version.
 //   stepstore.pool.unfinished
-//                       its name while the pool is made or destroyed: there is no pool, and what is there is removed
-//                       by the next one who makes or destroys one here
-//   lock                held shared by every process that has the pool open, exclusive while it is made or destroyed
+//                       its name while the pool is made or destroyed. There is no pool. The next maker or
+//                       destroyer removes what is there.
+//   lock                held shared by every process that has the pool open, exclusive while it is made or
+//                       destroyed
 //   machine             on file systems that several machines share: which one writes (machine.h)
 //   shared              the epoch clock and the counters (shared_state.h)
-//   writers             who writes (writers_file.h)
+//   writers             which process writes (writers_file.h)
 //   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), extents/ (extents.h)
 //
-// In a directory of targets-in: target-000/ ..., and the file stepstore.targets, with which it says whose
-// they are.
+// In a directory of targets-in: target-000/ ..., and the file stepstore.targets, which names their pool.
 #pragma once
 
 #include "base/files.h"

@@ -56,9 +56,9 @@ bool pools_own_name(const std::string& name)
 Found look_at(const Place& pool)
 {
     if (exists(pool / format_name)) return Found::pool;
-    if (exists(pool / unfinished_name)) return Found::leavings;
+    if (exists(pool / unfinished_name)) return Found::unfinished;
     if (exists(pool / meta_name / "data.mdb") && exists(pool / target_name(0))) return Found::pool;
-    return content_of(pool / lock_name) == lock_text ? Found::leavings : Found::nothing;
+    return content_of(pool / lock_name) == lock_text ? Found::unfinished : Found::nothing;
 }
 
 // ---- targets in other directories
@@ -194,7 +194,7 @@ void require_free(const Place& pool)
     const auto foreign = std::ranges::find_if_not(names, pools_own_name);
     const bool lock_alone =
         names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
-    if (names.empty() || lock_alone || (foreign == names.end() && found == Found::leavings)) return;
+    if (names.empty() || lock_alone || (foreign == names.end() && found == Found::unfinished)) return;
     throw Error(-DER_EXIST, "the directory " + pool + " is not empty and no pool (it holds \"" +
                                 (foreign != names.end() ? *foreign : names.front()) +
                                 "\"): take another path; nothing in it was touched");

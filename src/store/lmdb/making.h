@@ -6,14 +6,15 @@
 // 2. With the lock held: is there a format file? Then somebody was faster: DER_EXIST. What a maker or
 //    destroyer left who died is removed: what their format file, under its unfinished name, says that they
 //    made.
-// 3. Write the format file under its unfinished name. From here on what lies in the directory is this maker's
-//    leavings.
+// 3. Write the format file under its unfinished name. From here on the directory holds an
+//    unfinished pool.
 // 4. Make the indices and the clock, and let the store write what a pool begins with.
 // 5. Give the format file its name. From here on there is a pool, whole.
 // 6. Turn the lock into a shared one: the pool is open.
-// Who opens takes the shared lock and looks at the format file again under it. Who destroys takes the
-// exclusive lock, gives the format file its unfinished name, and removes all else, that file and then the
-// lock file last; who meanwhile got hold of the lock file sees that it has no name any more and begins again.
+// A process that opens the pool takes the shared lock and looks at the format file again under it. A process
+// that destroys it takes the exclusive lock and gives the format file its unfinished name. Then it removes
+// everything else, then that file, and last the lock file. A process that opened the lock file meanwhile sees
+// that it has no name, and begins again.
 #pragma once
 
 #include "store/lmdb/pool_state.h"

@@ -2,21 +2,22 @@
 // the way into an index, released and not yet punched out, or kept for the next extents. They are noted in a
 // slot of the file `writers`, so that the next writer gives them back where this process is killed.
 //
-// 1. A process takes a slot by a lock on its bytes, which the system drops when the process has ended and
-//    with it all its writes. So who gets the lock on a slot with entries finds what a dead process left.
-// 2. A room is noted before the first byte of it is written, and forgotten before a transaction that may
-//    refer to it commits. So what is noted is referred to by no version of the index: not by the newest one,
-//    since no transaction with it has committed, and not by an older one, since room is given to a new extent
-//    only after the transaction that dropped its last reference has committed (release(), which notes it
-//    again). Killed between forgetting and commit, a process leaves room that only a check finds.
-// 3. Who finds a dead process's entry punches the room out and then clears the entry. Killed in between, the
-//    next one punches it again: nobody else can have got the room. New extents of others lie behind the end that
-//    the file had, which noted room never reaches (ExtentStore), and others keep for their next extents only
-//    what lies behind it too.
+// 1. A process takes a slot by a lock on its bytes. The system drops the lock when the process has ended, and
+//    with it all its writes. So a process that gets the lock on a slot with entries finds what a dead process
+//    left.
+// 2. A room is noted before its first byte is written, and the note is removed before a transaction that may
+//    refer to the room commits. So no version of the index refers to noted room. The newest does not, since
+//    no transaction with it has committed. An older one does not, since room is given to a new extent only
+//    after the transaction that dropped its last reference has committed (release(), which notes it again). A
+//    process that is killed between removing the note and the commit leaves room that only a check finds.
+// 3. A process that finds a dead process's entry punches the room out and then clears the entry. If it is
+//    killed in between, the next one punches the room again. No other process can have got it: new extents of
+//    others lie behind the end that the file had, which noted room never reaches (ExtentStore). And others
+//    keep for their next extents only what lies behind that end too.
 // 4. An entry is whole when its first word is not 0: that word is written last and cleared first. Kills keep
-//    the order of writes. A power failure need not, so a slot carries the mark of its file and of the
-//    machine's run, and entries under another mark (also in a copy of the pool) are dropped, not followed. So are
-//    entries that fail their checksum.
+//    the order of writes, but a power failure need not. So a slot carries the mark of its file and of the
+//    machine's run. Entries under another mark (also in a copy of the pool), and entries that fail their
+//    checksum, are dropped.
 #pragma once
 
 #include "store/backend.h"

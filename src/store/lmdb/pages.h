@@ -1,6 +1,5 @@
-// LMDB's file format (data.mdb of LMDB 0.9, 64 bits), read without LMDB and
-// without trusting a byte of it: before an environment is opened, and to find
-// damage that would take LMDB itself down.
+// LMDB's file format (data.mdb of LMDB 0.9, 64 bits), read without LMDB. It is read before an environment is
+// opened, and to find damage that would crash LMDB itself. No byte of it is trusted.
 #pragma once
 
 #include <array>
