@@ -135,7 +135,8 @@ STEPSTORE_API int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, dao
 
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
-/* The same for what this process did, and no more: what it built upon, of others, may need the call above. */
+/* The same, only for what this process did. What other processes did, and it depends on, may need the call
+ * above. */
 STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 
 /*

@@ -7,8 +7,8 @@
 // until the reader goes on or ends; they warn after five seconds, and give up after the limit, as they do for
 // a writer. The reader is never taken out of the table: LMDB and we ourselves hand out memory of the map, and
 // a reader that wakes would read other pages there before anything could tell it so. The version that
-// a writer keeps for readers without a slot (kept_version.h) is no reader's: it ends at half of the bound, and
-// nobody waits.
+// a writer keeps for readers without a slot (kept_version.h) is no reader's: it ends at half of the bound,
+// and nobody waits.
 //
 // Giving back. compact() punches free pages out of the file, holding LMDB's lock on writers and writing
 // nothing. A page is free here when the list of the newest version T has it with a key below the oldest

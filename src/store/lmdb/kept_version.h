@@ -75,7 +75,7 @@ struct KeptVersion {
     friend bool operator==(const KeptVersion&, const KeptVersion&) = default;
 };
 
-// The file of one of the names above, whoever holds it.
+// The file of one of the names above, with or without a holder.
 class KeptFile {
 public:
     KeptFile() = default;
