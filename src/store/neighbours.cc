@@ -34,8 +34,9 @@ private:
         }
         return false;
     }
-    // Key and value lie one behind the other, so that with another size of the key the value begins elsewhere.
-    // Of a key that was longer, the end of the value is missing: a payload then fails its own checksum.
+    // Key and value lie one behind the other, so that with another size of the key the value begins
+    // elsewhere. Of a key that was longer, the end of the value is missing: a payload then fails its own
+    // checksum.
     bool find_size()
     {
         std::vector<std::byte> both = found;

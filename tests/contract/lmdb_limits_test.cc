@@ -130,7 +130,8 @@ TEST_F(LmdbLimits, NoSpaceToMakeAPoolLeavesNone)
     EXPECT_FALSE((lmdb().look(place + "/pool") == Found::pool));
 }
 
-// The table of readers is mapped. It has its room from the beginning, so that readers go on where none is left.
+// The table of readers is mapped. It has its room from the beginning, so that readers go on where none is
+// left.
 TEST_F(LmdbLimits, ReadersGoOnWhileTheDiskIsFull)
 {
     const std::string place = directory_ / "small";

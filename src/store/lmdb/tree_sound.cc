@@ -292,7 +292,8 @@ void Tree::require_sound_for_erase(Bytes key)
         require_upper(leaf.page);
 }
 
-// The list is a tree of the same kind, whose keys are versions. LMDB takes from its front and adds to its end.
+// The list is a tree of the same kind, whose keys are versions. LMDB takes from its front and adds to its
+// end.
 void Tree::require_sound_free_pages() const
 {
     const std::uint64_t depth = meta_.free_pages.depth;
