@@ -17,7 +17,7 @@ constexpr const char* type_name = "nothing";
 
 class Location final : public fdb5::FieldLocation {
 public:
-    explicit Location(eckit::Length length)
+    explicit Location(const eckit::Length& length)
         : FieldLocation(eckit::URI(type_name, "field"), 0, length, fdb5::Key())
     {
     }
