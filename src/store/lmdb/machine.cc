@@ -116,7 +116,7 @@ bool MachineClaim::is_name(const std::string& file)
            (file.starts_with(begin) && file.find_first_not_of("0123456789", begin.size()) == file.npos);
 }
 
-MachineClaim::MachineClaim(Place pool) : MachineClaim(pool, shared_file_system_of(pool))
+MachineClaim::MachineClaim(const Place& pool) : MachineClaim(pool, shared_file_system_of(pool))
 {
 }
 

@@ -38,7 +38,7 @@ public:
     static constexpr const char* name = "machine";
     static bool is_name(const std::string& file); // that, or one of the files that get this name
 
-    explicit MachineClaim(Place pool);
+    explicit MachineClaim(const Place& pool);
     MachineClaim(Place pool, std::string file_system); // the name of a shared one, or empty
     ~MachineClaim();
     MachineClaim(const MachineClaim&) = delete;
