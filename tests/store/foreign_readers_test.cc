@@ -4,6 +4,7 @@
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <thread>
 
 namespace stepstore::testing {
 namespace {
@@ -471,6 +473,54 @@ TEST_F(ForeignReaders, AreKeptAVersionByAProcessThatForksAndGrowsItsMap)
               0);
     kill_all({announced});
     ASSERT_EQ(run_in_child([&] { return write_some(1000); }), 0);
+}
+
+// Updates that wait for the disk are committed together: by another path of the code.
+TEST_F(ForeignReaders, AreKeptAVersionByThreadsOfAProcess)
+{
+    for (const Durability durability : {Durability::process, Durability::power}) {
+        ASSERT_EQ(run_in_child([&] {
+                      Pool::destroy(path, true);
+                      PoolOptions options;
+                      options.backend = "lmdb";
+                      options.targets = targets;
+                      options.durability = durability;
+                      const auto made = Pool::create(path, options);
+                      made->create_container(uuid_of(1), "test", {});
+                      const auto mine = made->open_container("test");
+                      for (int number = 0; number < keys; ++number)
+                          mine->kv_put(object, as_bytes(key_of(number)), value_of(number, 0));
+                      return 0;
+                  }),
+                  0);
+        const std::uint64_t turns = durability == Durability::process ? 400 : 60;
+        const auto end = Clock::now() + std::chrono::seconds(2);
+        const pid_t announced = announce_for_ever();
+        const pid_t reader = start_child([&] { return read_all_of_it(end, 2); });
+        EXPECT_EQ(run_in_child([&] {
+                      std::atomic<int> wrong = 0;
+                      std::atomic<bool> seen = false;
+                      while (!over(end)) { // closed and opened again
+                          const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+                          std::vector<std::thread> threads;
+                          for (int thread = 0; thread < 4; ++thread)
+                              threads.emplace_back([&, thread] {
+                                  for (std::uint64_t turn = 1; turn < turns; ++turn) {
+                                      const int number = (thread + static_cast<int>(turn) * 4) % keys;
+                                      mine->kv_put(object, as_bytes(key_of(number)), value_of(number, turn));
+                                      if (!mine->kv_read(object, as_bytes(key_of(thread)))) wrong = 1;
+                                  }
+                                  if (any_kept()) seen = true;
+                              });
+                          for (std::thread& thread : threads)
+                              thread.join();
+                      }
+                      return wrong != 0 ? 1 : seen ? 0 : 2;
+                  }),
+                  0);
+        EXPECT_EQ(end_of(reader), 0);
+        kill_all({announced});
+    }
 }
 
 TEST_F(ForeignReaders, MayBeForkedByAProcessThatWrites)
