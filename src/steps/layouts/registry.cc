@@ -3,8 +3,13 @@
 
 namespace stepstore::steps {
 
-#define STEPSTORE_LAYOUTS(layout)                                                                            \
-    layout(array_aligned_layout) layout(array_layout) layout(kv_layout) layout(posix_layout)
+// clang-format off
+#define STEPSTORE_LAYOUTS(layout) \
+    layout(array_aligned_layout)  \
+    layout(array_layout)          \
+    layout(kv_layout)             \
+    layout(posix_layout)
+// clang-format on
 
 #define STEPSTORE_DECLARE(layout) const Layout& layout();
 STEPSTORE_LAYOUTS(STEPSTORE_DECLARE)
