@@ -139,8 +139,8 @@ public:
     // body, so maybe more than once. A process that dies between this and the commit leaves bytes for a check
     // to give back.
     virtual void entering(const ExtentRef& appended) = 0;
-    // Reads into.size() bytes from `skip` bytes into the extent. DER_CSUM when they do not lie there (any
-    // more). Also within a transaction.
+    // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
+    // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // Gives room back: that of an extent, or a part of it that begins and ends at a multiple of extent_unit
     // in the file or where the room does. Only after the transaction that dropped the last reference to it
