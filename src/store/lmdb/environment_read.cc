@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 constexpr auto reader_patience = 5s;  // for a reader slot
 constexpr auto unseen_patience = 30s; // for a version that stays until it was read
 constexpr unsigned tries_unannounced = 3;
-constexpr auto keeper_patience = 50ms; // for a writer that keeps a version
+constexpr auto keeper_patience = 50ms;     // for a writer that keeps a version
+constexpr std::uint64_t many_pages = 1000; // a reader that copied so many in vain copies all at once
 
 std::size_t own_slot() noexcept
 {
@@ -126,13 +127,17 @@ void Environment::read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body)
     const auto deadline = std::chrono::steady_clock::now() + unseen_patience;
     KeptView kept(directory_, file_.get());
     std::optional<Announcement> announcement;
+    IndexMemory memory;
+    bool all_at_once = false;
     for (unsigned tries = 0; std::chrono::steady_clock::now() < deadline; ++tries) {
         const Meta meta = newest_meta(file_.get(), where_);
         PageCopies copies(file_.get(), meta, &kept);
         try {
+            if (all_at_once) copies.take_all(memory);
             return body(meta, copies);
         } catch (const SnapshotGone&) {
         }
+        all_at_once = all_at_once || (announcement && copies.taken() >= many_pages);
         if (tries + 1 < tries_unannounced) continue;
         auto pause_end = std::chrono::steady_clock::now();
         if (!announcement) {

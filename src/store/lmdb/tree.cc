@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace stepstore::store::lmdb {
 
@@ -34,11 +35,39 @@ const std::byte* IndexMap::grow(std::uint64_t length)
     return all_.back()->address;
 }
 
+IndexMemory::~IndexMemory()
+{
+    if (address_ != nullptr) munmap(address_, length_);
+}
+
+std::byte* IndexMemory::of(std::uint64_t length)
+{
+    constexpr std::uint64_t least_part = 4; // of the machine's memory
+    constexpr std::uint64_t step = std::uint64_t{64} << 20;
+    if (length <= length_) return address_;
+    const auto machine = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L)) *
+                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t whole = (length + step - 1) / step * step; // it grows
+    if (whole > machine / least_part) return nullptr;
+    if (address_ != nullptr) munmap(address_, length_);
+    void* address =
+        mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    address_ = address != MAP_FAILED ? static_cast<std::byte*>(address) : nullptr;
+    length_ = address_ != nullptr ? whole : 0;
+    if (address_ != nullptr) madvise(address_, length_, MADV_HUGEPAGE);
+    return address_;
+}
+
 const std::byte* PageCopies::pages(std::uint64_t first, std::uint64_t count)
 {
+    const std::uint64_t length = count * meta_.page_size;
+    if (all_ != nullptr) {
+        const std::uint64_t begin = first * meta_.page_size;
+        return begin + length <= all_length_ ? all_ + begin : nullptr;
+    }
     Run& run = runs_[first];
     if (run.bytes && run.count >= count) return run.bytes.get();
-    const std::uint64_t length = count * meta_.page_size;
+    taken_ += count;
     auto bytes = std::make_unique_for_overwrite<std::byte[]>(length);
     const std::int64_t got = read_all(fd_, {bytes.get(), length}, first * meta_.page_size);
     require_there();
@@ -46,6 +75,25 @@ const std::byte* PageCopies::pages(std::uint64_t first, std::uint64_t count)
     if (run.bytes) kept_.push_back(std::move(run.bytes)); // somebody may look at it
     run = {std::move(bytes), count};
     return run.bytes.get();
+}
+
+void PageCopies::take_all(IndexMemory& memory)
+{
+    constexpr std::uint64_t at_once = std::uint64_t{16} << 20; // bytes
+    const std::uint64_t length = (meta_.last_page + 1) * meta_.page_size;
+    std::byte* all = memory.of(length);
+    if (all == nullptr) return;
+    std::uint64_t at = 0;
+    while (at < length) {
+        const std::uint64_t part = std::min(at_once, length - at);
+        const std::int64_t got = read_all(fd_, {all + at, part}, at);
+        require_there();
+        if (got < 0) return;
+        at += static_cast<std::uint64_t>(got);
+        if (got != static_cast<std::int64_t>(part)) break;
+    }
+    all_ = all;
+    all_length_ = at;
 }
 
 void PageCopies::require_there()

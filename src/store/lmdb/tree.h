@@ -65,6 +65,21 @@ private:
     std::vector<std::unique_ptr<Mapping>> all_;
 };
 
+// Memory for the whole index, for one try after the other: the system takes long to hand it out.
+class IndexMemory {
+public:
+    IndexMemory() = default;
+    ~IndexMemory();
+    IndexMemory(const IndexMemory&) = delete;
+    IndexMemory& operator=(const IndexMemory&) = delete;
+    // nullptr: there is not so much, or it would be too large a part of what the machine has.
+    std::byte* of(std::uint64_t length);
+
+private:
+    std::byte* address_ = nullptr;
+    std::uint64_t length_ = 0;
+};
+
 // Copies of pages of one version, kept until the transaction ends.
 class PageCopies {
 public:
@@ -74,6 +89,10 @@ public:
     const std::byte* pages(std::uint64_t first, std::uint64_t count);
     // No page of the version was used again so far. Throws SnapshotGone.
     void require_there();
+    // Copies all pages now, at the speed of memory, if `memory` suffices. So a walk that looks at each record
+    // needs no version that stays as long as that takes. Throws SnapshotGone.
+    void take_all(IndexMemory& memory);
+    std::uint64_t taken() const { return taken_; } // pages, one by one
 
 private:
     struct Run {
@@ -83,6 +102,9 @@ private:
     const int fd_;
     const Meta meta_;
     KeptView* const view_;
+    std::uint64_t taken_ = 0;
+    const std::byte* all_ = nullptr;
+    std::uint64_t all_length_ = 0; // bytes
     std::map<std::uint64_t, Run> runs_;
     std::vector<std::unique_ptr<std::byte[]>> kept_; // replaced by longer ones
 };
