@@ -107,6 +107,7 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
     Entry entry;
     const bool there = transaction.seek(first.view(), entry) &&
                        starts_with(entry.key, container_prefix(Space::snapshot, container).view()) &&
+                       entry.key.size() == first.size() &&
                        load_big<std::uint64_t>(entry.key.data() + 5) < death;
     // Where a damaged one may have been such a snapshot, what it would need is kept.
     return there || damaged_neighbour(transaction, first.view()) != nullptr;

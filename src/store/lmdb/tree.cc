@@ -10,6 +10,7 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 namespace stepstore::store::lmdb {
 
@@ -221,8 +222,13 @@ Tree::Place& Tree::locate(Bytes key)
     const bool same = !known.empty() && key.size() == known.size();
     if (same && std::memcmp(key.data(), known.data(), key.size()) == 0) return place_;
     place_.key_size = 0;
+    // Where nothing is missing between two entries, it is so for each key that belongs there.
+    const bool verified = std::exchange(place_.verified, false) && !place_.found;
+    const std::uint64_t leaf = verified ? place_.path[bottom()].page.number : 0;
+    const unsigned index = verified ? place_.path[bottom()].index : 0;
     place_.found = descend(place_.path, key);
-    place_.verified = false;
+    const Level& now = place_.path[bottom()];
+    place_.verified = verified && !place_.found && now.page.number == leaf && now.index == index;
     if (key.size() > place_.key.size()) return place_; // looked for again
     std::memcpy(place_.key.data(), key.data(), key.size());
     place_.key_size = key.size();
