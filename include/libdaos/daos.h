@@ -2,18 +2,18 @@
  * The DAOS client API, as libdaos 2.6 offers it to I/O middleware: key-value and array objects in containers
  * in pools, snapshots, and asynchronous completion through event queues.
  *
- * These headers are Stepstore's own. A program written against libdaos compiles against them unchanged, and a
- * program built against them runs with libdaos.so.2 of a DAOS system: the names, values, layouts and results
- * are the same. What is declared here works; what Stepstore does not implement is not declared.
+ * These headers are Stepstore's own. A program written against libdaos compiles against them unchanged. A
+ * program built against them runs with libdaos.so.2 of a DAOS system. Names, values, layouts and results are
+ * the same. What is declared here works. What Stepstore does not implement is not declared.
  *
  * All calls return 0 or a negative error code (daos_errno.h) unless they say otherwise. Several threads may
  * call at once, also on one handle.
  *
  * A call that takes a daos_event_t blocks when it is NULL. With an event the call returns 0 at once, and the
  * error of the operation arrives in ev_error when the event completes. The call itself fails only where the
- * event cannot be launched. What the call was given by pointer must stay until completion. As in DAOS there
- * are exceptions, which are taken at launch and may be reused at once: keys, names, *size as the room for a
- * value, ranges and lists of memory, values and cells of less than 19,456 bytes.
+ * event cannot be launched. What the call was given by pointer must stay until completion. As in DAOS some
+ * things are taken at launch, and the caller may reuse them at once. These are keys, names, *size as the room
+ * for a value, ranges, lists of memory, and values and cells of less than 19,456 bytes.
  *
  * Any call may also return: -DER_UNINIT before daos_init(); -DER_NO_HDL on a handle that is closed, of
  * another kind or not of this process; -DER_INVAL on a NULL pointer that is not said to be optional;

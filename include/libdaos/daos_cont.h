@@ -31,8 +31,8 @@ extern "C" {
 #define DAOS_CONT_HINT_MAX_LEN 128
 
 /*
- * uuid: optional, receives the new container's. cont_prop: optional; a label among them is the container's
- * name, numbers are kept. -DER_EXIST: the label is taken. -DER_INVAL: no valid label or property.
+ * uuid: optional, receives the new container's. cont_prop: optional. A label among them is the container's
+ * name. Numbers are kept. -DER_EXIST: the label is taken. -DER_INVAL: no valid label or property.
  * -DER_NO_PERM: the pool is read-only.
  */
 int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, daos_event_t* ev);

@@ -121,10 +121,10 @@ int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh);
 
 /*
  * ranks, info, pool_prop: each optional. Space is told when info->pi_bits has DPI_SPACE. *ranks is set to a
- * list, to be freed with d_rank_list_free(): of the one rank there is when pi_bits has DPI_ENGINES_ENABLED,
- * else of the ranks that are out of order, which is empty. pool_prop: its entries DAOS_PROP_PO_LABEL are
- * filled, others are marked DAOS_PROP_ENTRY_NOT_SET; no entries: gets the label. -DER_INVAL: an entry is no
- * property of a pool.
+ * list, which the caller frees with d_rank_list_free(). When pi_bits has DPI_ENGINES_ENABLED it holds the one
+ * rank. Else it lists the ranks that are out of order: it is empty. pool_prop: its entries DAOS_PROP_PO_LABEL
+ * are filled, others are marked DAOS_PROP_ENTRY_NOT_SET. Without entries it gets the label. -DER_INVAL: an
+ * entry is no property of a pool.
  */
 int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* info, daos_prop_t* pool_prop,
                     daos_event_t* ev);

@@ -2,9 +2,9 @@
  * For programs that hand the ADIOS2 plugin a communicator. Exported by libstepstore_adios2.so, the library
  * that ADIOS2 loads: link to it, or find the function with dlsym().
  *
- * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin takes the ranks of
- * MPI_COMM_WORLD that open the same location in the same mode for one group, which all ranks of
- * MPI_COMM_WORLD must take part in. A program in which only a part of the ranks opens a stream says so here.
+ * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin forms one group of
+ * the ranks of MPI_COMM_WORLD that open the same location in the same mode. All ranks of MPI_COMM_WORLD must
+ * take part in that. A program in which only some ranks open a stream says so here.
  */
 #ifndef STEPSTORE_ADIOS2_H
 #define STEPSTORE_ADIOS2_H

@@ -111,7 +111,7 @@ struct stepstore_compacted {
     uint64_t bulk_before, bulk_after;
 };
 typedef int (*stepstore_compacted_cb)(const struct stepstore_compacted* target, void* arg);
-/* Gives space back that nothing needs, while others use the pool: calls `each` for every target, and last for
+/* Gives back space that nothing needs, while others use the pool. Calls `each` for every target, and last for
  * the pool's metadata. -DER_CSUM where an index is damaged: stepstore_pool_check() says what can be saved.
  * -DER_NO_PERM: the pool cannot be written. */
 STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_compacted_cb each, void* arg);
@@ -140,18 +140,17 @@ STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 
 /*
- * A mode of daos_array_open() and its kin, beside DAOS_OO_RO or DAOS_OO_RW: reads through this handle need
- * not compare stored bytes with their checksums where that takes time, in payloads from 64 KiB on. Damage to
- * the pool's files may then be read unnoticed (stepstore_pool_check() finds it), and a damaged copy is not
- * replaced by the other one of RP_2Gn. What other processes write, replace or remove meanwhile is seen as
- * ever: a whole old or a whole new payload.
+ * A mode of daos_array_open() and the calls like it, beside DAOS_OO_RO or DAOS_OO_RW. Reads through this
+ * handle need not compare payloads from 64 KiB on with their checksums, which takes time. Damage to the
+ * pool's files may then be read unnoticed (stepstore_pool_check() finds it). A damaged copy is not replaced
+ * by the other one of RP_2Gn. What other processes write, replace or remove is seen as always: a whole old or
+ * a whole new payload.
  */
 #define STEPSTORE_OO_UNVERIFIED (1U << 30)
 
 /*
- * In arr_nr_read before a daos_array_read() with an event: the counts of the read are wanted when it
- * completes, whatever the type of the array, and `iod` stays until then. DAOS tells them for
- * DAOS_OT_ARRAY_BYTE only.
+ * Set in arr_nr_read before a daos_array_read() with an event: the caller wants the counts of the read when
+ * it completes, for every type of array. `iod` stays until then. DAOS tells them for DAOS_OT_ARRAY_BYTE only.
  */
 #define STEPSTORE_ARRAY_TELL UINT64_MAX
 

@@ -154,8 +154,8 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode)
     return Descriptor(fd);
 }
 
-// Without waiting, as it would for the other end of a pipe; only where another program holds a lease on the
-// file is that left to the system.
+// Without waiting, as an open of a pipe would for its other end. Only where another program holds a lease on
+// the file does the system wait.
 Descriptor open_file(const Place& place, int flags, unsigned mode)
 {
     int more = O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);

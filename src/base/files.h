@@ -79,9 +79,9 @@ private:
     std::string path_;
 };
 
-// A file that is there only to be locked. Who may read a file may lock it, so it may be read by those only
-// who may write its directory, and so could do worse; the owner and root mend its mode. Opened for reading
-// and writing, and (make) made where it is missing. An empty Descriptor and errno on failure.
+// A file that is there only to be locked. A user who may read a file may lock it. So only users who may write
+// its directory may read it; the owner and root mend its mode. It is opened for reading and writing, and
+// (make) made where it is missing. On failure: an empty Descriptor and errno.
 Descriptor open_lock_file(const Place& place, bool make = true);
 
 // All of it at this offset, in calls of at most 1 GiB and IOV_MAX pieces, again

@@ -83,8 +83,8 @@ public:
         }
         fail("holds a number of more than 64 bits");
     }
-    // A varint that counts things of which each takes at least `least` bytes of what is left, so a damaged
-    // count cannot ask for more memory than the record's own size allows.
+    // A varint that counts things. Each takes at least `least` of the bytes that are left, so a damaged count
+    // cannot ask for more memory than the record's own size allows.
     std::uint64_t counted(std::size_t least)
     {
         const std::uint64_t count = varint();

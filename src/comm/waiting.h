@@ -48,9 +48,9 @@ private:
     Clock::time_point next_ = Clock::now() + interval_;
 };
 
-// For one who waits in a loop for other processes: pause() yields at first, and sleeps ever longer with the
-// time waited. MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in
-// tests and on a workstation, it takes it from the rank that all wait for; so pauses begin soon.
+// For a loop that waits for other processes: pause() yields at first, and sleeps longer the longer it has
+// waited. MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests
+// and on a workstation, it takes the processor from the rank that all wait for. So pauses begin soon.
 class Backoff {
 public:
     void pause() const

@@ -1,8 +1,8 @@
 // A meeting over non-blocking collectives of MPI_COMM_WORLD:
 //   1. MPI_Iallgather of what each rank opens, polled against the deadline.
 //   2. MPI_Ibarrier: a rank that gave up in 1 never enters it, so either all ranks pass or none.
-// A rank that gave up has a collective of MPI_COMM_WORLD open for the rest of the run, out of step with the
-// others', so it must not try again.
+// A rank that gave up has a collective of MPI_COMM_WORLD open for the rest of the run. It is out of step with
+// the others, so it must not try again.
 #include "comm/meeting.h"
 
 #include "comm/mpi_communicator.h"

@@ -16,10 +16,10 @@ void require_initialised(); // DER_UNINIT
 
 // `prepare` looks up handles and checks arguments at once, in the caller's thread, so that a handle may be
 // closed while its operations are in flight. It returns the operation, or nothing when all is done. Without
-// an event the operation follows directly, in the same thread; with one, a worker carries it out, and every
-// failure arrives in the event. An operation may return one more step, which tells the caller its result:
-// with an event it follows when the caller polls or tests, as in DAOS, so that callers may give several calls
-// in flight one and the same *size.
+// an event the operation follows directly, in the same thread. With one, a worker carries it out, and every
+// failure arrives in the event. An operation may return one more step, which tells the caller its result.
+// With an event this step runs when the caller polls or tests, as in DAOS. So several calls in flight may
+// share one *size.
 template <class Prepare>
 int call(const char* name, daos_event_t* event, Prepare prepare) noexcept
 {

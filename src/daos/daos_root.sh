@@ -1,10 +1,10 @@
 #!/bin/sh
 # daos_root.sh CC LIBRARY ROOT: the libraries that build files of programs for DAOS look for below DAOS_ROOT.
 #
-# ROOT/lib64/libdaos.so is what -ldaos finds at link time: it has the names of the DAOS calls in LIBRARY and
-# the SONAME of a real libdaos, so that a program linked with it asks for libdaos.so.2 at run time: ours or a
-# DAOS system's, whichever its run path finds. Ours, ROOT/lib64/libdaos.so.2, is empty and brings LIBRARY,
-# which so is in a process once under any name. LIBRARY is looked for where it is in a build tree and in
+# ROOT/lib64/libdaos.so is what -ldaos finds at link time. It has the names of the DAOS calls in LIBRARY and
+# the SONAME of a real libdaos. A program linked with it asks for libdaos.so.2 at run time, and gets ours or a
+# DAOS system's: the first on its run path. Ours, ROOT/lib64/libdaos.so.2, is empty and loads LIBRARY. So
+# LIBRARY is in a process only once, under any name. LIBRARY is looked for where it is in a build tree and in
 # a wheel (../../lib), and in an installation (../../..). Both bring libuuid, as those of DAOS do: FDB's back
 # end leaves it to them.
 set -eu

@@ -1,6 +1,7 @@
 // Bytes of a global handle, numbers little-endian:
-//   magic (4) "SGH1", kind (4), access (4), mode (4), pool uuid (16), container uuid (16), oid hi (8), lo
-//   (8), cell size (8), chunk size (8), length of the pool's path (8), the path, checksum of all before (8).
+//   - magic (4) "SGH1", kind (4), access (4), mode (4), pool uuid (16), container uuid (16)
+//   - object id, hi (8) and lo (8), cell size (8), chunk size (8)
+//   - length of the pool's path (8), the path, checksum of all before (8)
 #include "daos/global_handle.h"
 
 #include "base/record.h"

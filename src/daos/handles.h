@@ -1,8 +1,8 @@
 // The handle table: 64-bit cookies to what is open in this process.
 //
-// A cookie is a slot and the slot's generation, which grows at every close and starts at a random number, so
-// that a stale cookie, one of another process, or a number out of the blue is told from a live one. What a
-// call looked up stays until the call lets go of it, also when another thread closes the handle meanwhile.
+// A cookie is a slot and the slot's generation, which starts at a random number and grows at every close.
+// This tells a live cookie from a stale one, one of another process, or an arbitrary number. What a call has
+// looked up stays until the call lets go of it, also when another thread closes the handle meanwhile.
 #pragma once
 
 #include "daos/api.h"

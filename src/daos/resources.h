@@ -67,8 +67,9 @@ public:
     static constexpr Kind handle_kind = Kind::object;
     ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
 
-    // Runs `body` with the container. What is normally absent is a return value of the store, so when it says
-    // -DER_NONEXIST the ground is gone: -DER_EP_OLD for a snapshot, -DER_NO_HDL for the whole container.
+    // Runs `body` with the container. The store returns what is normally absent as a value. So -DER_NONEXIST
+    // means that the snapshot or container itself is gone: it becomes -DER_EP_OLD for a snapshot, -DER_NO_HDL
+    // for the container.
     template <class Body>
     auto run(store::Epoch epoch, Body body) const
     {

@@ -67,17 +67,17 @@ public:
     // collocation key (axes(), say).
     std::optional<Entry> find(const Key& collocation, const Key& element, bool refresh = true);
 
-    // Every collocation key that matches and has something, with its axes and the number of entries (replaced
-    // ones included) and time of its newest; until `each` returns false. Costs the pages' summaries, not the
-    // pages, with Index::process.
+    // Every collocation key that matches and has something, until `each` returns false. Each comes with its
+    // axes, the number of its entries (also replaced ones) and the time of its newest. With Index::process
+    // this costs the pages' summaries, not the pages.
     void indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each);
 
     // The values of each keyword of the element keys under a collocation key; may still hold those of removed
     // fields until purge. The same object as long as nothing new was archived there. nullptr: nothing ever
     // was.
     std::shared_ptr<const Axes> axes(const Key& collocation);
-    // The axes of the pages that have what the request asks for; of merged pages, which hold the fields of
-    // many flushes, those of the matching fields only. nullptr: nothing can match. request: of keywords of
+    // The axes of the pages that have what the request asks for. Merged pages hold the fields of many
+    // flushes; of them only the matching fields count. nullptr: nothing can match. request: of keywords of
     // the element keys.
     std::shared_ptr<const Axes> axes(const Key& collocation, const Request& request);
     // Whether those axes are there, at the cost of one matching field.

@@ -1,6 +1,6 @@
-// A copy is made in a container that the root does not name yet, and becomes a dataset by its root entry, put
-// last on the condition that there is none. So nobody sees half of it; purge_pool() removes what a process
-// that died has left.
+// A copy is made in a container that the root does not name yet. Its root entry makes it a dataset. This
+// entry is put last, on the condition that there is none. So nobody sees half of it. purge_pool() removes
+// what a dead process has left.
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"

@@ -10,12 +10,12 @@
 // 3. A reader walks the row to the first place that is not there. Of two entries of one field, the one at the
 //    later place counts. A look whether there is more is one request.
 //
-// So that rows do not grow for ever, a *base* takes the place of many pages (purge): its record says that it
-// covers all places before c, and its entries are the merged ones of these.
+// So that rows do not grow for ever, a *base* takes the place of many pages (purge). Its record says that it
+// covers all places before c. Its entries are the merged entries of these places.
 //
 // 4. A process that merges reads the row to its end, c, puts the merged page's parts, and puts the base at
-//    the first free place as in 2. What others published since lies at c or behind and still counts, wherever
-//    the base itself lies. Of several bases the one that covers most counts: it contains the others.
+//    the first free place as in 2. What others published since lies at c or behind it. It still counts,
+//    wherever the base itself lies. Of several bases the one that covers most counts: it contains the others.
 // 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any
 //    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that

@@ -32,7 +32,7 @@ public:
     const std::string* find(std::string_view keyword) const;
 
     // "keyword=value,keyword=value": how it is stored. '%', ',', '=' and control characters (also the zero
-    // byte) are written as %XX, so any bytes may be in keywords and values, and the text holds no zero byte.
+    // byte) are written as %XX. So keywords and values may hold any bytes, and the text holds no zero byte.
     // May be empty.
     std::string text() const;
     void append_text(std::string& to) const;

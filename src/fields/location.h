@@ -22,8 +22,8 @@ struct FieldLocation {
     friend bool operator==(const FieldLocation&, const FieldLocation&) = default;
 };
 
-// A field in the store of the catalogue's own dataset, or bytes that mean something to the caller (a file and
-// an offset, an object of another pool), of any length: the catalogue keeps them and gives them back.
+// A field in the store of the catalogue's own dataset, or bytes of any length that mean something to the
+// caller, such as a file and an offset. The catalogue keeps these bytes and gives them back.
 using Location = std::variant<FieldLocation, std::string>;
 
 } // namespace stepstore::fields

@@ -41,9 +41,9 @@ struct WriterOptions {
     bool indexed_elsewhere = false;
 };
 
-// From text, as a configuration file has it: index (shared, process), packBelow, packSize, chunkSize (bytes,
-// also with KiB, MiB, GiB), dataClass, indexClass, verify (true, false); asynchronous (true, false),
-// inFlight. -DER_INVAL: another name or value; the message lists those there are.
+// From text, as a configuration file has it. Options: index (shared, process), packBelow, packSize, chunkSize
+// (bytes, also with KiB, MiB, GiB), dataClass, indexClass, verify (true, false), asynchronous (true, false),
+// inFlight. -DER_INVAL: another name or value; the message lists the valid ones.
 struct Options {
     DatasetOptions dataset;
     WriterOptions writer;

@@ -1,5 +1,5 @@
-// Index pages: the entries of one flush under one collocation key, sorted by the texts of their element keys,
-// in parts of about 32 KiB, so that pages can be merged without being whole in memory.
+// Index pages. A page holds the entries of one flush under one collocation key, sorted by the texts of their
+// element keys. It has parts of about 32 KiB, so pages can be merged without being whole in memory.
 #pragma once
 
 #include "fields/key.h"

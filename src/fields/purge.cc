@@ -1,11 +1,10 @@
 // Reclaiming space. What must not happen is that an object goes that a field has, or will have.
 //
 // 1. The registered writers are looked at first. One whose process is dead now publishes nothing any more.
-// 2. Each row is read to its end. The newest entries of the pages that count name the live objects; all other
-//    entries, also of pages that a base covers and nobody has dropped yet, name masked ones. Where there is
-//    anything to merge away a base is published (index_row.h). A number is used for one object, by one
-//    process, before its flush: a masked entry's object cannot come to life again, whatever is published
-//    meanwhile.
+// 2. Each row is read to its end. The newest entries of the pages that count name the live objects. All other
+//    entries name masked ones, also those of pages that a base covers and nobody has dropped yet. Where pages
+//    can be merged a base is published (index_row.h). A number is used for one object, by one process, before
+//    its flush: a masked entry's object cannot come to life again, whatever is published meanwhile.
 // 3. When all bases are on the medium, the objects go that masked entries name and no live one does,
 // 4. and of dead writers those that no entry names: they died before their flush. A living writer's are left
 //    alone.

@@ -1,15 +1,16 @@
 // Making a dataset. The root key-value names it, so two processes that make it at once agree there:
 //
-// 1. Its root entry is put on the condition that there is none, with a container label that no other dataset
-//    of the pool ever had or will have. The loser of the race takes the winner's label.
-// 2. The container of that label is opened, or made, and the dataset's record put into it on the condition
+// 1. Its root entry is put on the condition that there is none. The entry holds a container label that no
+//    other dataset of the pool ever had or will have. The loser of the race takes the winner's label.
+// 2. The container of that label is opened, or made. The dataset's record is put into it on the condition
 //    that there is none: the first one's options count.
-// 3. It is looked whether the root still names that container. If not, somebody wiped the dataset in between,
-//    and step 2 may have made the container anew after it was destroyed: then it is destroyed again, and all
-//    begins anew.
+// 3. The process reads whether the root still names that container. If not, the dataset was wiped in between,
+//    and step 2 may have made the container again after it was destroyed. Then the process destroys it and
+//    begins again with 1.
 //
-// Who dies after 1 leaves an entry that the next writer completes and readers take for an empty place; who
-// dies between 2 and 3 leaves at worst a container that no entry names: purge_pool() removes it.
+// A process that dies after 1 leaves an entry that readers take for an empty place. The next writer completes
+// it. A process that dies between 2 and 3 leaves at worst a container that no entry names. purge_pool()
+// removes it.
 #include "fields/session.h"
 
 #include "fields/index_row.h"

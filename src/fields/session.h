@@ -1,12 +1,11 @@
 // A pool with fields in it: its root key-value, which names the datasets, and the open handles of this
 // process.
 //
-// Durability. What is archived is invisible until flush() (store.h, catalogue.h), which returns when
-// everything archived by that object is indexed, visible and synced to the medium, whatever the pool's
-// durability. At durability=process that holds until the next update of the pool: a power failure while
-// something is being written can cost whole indexes (docs/format.md), the death of processes never costs
-// anything. At durability=power nothing that was flushed is lost. An archive of record belongs into a pool of
-// durability=power.
+// Durability. What is archived is invisible until flush() (store.h, catalogue.h). It returns when everything
+// archived by that object is indexed, visible and synced to the medium, at either durability. With
+// durability=process that holds until the next update of the pool. A power failure during a write can then
+// cost whole indexes (docs/format.md); the death of processes never costs anything. With durability=power
+// nothing that was flushed is lost. An archive of record belongs into a pool with durability=power.
 //
 // Threads. Every class here may be used by several threads at once unless it says otherwise. Objects keep
 // open what they need, in any order of destruction. After a fork both processes may go on; what was archived
@@ -69,9 +68,9 @@ public:
     Access access() const { return access_; }
 
     // ---- for the parts of this library
-    // The end of a flush: all that this process did survives a power failure. What it needs of others (a root
-    // entry, a dataset, the record of an index) is synced with the first flush after it was met, and not
-    // again.
+    // The end of a flush: all that this process did survives a power failure. It may need something of
+    // others: a root entry, a dataset, the record of an index. The first flush after it was met syncs that
+    // too.
     void sync_flushed();
     void met_others_work(); // this depends on what another process may have made, and not synced
     // The container's label of the root's entry. nullopt: none.

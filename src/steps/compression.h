@@ -39,7 +39,7 @@ std::vector<std::string> compression_method_names();               // those of t
 void check_compression(std::string_view name, const Compression& compression);
 Codec codec_of(CompressionMethod method);
 
-// No method shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes), so a damaged
+// No method shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes). So a damaged
 // length cannot ask for more memory than the stored bytes allow.
 inline constexpr std::uint64_t most_shrinking = 1 << 16;
 

@@ -10,9 +10,9 @@
 // the target as it was at one moment.
 //
 // Bodies. A transaction is a function, its body, that the back end runs. The back end may run a body more
-// than once, and drops what all runs but the last have put. LMDB begins again when its map is full, a reader
-// when its pages were used again, and a back end behind a network when another process was faster
-// (docs/design/store.md). So a body depends only on what it reads through its transaction and on
+// than once, and drops what all runs but the last have put. LMDB begins again when its map is full. A reader
+// begins again when its pages were used again. A back end behind a network does when another process was
+// faster (docs/design/store.md). So a body depends only on what it reads through its transaction and on
 // next_epoch(). It sets all its results again in each run, and does nothing that cannot be done twice. It may
 // read extents, and call entering(). What it throws ends the transaction, changes nothing, and reaches the
 // caller unchanged.
@@ -142,11 +142,10 @@ public:
     // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
     // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
-    // Gives room back: that of an extent, or a part of it that begins and ends at a multiple of extent_unit
-    // in the file or where the room does. Only after the transaction that dropped the last reference to it
-    // has committed, and once: the room may hold another extent by then. A reader that still has the
-    // reference may read zeros or that other extent, so it verifies what it reads and looks the reference up
-    // again.
+    // Gives back the room of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
+    // in the file, or where the room does. Called once, after the transaction that dropped the last reference
+    // has committed: the room may hold another extent afterwards. A reader that still has the reference may
+    // read zeros or that other extent, so it verifies what it reads and looks the reference up again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {
@@ -160,9 +159,9 @@ public:
     // not.
     virtual std::uint64_t allocated(const ExtentRef& range) = 0;
 
-    // Makes everything acknowledged so far survive a power failure, whatever the pool's level: by whomever,
-    // or (own) by this process; the index is synced as a whole, other processes' bulk extents are not. Costs
-    // nothing where nothing was written since this process last called it.
+    // Makes everything acknowledged so far survive a power failure, whatever the pool's level. With `own`
+    // only what this process did: the index is synced as a whole, other processes' bulk extents are not.
+    // Costs nothing where nothing was written since this process last called it.
     virtual void sync(bool own) = 0;
     // sync() will follow: whatever can begin on its way to the medium does. False: there is nothing to sync.
     virtual bool begin_sync(bool own) = 0;

@@ -1,5 +1,5 @@
-// Extents: is every reference to bytes that are there, to bytes that no other record refers to, and are they
-// intact; and which bytes does nothing refer to.
+// Extents. Does every reference name bytes that exist, that are intact, and that no other record refers to?
+// Which bytes does nothing refer to?
 #include "store/bulk.h"
 #include "store/check.h"
 

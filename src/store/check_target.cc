@@ -44,9 +44,8 @@ struct Check::TargetWalk {
     std::set<std::uint32_t> containers_of_records;
     std::vector<ExtentRef> references;
     std::uint64_t unneeded = 0; // history that no snapshot needs
-    // Records of which another target has a copy. They are compared behind the walk: a thread that reads two
-    // targets at once, each check in an order of its own, could wait for others in a circle while their maps
-    // grow.
+    // Records of which another target has a copy. They are compared after the walk. Threads that read two
+    // targets at once, each in an order of its own, could wait for each other in a circle while maps grow.
     struct Copied {
         std::vector<std::byte> key;
         CopySeen mine;

@@ -1,8 +1,8 @@
 // Containers: made, found and destroyed.
 //
 // Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is
-// the truth: a crash in between leaves marks on targets under an id that was never given out and is given to
-// the next container.
+// the truth. A crash in between leaves marks on targets. They stand under an id that was never given out; the
+// next container gets it.
 //
 // Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes,
 // so no process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1

@@ -1,9 +1,9 @@
 // What a miss proves (docs/design/store.md).
 //
 // A damaged key is not found under its own name. But the back end keeps every target in order and says so
-// when it is not, so such a record lies directly beside the place where it belongs, and fails its checksum
-// there: the checksum covers the key. Who concludes from a miss, or from where a walk ended, that something
-// is not there looks at the records beside the place first. A hit costs nothing.
+// when it is not. So such a record lies directly beside the place where it belongs. It fails its checksum
+// there, since the checksum covers the key. Code that takes a miss, or the end of a walk, for proof that
+// something is not there first looks at the records beside the place. A hit costs nothing.
 //
 // An update must not put a record between a damaged one and its place, or over it: then nobody would find it.
 // So it puts the damaged one back first. One changed byte of a key, or of its size, is found by trying: under

@@ -1,12 +1,12 @@
-// What the operations on key-value and array objects share. This is one object of one container, its targets,
-// the container's state on a target, and the way of a replaced record into history or out of the store.
+// What the operations on key-value and array objects share: one object of one container, its targets, and the
+// container's state on a target. Also how a replaced record moves into history or out of the store.
 //
 // Versions. A live record is what `latest` sees: born at the epoch in its header, not dead yet. An update
 // that replaces it at epoch e asks whether a snapshot s with birth <= s < e exists. If so the record moves to
-// history, with e in its key as the epoch of its death; if not it is gone, and its extent is released after
+// history, with e in its key as the epoch of its death. If not it is gone, and its extent is released after
 // the commit. So the store at a snapshot s is: live records with birth <= s, and history with birth <= s <
-// death. Nothing else is ever needed, no key has two records for the same s, and what overwrites leave behind
-// does not slow down `latest`.
+// death. Nothing else is ever needed, and no key has two records for the same s. History does not slow down
+// `latest`.
 #pragma once
 
 #include "store/failure.h"
@@ -29,9 +29,9 @@ struct ContainerState {
 };
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state);
 
-// What an open container knows of itself: its name for messages, and by target the version at which it was
-// last found to exist. A read of the same version need not look again: that is a second search in the index,
-// and most reads meet a target that nobody wrote to since the last one.
+// What an open container knows of itself: its name for messages, and for each target the version at which it
+// was last found to exist. A read of the same version need not look again. This saves a second search in the
+// index, since most reads meet a target that nobody wrote to since the last read.
 class OpenContainer {
 public:
     OpenContainer(unsigned targets, std::string name) : name(std::move(name)), by_target_(targets) {}

@@ -50,8 +50,8 @@ PoolHeader format_pool(Storage& storage, const std::string& label);
 
 // Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The
 // last one commits first; `committed` is called with the index of each after its commit. When one has to
-// begin again, so do all: those inside of it that have committed by then, and those outside of it, which its
-// first run has put something into.
+// begin again, all do. This includes those inside it that have committed by then, and those outside it that
+// its first run has put something into.
 inline constexpr unsigned meta_target = UINT32_MAX;
 void write_nested(Storage& storage, std::span<const unsigned> targets,
                   FunctionRef<void(std::span<WriteTransaction* const>)> body,

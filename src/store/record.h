@@ -7,10 +7,10 @@
 //   16  1  type: 1 inline, 2 bulk, 3 end marker, 4 lost
 //   17  3  length of the long key, 0 where the record's key says it all
 //   20     long key, then
-//          inline: checksum of the payload (8), the payload
-//          bulk: length of the payload (8), file (8), offset (8), log2 of the block size (8), and a
-//          checksum (8) of each block of the payload
-//          lost: what was there, a damaged record that was replaced when a snapshot may have needed it
+//          - inline: checksum of the payload (8), the payload
+//          - bulk: length of the payload (8), file (8), offset (8), log2 of the block size (8), and a
+//            checksum (8) of each block of the payload
+//          - lost: the damaged record as it was. It was replaced when a snapshot may have needed it.
 //
 // Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a
 // checksum. A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
@@ -74,8 +74,8 @@ std::vector<std::byte> lost_record(Bytes key, Bytes damaged);
 // Gives the value of a record the checksum it needs under another key (when it moves to history).
 void rekey(Bytes new_key, MutableBytes value);
 
-// ---- blocks of a bulk payload: what is read at least, since a block is verified whole. So small payloads
-// have small blocks, 64 of them at most; from 64 KiB on blocks stay as they are, so that their checksums cost
+// ---- blocks of a bulk payload. A block is verified whole, so it is the least that is read. Small payloads
+// have small blocks, at most 64 of them. From 64 KiB on blocks keep their size, so that their checksums cost
 // nothing, up to 16,384 in a record.
 inline constexpr unsigned least_block_shift = 12; // not less than the alignment of extents
 unsigned block_shift_for(std::uint64_t length);

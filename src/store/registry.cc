@@ -1,5 +1,5 @@
-// The back ends there are. Those of this library are named here, one line each, and not by static objects of
-// their own files: a linker takes out of a static library only the files that something names.
+// The list of back ends. Those of this library are named here, one line each. Static objects in their own
+// files would not do: a linker takes from a static library only the files that something names.
 #include "store/builtin.h"
 
 namespace stepstore::store {

@@ -1,8 +1,8 @@
 // Snapshots and the aggregation of what they no longer need.
 //
-// Creating: a write transaction on meta and on every target, so no writer is in flight anywhere; then the
+// Creating: a write transaction on meta and on every target, so no writer is in flight anywhere. Then the
 // epoch is taken, noted on every target, and committed, meta last (the truth). A crash in between leaves the
-// epoch on some targets: they keep more history than needed until the next creation, which removes what is
+// epoch on some targets. They keep more history than needed until the next creation, which removes what is
 // newer than meta's newest.
 //
 // Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the

@@ -187,9 +187,9 @@ public:
                                         Epoch epoch = latest);
     std::optional<std::vector<std::byte>> kv_read(const ObjectId& oid, Bytes key, Epoch epoch = latest);
     bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
-    // Calls `each` with the key and the size of its value, resuming at `position`, until it returns false
-    // (the entry it refused is given again next time) or all were given (position.done). A key that exists
-    // during the whole listing is given exactly once.
+    // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
+    // returns false, or all were given (position.done). The entry that `each` refused is given again next
+    // time. A key that exists during the whole listing is given exactly once.
     void kv_list(const ObjectId& oid, ListPosition& position,
                  FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest);
 

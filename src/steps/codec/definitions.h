@@ -1,11 +1,11 @@
 // Definitions are variables (name, type, kind) and attributes. A rank stores them once, and every later step
 // refers to them.
 //
-// A rank's definitions are a log in batches. A step with new ones closes batch number b (from 1) and has it
-// in its own blob, so a reader that follows needs no further request. A reader that starts later must find
-// the batches before. For this the section of batch b holds the batches (b - lowbit(b), b], and names the
+// A rank's definitions are a log in batches. A step with new ones closes batch number b (from 1). Its own
+// blob holds the batch, so a reader that follows needs no further request. A reader that starts later must
+// find the batches before. For this the section of batch b holds the batches (b - lowbit(b), b]. It names the
 // step whose blob holds batch b - lowbit(b) (a Fenwick tree). So any reader reaches all of n batches in at
-// most log2(n) blobs, and nothing is stored more than log2(n) times.
+// most log2(n) blobs. Nothing is stored more than log2(n) times.
 #pragma once
 
 #include "base/function_ref.h"

@@ -77,9 +77,9 @@ public:
     std::size_t entries() const { return following_ ? followed_ : entries_.size(); }
 
     // What later steps refer to is kept a second time, so that one damaged blob does not take other steps
-    // with it: to be stored, before the blob of finish(), under these keys of the stream's side object.
-    // Definitions when they are new; a plan when a second step refers to it, so plans that are used once cost
-    // nothing.
+    // with it. The caller stores it before the blob of finish(), under these keys of the stream's side
+    // object. Definitions are kept when they are new. A plan is kept when a second step refers to it, so a
+    // plan that is used once costs nothing.
     struct Copy {
         std::string key;
         std::vector<std::byte> blob; // a blob with that section alone

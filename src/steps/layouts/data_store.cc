@@ -17,8 +17,8 @@ std::uint64_t bytes_of(const DataRequest& request)
     return bytes;
 }
 
-// A large request as several of about the same size, cut where chunks of the array end, to be in flight
-// together: a copy out of the page cache is as fast as one processor is.
+// A large request as several of about the same size, cut where chunks of the array end. They are in flight
+// together, since one processor limits a copy out of the page cache.
 void split(const DataRequest& whole, std::uint64_t chunk, std::vector<DataRequest>& parts)
 {
     const std::uint64_t bytes = bytes_of(whole);

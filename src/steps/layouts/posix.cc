@@ -4,8 +4,8 @@
 //
 // 1. All ranks hand their blobs to rank 0 (gather). A rank that has failed hands over nothing, and rank 0
 //    gives the step up. Rank 0 tells all what became of the step (broadcast).
-// 2. Rank 0 appends the blobs to `metadata`, then one entry of 64 bytes with its own checksum to `index`:
-//    entry N is step N, counted from the first step of the segment.
+// 2. Rank 0 appends the blobs to `metadata`. Then it appends one entry of 64 bytes with its own checksum to
+//    `index`. Entry N is step N, counted from the first step of the segment.
 // 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being
 //    written, or its writer died.
 //

@@ -1,5 +1,5 @@
-// The profile of all ranks of a program that wrote or read a stream, as JSON: in the stream itself (writers),
-// and as a file in the pool's directory, where there is one:
+// The profile of all ranks of a program that wrote or read a stream, as JSON. It lies in the stream itself
+// (writers), and in a file in the pool's directory, where there is one:
 //
 //   POOL/files/profiling.json                    the writers of the stream "main" of the container "default"
 //   POOL/files/profiling/CONTAINER/STREAM.json   those of any other
@@ -29,7 +29,7 @@ public:
     // {"version":2,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
     //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],
     //  "file":..} (relative to the pool)
-    // targets: what each target served since the construction, also for others; not on a DAOS system. Writes
+    // targets: what each target served since the construction, also for others. Not on a DAOS system. Writes
     // the file too; where that fails, "file_error" says why instead of "file".
     struct Finished {
         std::string json;

@@ -1,10 +1,10 @@
 // Collects the reads of several gets, so that they go to the store together: one vector read per data object.
 // What several of them want is read once.
 //
-// Only the bytes of a selection are fetched; gaps of up to 4 KiB between two runs are read over, because a
-// further range costs more than they do. A run that lies in one piece in the block and in the program's
-// memory is read straight into that memory. A compressed block is fetched whole and decompressed once per
-// run, however many gets want parts of it.
+// Only the bytes of a selection are fetched. Gaps of up to 4 KiB between two runs are read too, because a
+// further range costs more. A run that lies in one piece in the block and in the program's memory is read
+// straight into that memory. A compressed block is fetched whole and decompressed once per run, however many
+// gets want parts of it.
 #pragma once
 
 #include "base/function_ref.h"

@@ -28,8 +28,8 @@ public:
     segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
     const StreamRecord& segment(std::uint64_t generation) const;
     LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment, gets_}; }
-    // Looks what the writers have done: closed it, or appended to it. -DER_STALE: it is another stream by
-    // now, or steps that this reader has seen were cut off.
+    // Sees what the writers have done: closed the stream, or appended to it. -DER_STALE: another stream took
+    // its place, or steps that this reader has seen were cut off.
     void refresh();
     // Whether what this reader has seen is still there: what was read before this call is then whole. Throws
     // -DER_STALE otherwise.

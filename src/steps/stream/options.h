@@ -48,14 +48,14 @@ struct WriterOptions {
     // Negative: counted from the end, -1 all, -2 all but the last; fewer than there are: none.
     std::int64_t append_after = INT64_MAX;
     // After so many seconds without a sign of life a writer on another machine counts as dead, and this one
-    // takes over; this one gives a sign every third of that time. 0: takes over at once, and gives none.
-    // Writers on the same machine are told dead or alive without it.
+    // takes over. This one gives a sign every third of that time. 0: takes over at once, and gives none. It
+    // is not needed to tell whether a writer on the same machine is dead.
     double writer_timeout = 30.0;
     // Used only when the pool has to be made.
     Durability durability = Durability::process;
     unsigned targets = 0; // 0: the usual number, see PoolOptions
 
-    // Sets one by its name, without regard to case: Layout, Objects, Steps, ChunkSize, ObjectClass,
+    // Sets one by its name, in upper or lower case. Names: Layout, Objects, Steps, ChunkSize, ObjectClass,
     // DataChunkSize, DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below),
     // Compression (none, zstd, blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd),
     // Durability, Targets, AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False:

@@ -8,8 +8,8 @@
 
 namespace stepstore::steps {
 
-// "0 6 3 2", "1:5", "2:n", "0:n:2", "0:n:3 10:n:5": ranges first:last:stride, of which the last step belongs
-// to it and n is without end; they add up. Steps are shown in their order, counted from 0. Nothing: all
+// "0 6 3 2", "1:5", "2:n", "0:n:2", "0:n:3 10:n:5": ranges first:last:stride. The last step belongs to the
+// range, and n means without end. Ranges add up. Steps are shown in their order, counted from 0. Nothing: all
 // steps.
 class StepSelection {
 public:

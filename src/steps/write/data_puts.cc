@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t most_staged = 16 << 20; // bytes that wait in copies
 constexpr std::size_t kept_staging = 64 << 20;
-// A block from this size on is a range of its own: the store then keeps it as extents of its own, which begin
-// in their cache lines as the block's memory does and are read back whole (docs/design/lmdb-backend.md).
+// A block from this size on is a range of its own, so the store keeps it as extents of its own. They begin in
+// their cache lines as the block's memory does, and are read back whole (docs/design/lmdb-backend.md).
 constexpr std::uint64_t alone_from = 256 << 10;
 
 // Of the numbers that a type's elements consist of.

@@ -1,11 +1,11 @@
 // What becomes of the ranks of one writer: so that nobody waits for a rank that will not come.
 //
-// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log, the keys
-// "Lost-0", "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others look
-// whether its process is still there. They look while they wait for the group (Communicator::watch); and,
-// where steps need not wait for anybody, when they end one, ten times a second at most. Then each looks at
-// one other process, in turn, so that all are looked at every tenth of a second, and tells the others of a
-// dead one.
+// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log. The log is the
+// keys "Lost-0", "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others
+// look whether its process still exists. They look while they wait for the group (Communicator::watch). Where
+// steps need not wait for anybody they look when they end one, at most ten times a second. Then each looks at
+// one other process, in turn, so that every process is looked at each tenth of a second. It tells the others
+// of a dead one.
 #pragma once
 
 #include "base/process.h"

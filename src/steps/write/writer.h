@@ -57,11 +57,11 @@ public:
     // build; -DER_INVAL: no such level or variable.
     void compress(VariableId variable, const Compression& compression);
 
-    // One block of an array. `shape`: the global box (its size may change from step to step); empty for local
-    // arrays. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero
+    // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
+    // to step. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero
     // elements. `data`: the elements, packed. Deferred memory must stay as it is until perform_puts or
-    // end_step. -DER_INVAL: no open step, a block outside of the shape, another number of dimensions than
-    // start or count; the message names the variable and the step.
+    // end_step. -DER_INVAL: no open step, a block outside of the shape, or another number of dimensions than
+    // start or count. The message names the variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
     // A global or local value (taken at once). A second put in one step replaces the first.
@@ -81,8 +81,7 @@ public:
     // Writes what was deferred to the data objects; not collective.
     void perform_puts();
     // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable
-    // of the same name as something else, or with another shape; -DER_CANCELED: another rank has failed, left
-    // or died.
+    // of the same name with another type or shape. -DER_CANCELED: another rank has failed, left or died.
     void end_step();
     // Ends an open step, records the number of steps, stores the profile. Collective. A second close does
     // nothing.

@@ -1,6 +1,6 @@
-// A persistent ordered map of byte strings: an update makes a new root that shares every untouched node with
-// the old one, so a root is a snapshot that costs a pointer. A treap whose priorities are hashes of the keys,
-// so that the same content always has the same shape.
+// A persistent ordered map of byte strings. An update makes a new root that shares every untouched node with
+// the old one. So a root is a snapshot that costs a pointer. The map is a treap whose priorities are hashes
+// of the keys, so the same content always has the same shape.
 #pragma once
 
 #include "base/bytes.h"
