@@ -1,5 +1,5 @@
-/* What a call with an event takes when it is launched: the caller uses its key, sizes, lists and small values
- * for something else at once, as programs written for DAOS do. */
+/* What a call with an event takes when it is launched. The caller reuses its key, sizes, lists and small
+ * values at once, as programs written for DAOS do. */
 #include "check.h"
 
 enum { keys = 640, cells = 64 };
@@ -19,8 +19,8 @@ static void wait_for_all(daos_handle_t eq, int count, int expected)
     }
 }
 
-/* The pattern of ADIOS2's daos-kv reader: the sizes of all values first, then the values one behind the
- * other, with one key buffer and one size for all calls in flight. */
+/* The pattern of ADIOS2's daos-kv reader. It asks for the sizes of all values first, then for the values one
+ * after the other. All calls in flight share one key buffer and one size. */
 static void gets(daos_handle_t kv, daos_handle_t eq)
 {
     char key[64];

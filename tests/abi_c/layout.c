@@ -1,6 +1,6 @@
 /*
- * The layout of every structure, as libdaos 2.6.5 has it on a 64-bit machine: checked by the compiler, so
- * that a program built with one of the two runs with the other.
+ * The layout of every structure, as libdaos 2.6.5 has it on a 64-bit machine. The compiler checks it, so that
+ * a program built with one of the two runs with the other.
  */
 #include "check.h"
 

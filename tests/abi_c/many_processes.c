@@ -1,7 +1,7 @@
 /*
  * Eight processes write, read and list the same objects at once, each with a connection of its own. All of
- * them put to the same shared keys (any of their values is right, a mixture is not) and to keys of their own
- * (only the last one is right).
+ * them put to the same shared keys: any of their values is right, a mixture is not. Each also puts to keys of
+ * its own: only the last value is right.
  */
 #define _XOPEN_SOURCE 700
 #include "check.h"

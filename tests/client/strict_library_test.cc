@@ -1,6 +1,6 @@
 // The client on a libdaos that does no more than DAOS 2.6 does. Ours is kinder in some places, so here it is
-// made as strict: reads leave memory alone where nothing is stored, only arrays of bytes tell how much was
-// read, an empty range never returns, snapshots have no names, and any epoch opens.
+// made as strict. Reads leave memory alone where nothing is stored. Only arrays of bytes tell how much was
+// read. An empty range never returns. Snapshots have no names, and any epoch opens.
 #include "client/client_fixture.h"
 
 #include <atomic>

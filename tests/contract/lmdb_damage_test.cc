@@ -46,8 +46,8 @@ protected:
     {
         std::ofstream(file(name), std::ios::binary | std::ios::trunc) << bytes;
     }
-    // Reads a whole target in a process of its own: 0 when all went well, 1 when an Error came, 2 when
-    // something else is wrong, negative when a signal ended it.
+    // Reads a whole target in a process of its own. Returns 0 when all went well, 1 when an Error came, 2
+    // when something else is wrong. A negative number: a signal ended it.
     int read_all(unsigned target) const
     {
         return run_in_child([&] {
@@ -366,7 +366,7 @@ TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
         last = pool->next_epoch();
     }
     // As a power failure leaves it: the page as it was synced, another boot, and a real-time clock that was
-    // set back, which is the same as epochs that lie ahead of it.
+    // set back. A clock set back is the same as epochs that lie ahead of it.
     constexpr std::uint64_t ahead = 3'600'000'000'000;
     const auto word = [&](std::size_t at) {
         return load_little<std::uint64_t>(reinterpret_cast<const std::byte*>(early.data() + at));

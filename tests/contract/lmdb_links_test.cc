@@ -1,4 +1,4 @@
-// Pools of others, who put links, pipes or files of theirs where a pool has its own: nothing outside of the
+// The owner of a pool may put links, pipes or other files where a pool has its own. Nothing outside of the
 // pool is read, written, locked or removed through them. On kernels with openat2 and without.
 #include "backend_fixture.h"
 #include "support/old_kernel.h"

@@ -1,5 +1,5 @@
-// kill -9 of writers of the embedded back end at random moments: every acknowledged update is there and
-// whole, nobody waits for the dead, and what they left half-done is in nobody's way.
+// kill -9 of writers of the embedded back end at random moments. Every acknowledged update is there and
+// whole. Nobody waits for a dead process, and what it left half-done hinders nobody.
 #include "base/checksum.h"
 #include "stepstore/error.h"
 #include "store/backend.h"

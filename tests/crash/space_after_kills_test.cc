@@ -1,5 +1,5 @@
-// kill -9 of writers of large values at random moments: what they leave behind comes back without a repair,
-// but for the few of them that were killed between announcing a reference and its commit.
+// kill -9 of writers of large values at random moments. The space that they leave behind comes back without a
+// repair. The few that were killed between announcing a reference and its commit are the exception.
 // STEPSTORE_TEST_KILLS: how many (60).
 #include "support/processes.h"
 #include "support/store_fixture.h"

@@ -148,9 +148,9 @@ class PyfdbTest(Compared):
         with fdb.retrieve({**IDENTIFIER, "step": "99", "levelist": "99", "param": "9/10"}) as handle:
             self.assertEqual(handle.read(), b"%064d%064d" % (count - 2, count - 1))
 
-    # What a request means is for FDB's types to say: spellings, step ranges, wind from vorticity and
-    # divergence, optional keywords, values and keywords that nothing has; in the order in which FDB gives the
-    # fields. One client for all of them, so what it keeps of one request is met by the next.
+    # FDB's types say what a request means: spellings, step ranges, wind from vorticity and divergence,
+    # optional keywords, values and keywords that nothing has. The order is that in which FDB gives the
+    # fields. One client asks for all of them, so each request meets what the client keeps of the one before.
     def test_requests_mean_what_they_mean_on_files(self):
         choose = random.Random(4)
         archived = []

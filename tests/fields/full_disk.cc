@@ -1,6 +1,6 @@
-// A disk that fills up while fields are archived: an error that says so, what was flushed before stays,
-// nothing of the rest is seen, and its space comes back. Who goes on once there is room loses nothing that
-// was archived. Played by a limit on the size of files, in a process of its own.
+// A disk fills up while fields are archived. An error says so, what was flushed before stays, nothing of the
+// rest is seen, and its space comes back. A program that goes on once there is room loses nothing that it
+// archived. Played by a limit on the size of files, in a process of its own.
 #include "fields/fixture.h"
 #include "support/processes.h"
 

@@ -106,8 +106,8 @@ TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
     EXPECT_EQ(purge_pool(*Session::open(location, Access::read_write)), 0U);
 }
 
-// Two processes replace the same fields again and again; readers meanwhile always get one of them, whole,
-// never an older round of a writer after a newer one, and purges run now and then.
+// Two processes replace the same fields again and again, and purges run now and then. Readers always get one
+// of the fields, whole. They never get an older round of a writer after a newer one.
 TEST_P(Processes, ReplacingIsAtomicForReaders)
 {
     constexpr int fields_each = 6;

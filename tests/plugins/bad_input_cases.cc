@@ -1,5 +1,5 @@
-// One rank does something wrong, or has no space left: it gets an error that names what it was about, nobody
-// waits for ever, and nothing else is lost.
+// One rank does something wrong, or has no space left. It gets an error that names the subject, nobody waits
+// for ever, and nothing else is lost.
 #include "features.h"
 
 #include <csignal>

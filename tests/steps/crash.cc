@@ -1,5 +1,5 @@
-// Writers killed at any moment, while they open and while they write, and restarted behind the steps that are
-// there: every step that was ended stays, whole; nothing half is ever seen; what it took is freed.
+// Writers are killed at any moment, while they open and while they write, and restarted behind the steps that
+// are there. Every step that was ended stays, whole. Half a step is never seen, and its space is freed.
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "stepstore/administration.h"

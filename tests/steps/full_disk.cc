@@ -1,5 +1,5 @@
-// A disk that fills up while a step is written: an error that says so, every step before it stays, and
-// nothing of the half one is seen. Played by a limit on the size of files, in a process of its own.
+// A disk fills up while a step is written. An error says so, every step before it stays, and nothing of the
+// half one is seen. Played by a limit on the size of files, in a process of its own.
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"

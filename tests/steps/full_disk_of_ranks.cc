@@ -1,5 +1,5 @@
-// No space in the middle of a step: an error on every rank, no rank that waits for ever, all earlier steps
-// whole, and a restart that goes on behind them once there is space again.
+// A disk fills up in the middle of a step. Every rank gets an error, no rank waits for ever, and all earlier
+// steps are whole. A restart goes on behind them once there is space again.
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/processes.h"

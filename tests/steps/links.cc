@@ -1,5 +1,5 @@
-// Pools of others, who put links or files of theirs below files/, where the layout posix and profiles live:
-// nothing outside of the pool is read, written or removed through them. On kernels with openat2 and without.
+// The owner of a pool may put links or other files below files/, where the layout posix and profiles live.
+// Nothing outside of the pool is read, written or removed through them. On kernels with openat2 and without.
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"

@@ -1,5 +1,5 @@
-// A rank that leaves in the middle, or is killed: the others are told which one, in bounded time, whatever
-// they do; the steps before stay, and the stream is gone on with.
+// A rank leaves in the middle, or is killed. The others are told which one, in bounded time, whatever they
+// do. The steps before stay, and a writer can go on with the stream.
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "support/process_group.h"

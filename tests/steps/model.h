@@ -1,5 +1,5 @@
-// A stream that can be checked from nothing but its numbers: what rank r puts in step n is a function of r, n
-// and the layout of the test.
+// A stream that can be checked from its numbers alone: what rank r puts in step n depends only on r, n and
+// the layout of the test.
 #pragma once
 
 #include "steps/layouts/layout.h"
@@ -28,9 +28,9 @@ inline std::string name_of_layout(const ::testing::TestParamInfo<std::string>& i
     return name;
 }
 
-// One global array of doubles split into rows among the ranks, the number of rows changing with the step; a
-// value; a string; a local array whose length differs by rank and is 0 on some; a variable that only one rank
-// has, and only in every third step.
+// One global array of doubles is split into rows among the ranks. The number of rows changes with the step.
+// Then there are a value, a string, and a local array whose length differs by rank and is 0 on some. One
+// variable is on only one rank, and only in every third step.
 struct Model {
     int ranks = 1;
     std::uint64_t columns = 16;

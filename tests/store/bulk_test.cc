@@ -1,5 +1,5 @@
-// What a reader that need not verify sees when the record changes between the moment it finds it and the end
-// of its read: each moment is hit exactly, by a target that changes the record within read_extent().
+// What a reader that need not verify sees when the record changes between its look-up and the end of its
+// read. Each moment is hit exactly, by a target that changes the record within read_extent().
 #include "base/checksum.h"
 #include "store/bulk.h"
 #include "support/backends.h"

@@ -1,6 +1,6 @@
-// One byte of one record's key or value, or the size of its key, is changed, such that the order of the keys
-// stays: whatever is read gives the right value or an error, at every epoch, before updates and after them,
-// and check names the damage.
+// One byte of one record's key or value, or the size of its key, is changed such that the order of the keys
+// stays. Every read gives the right value or an error, at every epoch, before updates and after them. The
+// check names the damage.
 #include "store/failure.h"
 #include "store/pool_core.h"
 #include "support/store_fixture.h"

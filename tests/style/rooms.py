@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the #include lines of the sources with the table of docs/design/rooms.md.
 
-Fails where a room includes what it may not, where an arrow points down the table, and where a library is
-included by a room that does not name it.
+Fails where a room includes what it may not, where an arrow points down the table, and where a room includes a
+library that it does not name.
 """
 
 import re

@@ -3,10 +3,10 @@
 // which is carried out where every condition still holds, and else refused; then the body runs again.
 // docs/design/store.md says how that becomes one operation of librados.
 //
-// 1. A condition is a look-up with its result: a key and its value, or the first entry from a key on, or the
+// 1. A condition is a look-up with its result. It is a key and its value, the first entry from a key on, the
 //    last one before it, or that there is none. All of them are looked up again within the update.
-// 2. An update with an epoch is refused where one with a greater epoch was carried out before: epochs ascend
-//    on a target, or a snapshot could miss what came between its epoch and its mark.
+// 2. An update with an epoch is refused where one with a greater epoch was carried out before. Epochs must
+//    ascend on a target: else a snapshot could miss what came between its epoch and its mark.
 // 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
 //
 // It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for

@@ -10,8 +10,8 @@
 
 namespace stepstore::testing {
 
-// Memory that the processes share. Every rank posts its bytes in one of two places in turn: in the first one
-// again only when all have posted in the second one, so have seen what was in the first.
+// Memory that the processes share. Every rank posts its bytes in one of two places in turn. It uses the first
+// one again only when all have posted in the second one, and so have seen what was in the first.
 class ProcessGroup {
 public:
     explicit ProcessGroup(int size) : size_(static_cast<std::size_t>(size))

@@ -1,6 +1,6 @@
-// A stream of steps made up from a seed: variables of any type and shape, cut into blocks among ranks in any
-// way, coming, going and changing shape from step to step; and a plain in-memory model that says what a
-// reader must get. The model uses nothing of what it checks: an element is found by its index.
+// A stream of steps made from a seed. Its variables have any type and shape, and are cut into blocks among
+// ranks in any way. They come, go and change shape from step to step. A plain in-memory model says what a
+// reader must get. The model uses nothing of what it checks: it finds an element by its index.
 #pragma once
 
 #include "steps/types.h"
