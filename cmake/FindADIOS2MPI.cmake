@@ -1,6 +1,6 @@
 # An ADIOS2 that was built with MPI, as the targets ADIOS2::cxx_mpi, ADIOS2::c_mpi and, where it has Fortran,
-# ADIOS2::fortran_mpi: STEPSTORE_ADIOS2_MPI_PREFIX, or what scripts/adios2-mpi.sh built into the user's cache.
-# Used by tests and examples only; the plugin needs no MPI build.
+# ADIOS2::fortran_mpi. It is the one at STEPSTORE_ADIOS2_MPI_PREFIX, or the one that scripts/adios2-mpi.sh
+# built into the user's cache. Only tests and examples use it; the plugin needs no MPI build.
 set(STEPSTORE_ADIOS2_MPI_PREFIX "" CACHE
   PATH "Where an ADIOS2 with MPI is installed (default: the one in the cache of scripts/adios2-mpi.sh)")
 set(ADIOS2MPI_PREFIX ${STEPSTORE_ADIOS2_MPI_PREFIX})

@@ -1,7 +1,7 @@
 # Blosc2::blosc2: C-Blosc2 2.0 or later, from the first of
-#   the system or CMAKE_PREFIX_PATH (libblosc2-dev), or
-#   the Python package blosc2 of the interpreter that builds: its static library, so that nothing is needed of
-# it later.
+#   - the system or CMAKE_PREFIX_PATH (libblosc2-dev), or
+#   - the Python package blosc2 of the interpreter that builds. Its library is static, so the package is
+#     not needed later.
 find_path(Blosc2_INCLUDE_DIR blosc2.h)
 find_library(Blosc2_LIBRARY blosc2)
 if(NOT Blosc2_INCLUDE_DIR OR NOT Blosc2_LIBRARY)

@@ -1,7 +1,7 @@
 # FDB5's C++ interface for the plugin, as the target FDB5::plugin_api, from the first of
-#   CMAKE_PREFIX_PATH / fdb5_DIR (an installation of FDB5, eckit and metkit), or
-#   the wheels fdb5lib, eckitlib and metkitlib of the Python interpreter in STEPSTORE_FDB5_PYTHON (default:
-# the one of the ADIOS2 wheel, or python3).
+#   - CMAKE_PREFIX_PATH / fdb5_DIR (an installation of FDB5, eckit and metkit), or
+#   - the wheels fdb5lib, eckitlib and metkitlib of the Python interpreter in STEPSTORE_FDB5_PYTHON. Its
+#     default is the interpreter of the ADIOS2 wheel, or python3.
 set(STEPSTORE_FDB5_PYTHON "" CACHE
   FILEPATH "Python interpreter whose fdb5lib wheel the FDB plugin is built against")
 set(_python ${STEPSTORE_FDB5_PYTHON})

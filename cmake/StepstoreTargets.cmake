@@ -57,7 +57,7 @@ function(stepstore_library name kind)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS}
     $<BUILD_INTERFACE:stepstore_options>)
-  # Symbols are bound when the library is loaded, not in the middle of a program's first request: each takes a
+  # Symbols are bound when the library is loaded, not in the middle of a program's first request. Each takes a
   # microsecond in a process with the 60 libraries of FDB.
   if(NOT kind STREQUAL "STATIC" AND NOT APPLE)
     target_link_options(${name} PRIVATE LINKER:-z,now)

@@ -25,8 +25,8 @@ die() {
     exit 1
 }
 
-# quiet_step TITLE LOG COMMAND...: runs the command with its output in LOG, a dot every ten seconds
-# while it runs, and its last lines on the terminal when it fails.
+# quiet_step TITLE LOG COMMAND...: runs the command with its output in LOG. It prints a dot every ten seconds,
+# and the output's last lines when the command fails.
 quiet_step() {
     local title=$1 log=$2 begin=$SECONDS pid status=0
     shift 2

@@ -82,8 +82,8 @@ bool receive(int from, void* what, std::size_t bytes)
 
 } // namespace
 
-// The last process only destroys what the others have written: a process that gives space back keeps some of
-// it for its own next writes, which a stream that only grows never has.
+// The last process only destroys what the others have written. A process that gives back space keeps some of
+// it for its own next writes, and a stream that only grows never has such space.
 ArrayWorkers::ArrayWorkers(const std::string& pool, unsigned processes, std::uint64_t block,
                            std::uint64_t steps)
     : pool_(pool), processes_(processes), block_(block), steps_(steps)

@@ -1,5 +1,5 @@
-// The processes that write and read array objects: started once for a number of processes and a size of
-// block, and made to measure one variant after the other.
+// The processes that write and read array objects. They are started once for a number of processes and a size
+// of block, and measure one variant after the other.
 #pragma once
 
 #include "options.h"

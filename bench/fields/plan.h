@@ -49,8 +49,8 @@ struct Plan {
 
 std::vector<std::string> texts(const Plan::Values& values);
 
-// Looks whether messages are the fields that were asked for: their first bytes always, the rest of every 16th
-// of the large ones and of all small ones.
+// Checks that messages are the fields that were asked for. It always compares their first bytes. It compares
+// the rest of all small messages and of every 16th large one.
 class Checker {
 public:
     explicit Checker(const Plan& plan)

@@ -25,8 +25,8 @@ Prepare one_by_one(const Work& work, int number);
 Prepare step_by_step(const Work& work, int number);
 // Lists the dataset, in which there are `fields`.
 Prepare lister(const Work& work, std::size_t fields);
-// The operational pattern: as `writer`, and readers that wait for a step to be flushed by all writers and
-// then take some of its parameters, of all numbers and levels.
+// The operational pattern: as `writer`, and readers beside it. A reader waits until all writers have flushed
+// a step, then takes some of its parameters, of all numbers and levels.
 Prepare streaming_writer(const Work& work, int number);
 Prepare slicing_reader(const Work& work, int reader);
 

@@ -1,9 +1,9 @@
 // stepstore-bench-fieldstore: the field catalogue and store by themselves, without FDB: what their choices
 // cost.
 //
-// Every process archives its own fields (a number of its own; steps, parameters, levels), flushes after each
-// step; then new processes retrieve them in another order; then one lists all. Bandwidth is global: bytes by
-// the time from the first beginning to the last end.
+// Every process archives its own fields (a number of its own; steps, parameters, levels) and flushes after
+// each step. Then new processes retrieve them in another order. Then one process lists all. Bandwidth is
+// global: bytes by the time from the first beginning to the last end.
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
@@ -230,9 +230,8 @@ void measure(const Case& one)
 
 int main(int count, char** arguments)
 {
-    // The children are to open the pool as fresh processes do. In a heap that has large free blocks LMDB's
-    // tables (2 MiB for each target) are cleared by hand, which takes ten times as long as all the rest of
-    // opening.
+    // The children shall open the pool as fresh processes do. In a heap with large free blocks LMDB's tables
+    // (2 MiB for each target) are cleared by hand. That takes ten times as long as the rest of opening.
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     try {
         stepstore::bench::measure(stepstore::bench::parse(count, arguments));

@@ -44,8 +44,8 @@ public:
     virtual void run(std::uint64_t place) = 0; // one operation
 
 protected:
-    // The memory of all subjects begins at the same place in a cache line: copies from and to it differ by a
-    // factor of two with that, and an allocator's choice would decide the comparison.
+    // The memory of all subjects begins at the same place in a cache line. Copies differ by a factor of two
+    // with that place, so an allocator's choice would decide the comparison.
     explicit Subject(const Case& one) : case_(one), memory_(one.size + 2 * cache_line)
     {
         const auto over = reinterpret_cast<std::uintptr_t>(memory_.data()) % cache_line;

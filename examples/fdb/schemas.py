@@ -4,9 +4,9 @@ other ways.
     eval "$(stepstore fdb5-env)"
     python schemas.py --split : --split :number --split :number,levelist --split number:
 
-A split says which of step, number, levelist and param are in the dataset key and in the collocation key
-("number:step"); the others are in the element key. Every writing process has its members and flushes after
-each step; one process that is started anew reads. docs/fdb-schema.md has results.
+A split such as "number:step" says which of step, number, levelist and param are in the dataset key and in the
+collocation key. The others are in the element key. Every writing process has its members and flushes after
+each step. A new process reads. docs/fdb-schema.md has results.
 """
 
 import argparse

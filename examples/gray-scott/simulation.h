@@ -1,8 +1,9 @@
 // The Gray-Scott reaction-diffusion model on a periodic cube, cut into one box per rank:
-//   du/dt = Du lap(u) - u v^2 + F (1 - u) + noise
-//   dv/dt = Dv lap(v) + u v^2 - (F + k) v
-// Every cell is computed with the same operations in the same order whatever the number of ranks, so the
-// fields are the same bit for bit.
+//   - du/dt = Du lap(u) - u v^2 + F (1 - u) + noise
+//   - dv/dt = Dv lap(v) + u v^2 - (F + k) v
+//
+// Every cell is computed with the same operations in the same order. So the fields are the same bit for bit
+// with any number of ranks.
 #pragma once
 
 #include "settings.h"

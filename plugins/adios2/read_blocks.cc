@@ -36,9 +36,9 @@ const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t bl
 }
 
 // Programs make room for what ADIOS2 says is selected: a vector in Get, the arrays of Python. ADIOS2 asks no
-// plugin for the size of a block, or for the shape of the step that is read at random: it says what was
-// selected before, or the whole shape. That is refused where it is too little, and in Python, where the
-// result would have another shape, always.
+// plugin for the size of a block, or for the shape of a step that is read at random. It gives what was
+// selected before, or the whole shape. The plugin refuses that where it is too little. In Python it always
+// refuses, because the result would have another shape.
 void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection& selection,
                              const adios2::Dims& told, std::uint64_t step) const
 {

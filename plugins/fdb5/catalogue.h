@@ -33,8 +33,8 @@ public:
 
     std::vector<fdb5::Index> indexes(bool sorted) const override;
     // FDB matches a request with the axes of each index. A collocation key has one index here, whose axes
-    // span all its flushes; who visits for axes or a list is shown those of the flushes that the request
-    // matches.
+    // span all its flushes. A visitor that asks for axes or a list is shown the axes of the flushes that the
+    // request matches.
     void visitEntries(fdb5::EntryVisitor& visitor, bool sorted) override;
     // The request in the spelling of a rule's types.
     using Spelled = std::function<const metkit::mars::MarsRequest&(const fdb5::Rule& rule)>;

@@ -15,8 +15,8 @@ public:
     CatalogueReader(const eckit::URI& uri, const fdb5::Config& config);
 
     bool open() override;
-    // Also the same index again looks at the axes anew: a reader that stays sees what was flushed meanwhile,
-    // and a dataset that was wiped and made anew.
+    // Selecting the same index again reads the axes again. So a long-lived reader sees what was flushed
+    // meanwhile, and a dataset that was wiped and made again.
     bool selectIndex(const fdb5::Key& key) override;
     void deselectIndex() override;
     bool retrieve(const fdb5::Key& key, fdb5::Field& field) const override;

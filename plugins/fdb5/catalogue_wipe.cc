@@ -1,6 +1,6 @@
 // Wiping. FDB collects what goes and what stays (markIndexForWipe, finaliseWipeState), then has it removed.
-// Here a whole dataset goes in one step (wipe_all: it vanishes from the root key-value first); of a part,
-// each index vanishes in one step, and a purge reclaims the space.
+// Here a whole dataset goes in one step (wipe_all: it vanishes from the root key-value first). When a part is
+// wiped each index vanishes in one step, and a purge reclaims the space.
 #include "catalogue.h"
 
 #include "failure.h"

@@ -1,5 +1,5 @@
-// FDB's control identifiers of a dataset (what fdb-lock switches off): stored with it as named values, one
-// for each, so that two who switch at once do not undo each other.
+// FDB's control identifiers of a dataset: what fdb-lock switches off. Each is a named value stored with the
+// dataset, so two processes that switch at once do not undo each other.
 #pragma once
 
 #include "fields/dataset.h"

@@ -17,9 +17,9 @@ struct Predicates : fdb5::Rule {
     using fdb5::Rule::predicates_;
 };
 
-// Whether the types would make of each value just what it is: numbers that the axis has as they stand are the
-// same parameters ("perfect match", as metkit says). To ask metkit would read its table of parameters first,
-// which takes longer than all else that a first retrieve does.
+// Whether the types would leave each value as it is. Numbers that the axis has as they stand are the same
+// parameters ("perfect match", as metkit says). Asking metkit would first read its table of parameters, which
+// takes longer than the rest of a first retrieve.
 bool are_known_parameters(const fdb5::Type& type, const Values& asked, const fdb5::Axis& axis)
 {
     return type.type() == "Param" && std::ranges::all_of(asked, [&](const std::string& value) {

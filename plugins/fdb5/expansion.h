@@ -22,10 +22,9 @@ using Values = std::vector<std::string>;
 // A rule's keywords as keys have them, in its order. FDB's error when one's type is none.
 std::vector<std::string> keywords_of(const fdb5::Rule& rule);
 
-// A rule of a schema: a level of it. FDB asks the rule's types, for every keyword of every request, what the
-// values mean (dates, parameters, steps), which ones the axes have, and how they are spelled in keys. That
-// depends on nothing but the keyword's values and the axes, so the answer is kept: for as long as the axes
-// are the same, which is for the owner to see to.
+// A rule is a level of a schema. For every keyword of every request FDB asks the rule's types what the values
+// mean (dates, parameters, steps). It also asks which ones the axes have, and how keys spell them. The answer
+// depends only on the keyword's values and the axes, so it is kept. The owner drops it when the axes change.
 class RuleExpansion {
 public:
     explicit RuleExpansion(const fdb5::Rule& rule);

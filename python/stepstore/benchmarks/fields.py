@@ -385,7 +385,7 @@ class _Setting:
 
     def _fdb_itself(self) -> Iterator[tuple[str, float]]:
         """With an engine that keeps nothing, and one that reads what it never archived with one copy from the
-        page cache: no back end of one thread can be faster."""
+        page cache. No back end with one thread can be faster."""
         if self.size <= _SMALL:
             with _Archive("nothing", self) as archive:
                 yield "write", _bandwidth(archive.run("write")["write"])

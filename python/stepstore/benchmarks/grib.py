@@ -33,9 +33,9 @@ def write_plan(
     collocation: Sequence[str],
     element: Sequence[str],
 ) -> Path:
-    """The template and the plan for stepstore-bench-fields: a message of about `size` bytes, for every value
-    of number, step, param and levelist the bytes that say so, and the keywords of the schema's second and
-    third level."""
+    """The template and the plan for stepstore-bench-fields. The template is a message of about `size` bytes.
+    The plan has the bytes that say each number, step, param and levelist, and the keywords of the schema's
+    second and third level."""
     import eccodes
 
     handle = eccodes.codes_grib_new_from_samples("regular_ll_pl_grib2")

@@ -51,8 +51,8 @@ def bench(
     its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is
-    faster); 'arrays', which has no peer, with processes, block, object_class, chunk, objects, write and read
-    (MiB/s), and ratio.
+    faster). 'arrays' has no peer. Its objects have processes, block, object_class, chunk, objects, write and
+    read (MiB/s), and ratio.
     """
     if name in ("-h", "--help", ""):
         lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())
