@@ -66,8 +66,8 @@ int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, 
  */
 int daos_event_parent_barrier(struct daos_event* ev);
 
-/* Does not stop the operation (as in DAOS): the event still completes and has to be waited for. -DER_NO_PERM:
- * not running. */
+/* Does not stop the operation (as in DAOS): the event still completes, and the caller must wait for it.
+ * -DER_NO_PERM: not running. */
 int daos_event_abort(daos_event_t* ev);
 
 #ifdef __cplusplus

@@ -79,7 +79,7 @@ STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_pool_cb each, 
 STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_pool_cb each, void* arg);
 
 enum stepstore_severity {
-    STEPSTORE_INFO,        /* worth knowing: a writer at work, or one that died */
+    STEPSTORE_INFO,        /* worth knowing: a writer at work, or a dead one */
     STEPSTORE_RECLAIMABLE, /* space that nothing refers to */
     STEPSTORE_DAMAGE
 };

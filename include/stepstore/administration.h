@@ -41,7 +41,7 @@ struct PoolInfo {
 // One thing that a check has found.
 struct Finding {
     enum class Severity : std::uint8_t {
-        info,        // worth knowing: a writer at work, or one that died
+        info,        // worth knowing: a writer at work, or a dead one
         reclaimable, // space that nothing refers to
         damage
     };

@@ -1,6 +1,6 @@
 // What a fork means here. A child has one thread, and a copy of all that its parent had. It uses nothing that
 // its parent shares with the system by process: LMDB's environments, locks on files, threads. Whatever was
-// opened carries the generation of its process. A child opens anew, and leaves its parent's objects alone,
+// opened carries the generation of its process. A child opens its own, and leaves its parent's objects alone,
 // without closing them: closing a file drops LMDB's locks of the whole process.
 #pragma once
 

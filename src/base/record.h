@@ -42,7 +42,7 @@ template <class Version>
 Unsealed<Version> unseal_frame(Bytes record, std::uint32_t magic, Version newest, const std::string& what)
 {
     WireReader from(record, what);
-    if (from.fixed<std::uint32_t>() != magic) from.fail("does not begin as it should");
+    if (from.fixed<std::uint32_t>() != magic) from.fail("does not begin with its magic number");
     const auto version = from.fixed<Version>();
     const auto least = from.fixed<Version>();
     if (least > newest)

@@ -29,17 +29,16 @@ const Meaning meanings[] = {
     {EPERM, DER_NO_PERM, "not permitted"},
     {EROFS, DER_NO_PERM, "the file system is read-only"},
     {ENOENT, DER_NONEXIST, "no such file or directory"},
-    {ENOTDIR, DER_NOTDIR, "a part of the path is no directory"},
+    {ENOTDIR, DER_NOTDIR, "a part of the path is not a directory"},
     {EEXIST, DER_EXIST, "it exists already"},
     {ENOTEMPTY, DER_EXIST, "the directory is not empty"},
     {ENAMETOOLONG, DER_EXCEEDS_PATH_LEN, "the path is too long"},
     {ELOOP, DER_BADPATH,
-     "a symbolic link is in the way: inside a pool none is followed (targets on other disks: \"stepstore "
-     "pool create --target-dir\")"},
+     "it is a symbolic link, and none is followed inside a pool: to put targets on other disks use "
+     "'stepstore pool create --target-dir'"},
     {EISDIR, DER_BADPATH, "it is a directory"},
     {EINVAL, DER_INVAL,
-     "the system calls the argument invalid (a file system without memory maps "
-     "or file locks?)"},
+     "the system refuses the argument: the file system may lack memory maps or file locks"},
     {ENOMEM, DER_NOMEM, "out of memory or address space (ulimit -v)"},
     {EMFILE, DER_NOMEM, "this process has too many open files (ulimit -n)"},
     {ENFILE, DER_NOMEM, "the system has too many open files"},
@@ -47,7 +46,7 @@ const Meaning meanings[] = {
     {EBUSY, DER_BUSY, "in use"},
     {ETXTBSY, DER_BUSY, "in use"},
     {EIO, DER_IO, "the disk reported an input or output error"},
-    {EBADF, DER_IO, "the file was closed behind the library's back"},
+    {EBADF, DER_IO, "other code of this process closed the file"},
     {ENODEV, DER_IO,
      "the file system cannot map files into memory: put the pool on a local "
      "disk"},

@@ -14,7 +14,7 @@ const Library& library_of(const std::string& location, const char* tried)
 {
     if (is_on_daos(location))
         throw Error(-DER_NOSYS, std::string(tried) + " pool " + location +
-                                    ": a DAOS system has tools of its own for this: dmg, daos");
+                                    ": a DAOS system has its own tools for this: use dmg or daos");
     c_text(location, "pool");
     return Library::ours();
 }
@@ -95,7 +95,7 @@ const Library& library_of(const Container::State& container, const char* tried)
     const Library& library = container.library();
     if (!library.cont_objects)
         throw Error(-DER_NOSYS, std::string(tried) + " " + container.name() +
-                                    ": not on a DAOS system, whose own tool does it: daos cont list-objects");
+                                    ": a DAOS system has its own tool for this: use daos cont list-objects");
     return library;
 }
 

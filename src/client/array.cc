@@ -57,8 +57,9 @@ ArrayCall::ArrayCall(std::span<const Range> cells, std::span<const Memory> memor
     sgl.sg_nr = static_cast<std::uint32_t>(pieces.size());
     sgl.sg_iovs = pieces.data();
     if (ranges.empty() != pieces.empty())
-        throw Error(-DER_INVAL, ranges.empty() ? "memory was given for an array's cells, and no cells"
-                                               : "cells of an array were given, and no memory for them");
+        throw Error(-DER_INVAL, ranges.empty()
+                                    ? "the call gives memory, but no cells of the array: give both"
+                                    : "the call gives cells of the array, but no memory: give both");
 }
 
 namespace {
@@ -74,7 +75,7 @@ std::string cells(std::span<const daos_range_t> ranges)
 std::uint64_t cells_of(std::size_t bytes, const ArrayAttributes& attributes)
 {
     if (bytes % attributes.cell_size != 0)
-        throw Error(-DER_INVAL, std::to_string(bytes) + " bytes are no whole number of cells of " +
+        throw Error(-DER_INVAL, std::to_string(bytes) + " bytes are not a whole number of cells of " +
                                     std::to_string(attributes.cell_size) + " bytes");
     return bytes / attributes.cell_size;
 }

@@ -144,8 +144,7 @@ Container Container::at_snapshot(std::uint64_t epoch) const
     if (std::ranges::find(known, epoch, &SnapshotEntry::epoch) == known.end())
         throw Error(-DER_NONEXIST,
                     "open " + state_->name() + " as it was at epoch " + std::to_string(epoch) +
-                        ": it has no snapshot at this epoch; `stepstore snapshot list` shows those "
-                        "there are");
+                        ": it has no snapshot at this epoch; `stepstore snapshot list` shows its snapshots");
     Container container;
     container.state_ = std::make_shared<State>(state_->is_snapshot() ? state_->latest : state_, epoch);
     return container;

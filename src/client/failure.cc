@@ -18,7 +18,7 @@ Text text_of(int code)
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
 #undef STEPSTORE_CASE
-    default: return {"DER_UNKNOWN", "an error code that is not known here"};
+    default: return {"DER_UNKNOWN", "an unknown error code"};
     }
 }
 

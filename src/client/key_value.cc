@@ -43,7 +43,7 @@ namespace {
 // The C API ends keys at a zero.
 std::string checked(std::string_view key)
 {
-    if (key.empty()) throw Error(-DER_INVAL, "a key is empty");
+    if (key.empty()) throw Error(-DER_INVAL, "the key is empty: give at least one byte");
     std::string name(key);
     c_text(name, "key");
     return name;

@@ -58,7 +58,7 @@ Library filled(const std::string& file, void* opened)
         missing += (missing.empty() ? "" : ", ") + std::string(STEPSTORE_NAME_OF(symbol));
     STEPSTORE_LIBDAOS_CALLS(STEPSTORE_FIND)
 #undef STEPSTORE_FIND
-    if (!missing.empty()) throw Error(-DER_NOSYS, file + " is no libdaos 2.6 or newer: it lacks " + missing);
+    if (!missing.empty()) throw Error(-DER_NOSYS, file + " is not libdaos 2.6 or newer: it lacks " + missing);
 #define STEPSTORE_LOOK(member, symbol) find(opened, STEPSTORE_NAME_OF(symbol), library.member);
     STEPSTORE_OWN_CALLS(STEPSTORE_LOOK)
 #undef STEPSTORE_LOOK

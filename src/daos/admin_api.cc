@@ -137,7 +137,7 @@ int stepstore_pool_path(const char* pool, char* path, size_t* size)
         if (!path) return 0;
         if (room < *size)
             throw Error(-DER_TRUNC, "the path needs " + std::to_string(*size) + " bytes, and " +
-                                        std::to_string(room) + " were given");
+                                        std::to_string(room) + " were given: give more memory");
         std::memcpy(path, found.c_str(), *size);
         return 0;
     });
@@ -232,7 +232,7 @@ int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid
         store::Container& container = resource_->container();
         if (!container.holds(id, epoch))
             throw Error(-DER_NONEXIST, "there is no object " + stepstore::object_id_text(id.hi, id.lo) +
-                                           " in the container");
+                                           " in the container: stepstore_cont_objects() lists its objects");
         return give_object(container, id, epoch, true, each, arg);
     });
 }

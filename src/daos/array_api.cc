@@ -14,14 +14,14 @@ namespace {
 
 void require_type(daos_obj_id_t oid, bool right, const char* what)
 {
-    if (!right) invalid("an object of type " + std::to_string(type_number(oid)) + " is no array " + what);
+    if (!right) invalid("an object of type " + std::to_string(type_number(oid)) + " is not an array " + what);
 }
 
 std::shared_ptr<ArrayResource> open_with(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
                                          unsigned mode, daos_size_t cell_size, daos_size_t chunk_size)
 {
-    if (cell_size == 0) invalid("the cell size is 0");
-    if (chunk_size == 0) invalid("the chunk size is 0");
+    if (cell_size == 0) invalid("the cell size is 0: give at least 1 byte");
+    if (chunk_size == 0) invalid("the chunk size is 0: give at least 1 cell");
     return std::make_shared<ArrayResource>(std::move(container), oid, mode,
                                            store::ArrayAttributes{cell_size, chunk_size});
 }
@@ -112,7 +112,7 @@ int daos_array_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode, 
         auto container = resource<ContainerResource>(coh);
         const auto handle = get_global(glob, Kind::array);
         if (handle.container != container->uuid())
-            invalid("the global handle is not of an array in " + container->name());
+            invalid("the global handle is not for an array in " + container->name());
         *oh = insert_handle(open_with(std::move(container), handle.oid, mode != 0 ? mode : handle.mode,
                                       handle.attributes.cell_size, handle.attributes.chunk_size));
     });

@@ -16,8 +16,7 @@ std::uint32_t pieces_of(const d_sg_list_t* sgl)
 std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* what)
 {
     std::uint64_t result = 0;
-    if (__builtin_add_overflow(a, b, &result))
-        invalid(std::string("the ") + what + " are too many to be counted");
+    if (__builtin_add_overflow(a, b, &result)) invalid(std::string("the request has 2^64 or more ") + what);
     return result;
 }
 
@@ -65,8 +64,8 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
     for (std::uint32_t i = 0; i < sgl->sg_nr; ++i) {
         const d_iov_t& piece = sgl->sg_iovs[i];
         if (piece.iov_len > piece.iov_buf_len)
-            invalid("piece " + std::to_string(i) + " of the memory is said to hold " +
-                    std::to_string(piece.iov_len) + " bytes (iov_len), and there are " +
+            invalid("piece " + std::to_string(i) + " of the memory says that it holds " +
+                    std::to_string(piece.iov_len) + " bytes (iov_len), but it has only " +
                     std::to_string(piece.iov_buf_len) +
                     " (iov_buf_len): give both, for example with d_iov_set()");
         if (piece.iov_len > 0) require(piece.iov_buf, "a piece of memory in sgl");
@@ -76,8 +75,8 @@ ArrayRequest<Memory>::ArrayRequest(const ArrayResource& array, const daos_array_
     std::uint64_t wanted = 0;
     if (__builtin_mul_overflow(cells, array.attributes().cell_size, &wanted) || wanted != bytes)
         invalid("the ranges hold " + std::to_string(cells) + " cells of " +
-                std::to_string(array.attributes().cell_size) + " bytes, and the memory " +
-                std::to_string(bytes) + " bytes (iov_len): they must be the same");
+                std::to_string(array.attributes().cell_size) + " bytes, and the memory has " +
+                std::to_string(bytes) + " bytes (iov_len): give memory of the same size");
 }
 
 WriteRequest::WriteRequest(const ArrayResource& array, const daos_array_iod_t* iod, const d_sg_list_t* sgl,

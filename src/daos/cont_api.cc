@@ -178,7 +178,7 @@ int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh)
         auto pool = resource<PoolResource>(poh);
         const auto handle = get_global(glob, Kind::container);
         if (handle.pool != pool->uuid())
-            invalid("the global handle is of a container in pool " + handle.path + ", not in " +
+            invalid("the global handle is for a container in pool " + handle.path + ", not in " +
                     pool->name());
         *coh = insert_handle(
             std::make_shared<ContainerResource>(pool, uuid_text(handle.container.data()), handle.access));
@@ -189,7 +189,7 @@ int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid,
 {
     return call("daos_cont_alloc_oids", ev, [=] {
         require(oid, "oid");
-        if (num_oids == 0) invalid("the number of object ids is 0");
+        if (num_oids == 0) invalid("0 object ids were asked for: ask for 1 or more");
         // Also through a handle that was opened for reading: the ids are no content of the container.
         return [=, resource = resource<ContainerResource>(coh)] {
             *oid = resource->container().allocate_oids(num_oids);
@@ -209,10 +209,11 @@ int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name
         require(epoch, "epoch");
         if ((opts & ~static_cast<unsigned>(DAOS_SNAP_OPT_CR | DAOS_SNAP_OPT_OIT)) != 0)
             invalid("snapshot options " + std::to_string(opts) +
-                    ": give DAOS_SNAP_OPT_CR, or with DAOS_SNAP_OPT_OIT");
+                    ": give DAOS_SNAP_OPT_CR, or DAOS_SNAP_OPT_CR with DAOS_SNAP_OPT_OIT");
         if ((opts & DAOS_SNAP_OPT_CR) == 0)
-            throw Error(-DER_NOSYS,
-                        "a table of objects is only made with a snapshot: give DAOS_SNAP_OPT_CR too");
+            throw Error(
+                -DER_NOSYS,
+                "a table of objects is made only together with a snapshot: give DAOS_SNAP_OPT_CR too");
         // Every snapshot can tell its objects (object_table_api.cc), so DAOS_SNAP_OPT_OIT asks for nothing
         // more.
         return [=, resource = writable(coh, "create a snapshot"), name = snapshot_name(name)] {
@@ -259,8 +260,7 @@ int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, 
         require(th, "th");
         if (epoch == 0 || epoch == DAOS_EPOCH_MAX)
             invalid("epoch " + std::to_string(epoch) +
-                    " is none of a snapshot: give one that daos_cont_create_snap "
-                    "returned");
+                    " is not a snapshot's: give one that daos_cont_create_snap returned");
         // Any epoch, as in libdaos; reading at one that is no snapshot is -DER_EP_OLD.
         *th = insert_handle(std::make_shared<TransactionResource>(resource<ContainerResource>(coh), epoch));
     });

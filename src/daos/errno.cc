@@ -23,6 +23,6 @@ extern "C" const char* d_errdesc(int errnum)
         DAOS_COMMON_ERRORS(STEPSTORE_CASE)
         DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
 #undef STEPSTORE_CASE
-    default: return "an error code that is not known here";
+    default: return "an unknown error code";
     }
 }

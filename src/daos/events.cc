@@ -94,10 +94,11 @@ std::shared_ptr<EventQueue> event_queue(daos_handle_t handle)
     auto found = find_handle(handle);
     if (!found || found->kind() != Kind::event_queue)
         throw Error(-DER_NONEXIST, "there is no event queue with handle " + std::to_string(handle.cookie) +
-                                       ": destroyed already?");
+                                       ": it was destroyed, or never created by this process");
     auto queue = std::static_pointer_cast<EventQueue>(found);
     if (!queue->of_this_process())
-        throw Error(-DER_NONEXIST, "the event queue is the parent process's: create one after the fork");
+        throw Error(-DER_NONEXIST,
+                    "the event queue belongs to the parent process: create one after the fork");
     return queue;
 }
 
@@ -148,7 +149,8 @@ bool EventQueue::of_this_process() const
 void EventQueue::add_child(EventState* parent, EventState* child)
 {
     const std::lock_guard lock(mutex_);
-    if (parent->status != DAOS_EVS_READY) invalid("the parent event is launched already");
+    if (parent->status != DAOS_EVS_READY)
+        invalid("the parent event is launched already: add children before the launch");
     child->parent = parent;
     parent->children.push_back(child);
 }
@@ -165,7 +167,8 @@ void EventQueue::launch(EventState* event, bool barrier)
     if (finalizing_) throw Error(-DER_NONEXIST, "the event queue is being destroyed");
     if (event->status != DAOS_EVS_READY)
         throw Error(-DER_NO_PERM, "the event is in use: poll or test it until it has completed");
-    if (barrier && event->children.empty()) invalid("the event has no children to wait for");
+    if (barrier && event->children.empty())
+        invalid("the event has no children to wait for: give it children, or launch it without a barrier");
     if (event->children.size() > event->children_running + event->children_completed)
         throw Error(-DER_NO_PERM, "launch all children before their parent");
     if (event->extra) event->extra->message.clear();
@@ -328,7 +331,7 @@ int EventQueue::query(unsigned what, unsigned count, daos_event_t** events)
 bool EventQueue::test(EventState* event, std::int64_t timeout)
 {
     std::unique_lock lock(mutex_);
-    if (event->parent) throw Error(-DER_NO_PERM, "test the parent, not its child");
+    if (event->parent) throw Error(-DER_NO_PERM, "the event is a child: test its parent");
     const auto done = [&] {
         return event->status == DAOS_EVS_READY ||
                (event->status == DAOS_EVS_COMPLETED && event->children_running == 0);
@@ -347,7 +350,7 @@ void EventQueue::abort(EventState* event)
 EventState* EventQueue::next_child(EventState* parent, EventState* child)
 {
     const std::lock_guard lock(mutex_);
-    if (child && child->parent != parent) invalid("the second event is no child of the first");
+    if (child && child->parent != parent) invalid("the second event is not a child of the first");
     return child ? child->next : parent->children.first();
 }
 

@@ -41,7 +41,7 @@ try {
     } catch (const std::bad_alloc&) {
         return made(name, -DER_NOMEM, "out of memory");
     } catch (const std::length_error&) {
-        return made(name, -DER_NOMEM, "more memory asked for than there can be");
+        return made(name, -DER_NOMEM, "the call asks for more memory than a process can have");
     } catch (const std::system_error& error) {
         return made(name, code_of(error.code()), error.what());
     } catch (const std::exception& error) {

@@ -46,7 +46,7 @@ std::vector<std::byte> encode(const GlobalHandle& handle)
 GlobalHandle decode(Bytes bytes)
 {
     if (bytes.size() < fixed_size + checksum_size || load_little<std::uint32_t>(bytes.data()) != magic)
-        invalid("these bytes are no global handle");
+        invalid("these bytes are not a global handle");
     const auto unsealed = unseal_end(bytes);
     if (!unsealed) invalid("the global handle is damaged");
     const Bytes body = *unsealed;
@@ -127,14 +127,14 @@ void put_global(const GlobalHandle& handle, d_iov_t* into)
 {
     require(into, "the memory for the global handle");
     if (into->iov_buf && (into->iov_buf_len == 0 || into->iov_buf_len < into->iov_len))
-        invalid("the memory for the global handle is described as smaller than what is in it");
+        invalid("the memory for the global handle is smaller (iov_buf_len) than what is in it (iov_len)");
     const auto bytes = encode(handle);
     const std::size_t room = into->iov_buf_len;
     into->iov_buf_len = !into->iov_buf || room < bytes.size() ? bytes.size() : room;
     if (!into->iov_buf) return;
     if (room < bytes.size())
         throw Error(-DER_TRUNC, "the global handle needs " + std::to_string(bytes.size()) + " bytes, and " +
-                                    std::to_string(room) + " were given");
+                                    std::to_string(room) + " were given: give more memory");
     std::memcpy(into->iov_buf, bytes.data(), bytes.size());
     into->iov_len = bytes.size();
 }
@@ -145,8 +145,7 @@ GlobalHandle get_global(const d_iov_t& from, Kind kind)
     if (from.iov_len == 0 || from.iov_len > from.iov_buf_len)
         invalid("the global handle has no bytes (iov_len)");
     GlobalHandle handle = decode({static_cast<const std::byte*>(from.iov_buf), from.iov_len});
-    if (handle.kind != kind)
-        invalid(std::string("this is the global handle of another kind of thing than a ") + kind_name(kind));
+    if (handle.kind != kind) invalid(std::string("the global handle is not that of a ") + kind_name(kind));
     return handle;
 }
 

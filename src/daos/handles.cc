@@ -153,7 +153,7 @@ void throw_no_handle(daos_handle_t handle, Kind kind)
         std::snprintf(text, sizeof text, "no %s handle was given (DAOS_HDL_INVAL)", kind_name(kind));
     else
         std::snprintf(text, sizeof text,
-                      "0x%llx is no open %s handle of this process: closed already, or of another kind",
+                      "0x%llx is not an open %s handle of this process: it was closed, or is of another kind",
                       static_cast<unsigned long long>(handle.cookie), kind_name(kind));
     throw Error(-DER_NO_HDL, text);
 }

@@ -20,7 +20,7 @@ store::ListPosition load(const daos_anchor_t& anchor)
     position.target = load_little<std::uint32_t>(buffer.data());
     position.length = static_cast<std::uint8_t>(buffer[4]);
     if (anchor.da_type != DAOS_ANCHOR_TYPE_KEY || position.length > position.key.size())
-        invalid("the anchor is none of a listing: set it to zeroes to begin one");
+        invalid("the anchor does not belong to a listing: set it to zeroes to begin one");
     std::memcpy(position.key.data(), &buffer[key_at], position.key.size());
     return position;
 }
@@ -87,7 +87,7 @@ void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const 
     require(sgl, "sgl");
     require(anchor, "anchor");
     if (*nr == 0 || sgl->sg_nr == 0)
-        invalid("there is no room for a single key: give at least one descriptor and one piece of memory");
+        invalid("the call has no room for a key: give at least one descriptor and one piece of memory");
     require(sgl->sg_iovs, "sgl->sg_iovs");
     for (std::uint32_t i = 0; i < sgl->sg_nr; ++i)
         if (sgl->sg_iovs[i].iov_buf_len > 0) require(sgl->sg_iovs[i].iov_buf, "a piece of memory in sgl");
@@ -119,7 +119,7 @@ void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, 
     if (count == 0 && too_long > 0) {
         kds[0].kd_key_len = too_long;
         throw Error(-DER_KEY2BIG, "the next key of " + object.name() + " has " + std::to_string(too_long) +
-                                      " bytes, and no piece of memory is as large");
+                                      " bytes: give a piece of memory that is as large");
     }
     pieces.finish();
     *nr = count;

@@ -23,9 +23,9 @@ std::shared_ptr<KeyValueResource> open_key_value(daos_handle_t coh, daos_obj_id_
 {
     auto container = resource<ContainerResource>(coh);
     if (!daos_is_kv(oid))
-        invalid(
-            "an object of type " + std::to_string(type_number(oid)) +
-            " is no key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, ...)");
+        invalid("an object of type " + std::to_string(type_number(oid)) +
+                " is not a key-value object: make its id with daos_obj_generate_oid(..., DAOS_OT_KV_HASHED, "
+                "...)");
     return std::make_shared<KeyValueResource>(std::move(container), oid, mode);
 }
 
@@ -168,7 +168,7 @@ int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode
         const auto container = resource<ContainerResource>(coh);
         const auto handle = get_global(glob, Kind::key_value);
         if (handle.container != container->uuid())
-            invalid("the global handle is not of an object in " + container->name());
+            invalid("the global handle is not for an object in " + container->name());
         *oh = insert_handle(open_key_value(coh, handle.oid, mode != 0 ? mode : handle.mode));
     });
 }

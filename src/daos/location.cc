@@ -21,8 +21,8 @@ std::string_view without_scheme(std::string_view pool)
     if (pool.starts_with(local)) return pool.substr(local.size());
     if (pool.find("://") != std::string_view::npos)
         invalid("'" + std::string(pool) +
-                "' is no pool of this machine, and this call serves no others: give a path, a label or "
-                "local:..., and for pools of a DAOS system use its own tools (daos, dmg)");
+                "' is not a pool of this machine, and this call serves no other: give a path, a label or "
+                "local:...; for a DAOS system use its own tools (daos, dmg)");
     return pool;
 }
 
@@ -50,12 +50,12 @@ void require_label(std::string_view label, bool uuid_too)
     const std::string text(label);
     if (label == "." || label == "..")
         invalid("'" + text +
-                "' is no pool label: to name a directory give a path with a '/', such as ./pool");
+                "' is not a pool label: to name a directory give a path with a '/', such as ./pool");
     if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
         invalid(
             "'" + text +
-            "' names no pool: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z 0-9 . _ : "
-            "-");
+            "' is not a pool's name: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z "
+            "0-9 . _ : -");
 }
 
 } // namespace

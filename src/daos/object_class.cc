@@ -76,7 +76,8 @@ void for_each_named_class(Each each)
 void require_copies(daos_oclass_id_t oclass, unsigned targets)
 {
     const std::string name = class_name(oclass);
-    if (name.empty()) invalid("object class " + std::to_string(oclass) + " is not known");
+    if (name.empty())
+        invalid("object class " + std::to_string(oclass) + " is unknown: use one of daos_obj_class.h");
     const unsigned needed = copies(redundancy_of(oclass));
     if (needed == 0)
         invalid("objects of class " + name +
@@ -133,7 +134,7 @@ daos_obj_id_t complete_oid(daos_obj_id_t oid, unsigned type, daos_oclass_id_t oc
         invalid("class " + class_name(oclass) + " needs " + std::to_string(groups * per_group) +
                 " targets, and the pool has " + std::to_string(targets) + ": use " +
                 class_name(make_class(redundancy_of(oclass), MAX_NUM_GROUPS)) +
-                ", which takes those there are");
+                ", which takes all targets of the pool");
     oid.hi &= (1ULL << OID_FMT_INTR_BITS) - 1;
     oid.hi |= static_cast<std::uint64_t>(type) << OID_FMT_TYPE_SHIFT;
     oid.hi |= static_cast<std::uint64_t>(redundancy_of(oclass)) << OID_FMT_CLASS_SHIFT;

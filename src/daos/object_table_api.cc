@@ -63,7 +63,7 @@ int daos_oit_open(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* oh, daos
             if (!container->container().has_snapshot(epoch))
                 throw Error(-DER_NONEXIST, container->name() + " has no snapshot at epoch " +
                                                std::to_string(epoch) +
-                                               ": daos_cont_list_snap lists those there are");
+                                               ": daos_cont_list_snap lists its snapshots");
             *oh = insert_handle(std::make_shared<ObjectTable>(container, epoch));
         };
     });
@@ -82,9 +82,9 @@ int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos
         require(oids, "oids");
         require(oids_nr, "oids_nr");
         require(anchor, "anchor");
-        if (*oids_nr == 0) invalid("there is no room for a single object id");
+        if (*oids_nr == 0) invalid("the call has no room for an object id: give room for at least one");
         if (anchor->da_type > DAOS_ANCHOR_TYPE_EOF || anchor->da_type == DAOS_ANCHOR_TYPE_HKEY)
-            invalid("the anchor is none of a listing: set it to zeroes to begin one");
+            invalid("the anchor does not belong to a listing: set it to zeroes to begin one");
         *oids_nr = anchor->da_type == DAOS_ANCHOR_TYPE_EOF ? 0 : table->list({oids, *oids_nr}, *anchor);
     });
 }

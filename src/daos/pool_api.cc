@@ -89,7 +89,7 @@ void require_pool_properties(const daos_prop_t* properties)
     require(properties->dpp_entries, "the list of properties");
     for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
         if (entry.dpe_type <= DAOS_PROP_PO_MIN || entry.dpe_type >= DAOS_PROP_PO_MAX)
-            invalid("property " + std::to_string(entry.dpe_type) + " is none of a pool");
+            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a pool");
 }
 
 // There is one system, under the name that DAOS gives its own.
@@ -141,8 +141,8 @@ int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh)
         const auto handle = get_global(glob, Kind::pool);
         auto resource = std::make_shared<PoolResource>(handle.path, handle.access);
         if (resource->uuid() != handle.pool)
-            throw Error(-DER_NONEXIST,
-                        "the pool of the global handle is gone: " + handle.path + " is another one now");
+            throw Error(-DER_NONEXIST, "the pool of the global handle does not exist any longer: " +
+                                           handle.path + " is another pool");
         *poh = insert_handle(std::move(resource));
     });
 }
@@ -179,7 +179,7 @@ int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_
             if (rank != 0 || tgt >= described.targets.size())
                 throw Error(-DER_NONEXIST, resource->name() + " has rank 0 with targets 0 to " +
                                                std::to_string(described.targets.size() - 1) +
-                                               ", and no target " + std::to_string(tgt) + " of rank " +
+                                               "; there is no target " + std::to_string(tgt) + " of rank " +
                                                std::to_string(rank));
             const auto& target = described.targets[tgt];
             *info = {};

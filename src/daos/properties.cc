@@ -110,9 +110,9 @@ Properties Properties::from(const daos_prop_t* properties)
     for (std::uint32_t i = 0; i < properties->dpp_nr; ++i) {
         const daos_prop_entry& entry = properties->dpp_entries[i];
         if (!is_of_container(entry.dpe_type))
-            invalid("property " + std::to_string(entry.dpe_type) + " is none of a container");
+            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a container");
         if (!seen.insert(entry.dpe_type).second)
-            invalid("property " + std::to_string(entry.dpe_type) + " is there twice: give it once");
+            invalid("property " + std::to_string(entry.dpe_type) + " is in the list twice: give it once");
         if (entry.dpe_type == DAOS_PROP_CO_LABEL)
             result.set_label(entry.dpe_str);
         else
@@ -126,27 +126,27 @@ void Properties::set_label(const char* label)
     require(label, "the label");
     if (!daos_label_is_valid(label) || std::strcmp(label, DAOS_PROP_CO_LABEL_DEFAULT) == 0)
         invalid(std::string("'") + label +
-                "' is no label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that form no UUID, and not "
-                "'" DAOS_PROP_CO_LABEL_DEFAULT "', which stands for no label");
+                "' is not a label: use 1 to 127 characters of A-Z a-z 0-9 . _ : - that do not form a UUID, "
+                "and not '" DAOS_PROP_CO_LABEL_DEFAULT "', which stands for no label");
     label_ = label;
 }
 
 void Properties::set_number(std::uint32_t type, std::uint64_t value)
 {
     const std::string what = "property " + std::to_string(type) + " of a container";
-    if (is_only_told(type)) invalid(what + " is told by the store and cannot be set");
+    if (is_only_told(type)) invalid(what + " cannot be set: only the store sets it");
     const NumberRule* rule = rule_of(type);
     if (!rule)
         throw Error(-DER_NOTSUPPORTED,
                     what + " cannot be set here: leave out access control, owner, roots and allocated ids");
     if (!rule->allows(value)) invalid(what + " cannot be " + std::to_string(value));
     if (type == DAOS_PROP_CO_REDUN_FAC && value > DAOS_PROP_CO_REDUN_RF1)
-        throw Error(-DER_NOTSUPPORTED,
-                    "redundancy factor " + std::to_string(value) + ": at most 1 (two copies) is kept here");
+        throw Error(-DER_NOTSUPPORTED, "redundancy factor " + std::to_string(value) +
+                                           ": give 0 or 1 (two copies), the most that is supported");
     if (type == DAOS_PROP_CO_ENCRYPT && value != 0)
         throw Error(-DER_NOTSUPPORTED,
-                    "containers are not encrypted here: leave out DAOS_PROP_CO_ENCRYPT, and encrypt "
-                    "the file system if the data need it");
+                    "containers are not encrypted: leave out DAOS_PROP_CO_ENCRYPT; to protect the data "
+                    "encrypt the file system");
     numbers_[type] = value;
 }
 
@@ -223,7 +223,7 @@ void Properties::require_query(const daos_prop_t* properties)
     require(properties->dpp_entries, "the list of properties");
     for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
         if (!is_of_container(entry.dpe_type))
-            invalid("property " + std::to_string(entry.dpe_type) + " is none of a container");
+            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a container");
 }
 
 } // namespace stepstore::daos

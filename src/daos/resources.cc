@@ -90,12 +90,12 @@ void ObjectResource::require_ground(store::Container& container, store::Epoch ep
         else if (!container.has_snapshot(epoch))
             throw Error(-DER_EP_OLD,
                         name() + " cannot be read at epoch " + std::to_string(epoch) +
-                            ": that is no snapshot, or one that was destroyed, and what snapshots do not "
-                            "need is not kept; daos_cont_list_snap lists those there are");
+                            ": no snapshot exists at this epoch, and what no snapshot needs is not kept; "
+                            "daos_cont_list_snap lists the snapshots");
     } catch (const Error& error) {
         if (error.code() != -DER_NONEXIST) throw;
         throw Error(-DER_NO_HDL,
-                    container_->name() + " was destroyed while it was open: " + name() + " is gone");
+                    container_->name() + " was destroyed while it was open, and " + name() + " with it");
     }
 }
 

@@ -131,7 +131,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
         GroupWrite(object, pieces, object.placement.group(group)).commit();
     });
     if (request.bytes != 0) return;
-    // nothing to write: the container must be there all the same
+    // nothing to write: the container must still be there
     const unsigned first = object.placement.group(0).targets[0];
     object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
 }

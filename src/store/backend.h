@@ -172,9 +172,8 @@ public:
         std::uint64_t bulk = 0;
     };
     virtual Usage usage() = 0;
-    // Gives space back that nothing needs, while others read and write: pages of the index that no version in
-    // use has, and what processes left that died. DER_CSUM where the index is damaged: nothing is touched
-    // then.
+    // Gives back space that nothing needs, while others read and write: pages of the index that no version in
+    // use has, and what dead processes left. DER_CSUM where the index is damaged: then nothing is changed.
     virtual void compact() {}
 
     // Verifies the structure below the transactions' level (pages, files); one text per damage found.

@@ -18,7 +18,7 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
 {
     const std::string path = canonical_pool_path(given);
     CheckReport report;
-    const Backend& backend = backend_of(path, " to check: stepstore pool list shows those there are");
+    const Backend& backend = backend_of(path, " to check: 'stepstore pool list' shows the pools");
     if (options
             // what destructions left is finished by opening for writing; a damaged pool may refuse that
             .repair) {
@@ -34,10 +34,8 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         Check(*storage, options, report).run();
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;
-        report.findings.push_back(
-            {CheckFinding::Severity::damage, "pool " + path, refused.what(),
-             "what this keeps from being opened or read cannot be checked further: put the named "
-             "files back from a copy"});
+        report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),
+                                   "the rest could not be checked: put the named files back from a copy"});
     }
     return report;
 }
@@ -61,7 +59,7 @@ void Check::run()
         } catch (const Error& error) {
             if (!says_damage(error)) throw;
             find(Severity::damage, target_name(index), error.what(),
-                 "the rest of this target could not be checked; the other targets are not concerned");
+                 "the rest of this target could not be checked; the other targets are checked");
         }
     }
     report_.objects = objects_.size();

@@ -75,14 +75,11 @@ void Check::check_bulk_data(unsigned index)
                 return !intact(target, source);
             });
             if (!damaged) continue;
-            find(
-                Severity::damage, record_name(index, key),
-                "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
-                    std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
-                    " bytes) does not match, or it "
-                    "was cut off",
-                "blocks of it that are intact can be read by ranges when it is an array's; write it anew, or "
-                "remove it");
+            find(Severity::damage, record_name(index, key),
+                 "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
+                     std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
+                     " bytes) does not match, or it was cut off",
+                 "intact blocks of an array can still be read by ranges; write it again, or remove it");
         }
     }
 }
@@ -104,7 +101,7 @@ void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>&
             name_references(index, one, "refers to an extent file that is missing");
         else if (one.offset > file->length || one.length > file->length - one.offset) {
             name_references(index, one,
-                            "refers to bytes behind the end of its extent file, which was cut off");
+                            "refers to bytes after the end of its extent file, which was cut off");
         }
         if (i != 0 && references[i - 1].file == one.file &&
             references[i - 1].offset + references[i - 1].length > one.offset) {
@@ -149,16 +146,15 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     const std::string where = target_name(index) + ", extent file " + std::to_string(before.file);
     if (before.in_use || now.in_use) {
         find(Severity::info, where,
-             "a living process appends to it; " + std::to_string(surplus) +
-                 " bytes are not referred to (yet)",
-             "check again when nobody writes, to have them judged");
+             "a process appends to it; no record refers to " + std::to_string(surplus) + " of its bytes yet",
+             "check again when no process writes");
         return;
     }
     report_.reclaimable_bytes += surplus;
     if (!options_.repair) {
         find(Severity::reclaimable, where,
-             std::to_string(surplus) + " bytes are there that nothing refers to: a writer died",
-             "nothing is lost; a check with repair gives the space back");
+             std::to_string(surplus) + " bytes belong to no record: a writer died",
+             "nothing is lost; a check with repair frees the space");
         return;
     }
     for (const ExtentRef& gap : gaps)
@@ -168,7 +164,7 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     const std::uint64_t remaining = left == files.end() ? 0 : left->allocated;
     const std::uint64_t reclaimed = now.allocated > remaining ? now.allocated - remaining : 0;
     report_.reclaimed_bytes += reclaimed;
-    find(Severity::info, where, std::to_string(reclaimed) + " bytes that nothing referred to were given back",
+    find(Severity::info, where, std::to_string(reclaimed) + " bytes that belonged to no record were freed",
          "");
 }
 
@@ -190,7 +186,7 @@ void Check::name_references(unsigned index, const ExtentRef& extent, const std::
     });
     for (const auto& key : keys) {
         find(Severity::damage, record_name(index, key), "the record " + what,
-             "its value is lost; all others stay readable. Write it anew, or remove it");
+             "its value is lost, all others stay readable: write it again, or remove it");
     }
 }
 

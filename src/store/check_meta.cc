@@ -19,10 +19,9 @@ void Check::check_meta()
         });
     } catch (const Error& error) {
         if (!says_damage(error)) throw;
-        find(
-            Severity::damage, pool_ + ", metadata", error.what(),
-            "the pool cannot be opened until its header is put back from a copy; its records are checked all "
-            "the same");
+        find(Severity::damage, pool_ + ", metadata", error.what(),
+             "the pool cannot be opened until its header is put back from a copy; its records are still "
+             "checked");
     }
     read_meta(meta_, true);
 }
@@ -58,7 +57,7 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
         if (report) {
             find(Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
                  known && entry.key.size() == size ? "its checksum does not match"
-                                                   : "no record of ours has such a key",
+                                                   : "no record of a pool has such a key",
                  space == MetaSpace::container
                      ? "the records of this container are still on the targets; put the pool's metadata back "
                        "from a copy"
@@ -104,7 +103,7 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
                              (by_uuid ? equal(value, std::as_bytes(std::span(found->second.uuid)))
                                       : as_text(value) == found->second.label);
         if (matches) continue;
-        find(Severity::damage, pool_ + ", metadata, " + shown, "it leads to a container that is not there",
+        find(Severity::damage, pool_ + ", metadata, " + shown, "it names a container that does not exist",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, record] : view.containers) {
@@ -120,20 +119,20 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
     }
     for (const std::uint32_t id : view.destroying) {
         find(Severity::reclaimable, pool_ + ", container number " + std::to_string(id),
-             "it was destroyed, and the deletion of its records was interrupted or is going on",
+             "it was destroyed, and the deletion of its records was interrupted or is not finished",
              "the next open for writing, or a check with repair, finishes it");
     }
     for (const auto& [id, epoch] : view.snapshots) {
         if (view.containers.contains(id) || view.destroying.contains(id)) continue;
         find(Severity::damage, pool_ + ", metadata",
              "a snapshot at epoch " + std::to_string(epoch) + " belongs to container number " +
-                 std::to_string(id) + ", which is not there",
+                 std::to_string(id) + ", which does not exist",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, epoch] : view.removing) {
         find(Severity::reclaimable, pool_ + ", " + container_name(id),
              "the removal of the snapshot at epoch " + std::to_string(epoch) +
-                 " was interrupted or is going on",
+                 " was interrupted or is not finished",
              "the next open for writing, or a check with repair, finishes it");
     }
 }

@@ -66,8 +66,7 @@ void Check::check_target(unsigned index)
     Target& target = storage_.target(index);
     for (const std::string& damage : target.check()) {
         find(Severity::damage, target_name(index), damage,
-             "records that can still be read are given below or not concerned; put the target back from a "
-             "copy");
+             "damaged records are listed below, the others can be read; put the target back from a copy");
     }
     if (header_good_) {
         try {
@@ -77,7 +76,7 @@ void Check::check_target(unsigned index)
         } catch (const Error& error) {
             if (!says_damage(error)) throw;
             find(Severity::damage, target_name(index), error.what(),
-                 "the pool cannot be opened until this is mended");
+                 "the pool cannot be opened until this is repaired: put the target back from a copy");
         }
     }
     // The files first: what a file that nobody appends to holds now was referred to before now, if ever.
@@ -105,8 +104,8 @@ void Check::check_target(unsigned index)
     if (walked.unneeded != 0) {
         find(Severity::reclaimable, target_name(index),
              std::to_string(walked.unneeded) +
-                 " replaced versions are kept that no snapshot needs: the removal of a "
-                 "snapshot, or its making, was interrupted",
+                 " replaced versions are kept that no snapshot needs: the making or the removal of a "
+                 "snapshot was interrupted",
              "the removal of any snapshot of their container drops them");
     }
     check_extents(index, files, walked.references);
@@ -139,7 +138,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     case Space::header:
         if (entry.key.size() != 1) {
             walk.damaged.push_back(
-                {{entry.key.begin(), entry.key.end()}, "no record of ours has such a key"});
+                {{entry.key.begin(), entry.key.end()}, "no record of a pool has such a key"});
         }
         return; // else verified before
     case Space::container:
@@ -162,7 +161,8 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     case Space::history: break;
     default:
         find(Severity::damage, target_name(index) + ", record " + quoted(entry.key),
-             "no record of ours has such a key", "the key was damaged, or another program wrote here");
+             "no record of a pool has such a key",
+             "the key was damaged, or another program wrote here; put the target back from a copy");
         return;
     }
     ParsedKey parsed;
@@ -207,18 +207,17 @@ void Check::check_damaged(unsigned index, const TargetWalk& walk)
                 [&, &key = key](WriteTransaction& transaction) { repaired = put_back(transaction, key); });
         }
         if (repaired) {
-            find(Severity::info, record_name(index, key), "one byte of its key was damaged: it was put back",
-                 "");
+            find(Severity::info, record_name(index, key),
+                 "one byte of its key was damaged; the repair restored it", "");
         } else {
-            find(
-                Severity::damage, record_name(index, key), reason,
-                "a check with repair puts it back where one byte of its key was changed; else this record is "
-                "lost, and all others stay readable: write it anew, or remove it");
+            find(Severity::damage, record_name(index, key), reason,
+                 "a check with repair restores it if only one byte of its key changed. Otherwise this record "
+                 "is lost: write it again, or remove it. All other records stay readable");
         }
     }
 }
 
-// Is the record on a target where its key belongs? Remembers what is to be compared with another copy.
+// Is the record on a target where its key belongs? Remembers what must be compared with another copy.
 void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record,
                         const Entry& entry)
 {
@@ -249,14 +248,14 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
         if (!here) {
             find(Severity::damage, record_name(index, entry.key),
                  "the record is on a target where it does not belong",
-                 "it cannot be found there: the target's files were mixed up");
+                 "it cannot be found there: the targets' files were mixed up; put them back in their places");
             return;
         }
         // Each target notes its own removals.
         if (set.count == 1 || parsed.kind == Kind::removal) return;
     } catch (const Error& error) {
         find(Severity::damage, record_name(index, entry.key), error.what(),
-             "no class of ours holds such an object");
+             "no object class holds such an object: the record is damaged, or another program wrote it");
         return;
     }
     walk.copied[other].push_back({{entry.key.begin(), entry.key.end()}, CopySeen(record)});
@@ -277,7 +276,7 @@ void Check::check_copy(unsigned index, unsigned other, Bytes key)
     if (!differ || (its.there && index > other)) return;
     find(Severity::info, record_name(index, key),
          "the copy on target " + std::to_string(other) + (its.there ? " is another version" : " is missing") +
-             ": an update was interrupted between the two",
+             ": an update was interrupted between the two copies",
          "the update was never acknowledged; the copy on the lower target counts. Write the key again to "
          "align both");
 }
@@ -294,7 +293,7 @@ void Check::check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& par
         find(Severity::damage, record_name(index, key.view()),
              "the extent begins at byte " + std::to_string(parsed.end - record.length) +
                  ", before the end of the one before it (" + std::to_string(walk.end) + ")",
-             "what both cover is ambiguous: write that range anew");
+             "the content of their common range is uncertain: write that range again");
     }
     walk.chunk_prefix.assign(prefix.view().begin(), prefix.view().end());
     walk.end = parsed.end;
@@ -325,12 +324,12 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
             target_name(index) + ", " + container_name(id) + ", snapshot at epoch " + std::to_string(epoch);
         if (in_meta) {
             find(Severity::damage, where,
-                 "the target does not know this snapshot: versions it needs may be gone",
-                 "what was not overwritten since the snapshot reads right; make a new snapshot");
+                 "the target does not know this snapshot: versions that it needs may be lost",
+                 "only data that was not overwritten since the snapshot reads right; make a new snapshot");
         } else {
             find(Severity::reclaimable, where,
                  "the target keeps versions for a snapshot that was never finished",
-                 "the next snapshot of this container puts it right");
+                 "the next snapshot of this container drops them");
         }
     }
 }
@@ -354,8 +353,8 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
         if (meta_.containers.contains(id) || meta_.destroying.contains(id)) continue;
         if (!confirmed([&] { return !container_known(id) && still_here(id); })) continue;
         find(Severity::damage, target_name(index) + ", container number " + std::to_string(id),
-             "there are records of a container that the metadata does not know",
-             "its own record is damaged or lost: put the pool's metadata back from a copy");
+             "it has records, but the metadata does not know it",
+             "the container's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, newest] : walk.states) {
         if (meta_.containers.contains(id) || meta_.destroying.contains(id) ||
@@ -365,7 +364,7 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
         if (container_known(id)) continue;
         find(Severity::info, target_name(index) + ", container number " + std::to_string(id),
              "the making of a container was interrupted",
-             "nothing is lost; the next container takes its place");
+             "nothing is lost; the next container gets its number");
     }
     for (const auto& [id, record] : meta_.containers) {
         if (walk.states.contains(id)) continue;

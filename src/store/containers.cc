@@ -94,10 +94,10 @@ void require_label(const std::string& what, std::string_view label)
     for (const char c : label) {
         const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                           c == '.' || c == '_' || c == ':' || c == '-';
-        if (!good) fail(DER_INVAL, where + " has a character that is none of A-Z a-z 0-9 . _ : -");
+        if (!good) fail(DER_INVAL, where + " has a character other than A-Z a-z 0-9 . _ : -");
     }
-    if (label == "." || label == "..") fail(DER_INVAL, where + " names a directory: take another one");
-    if (parse_uuid(label)) fail(DER_INVAL, where + " reads as a uuid: take another one");
+    if (label == "." || label == "..") fail(DER_INVAL, where + " names a directory: choose another one");
+    if (parse_uuid(label)) fail(DER_INVAL, where + " has the form of a uuid: choose another one");
 }
 
 bool decode_container(Bytes body, ContainerRecord& record)
@@ -121,7 +121,9 @@ ContainerRecord read_container(ReadTransaction& meta, const std::string& path, s
     }
     ContainerRecord record;
     if (!decode_container(body, record))
-        fail(DER_CSUM, "pool " + path + ": a container's record is incomplete");
+        fail(DER_CSUM,
+             "pool " + path +
+                 ": a container's record is incomplete; a check of the pool says what can be saved");
     return record;
 }
 
@@ -141,10 +143,10 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         const std::string where = "pool " + core.path() + ": there is a container ";
         if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0) {
-            fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or take another label");
+            fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or choose another label");
         }
         if (number_at(meta, by_uuid(uuid), core.path()) != 0) {
-            fail(DER_EXIST, where + text(uuid) + " already: open it, or take another uuid");
+            fail(DER_EXIST, where + text(uuid) + " already: open it, or choose another uuid");
         }
         const std::uint64_t id =
             std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
@@ -206,8 +208,8 @@ std::vector<ContainerInfo> Pool::containers()
             if (entry.key.size() != 5) {
                 fail(DER_CSUM,
                      "pool " + core_->path() +
-                         ", metadata: the key of a container's record is damaged: run a check of the "
-                         "pool to see what can be saved");
+                         ", metadata: the key of a container's record is damaged; a check of the pool says "
+                         "what can be saved");
             }
             ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
         }
@@ -356,9 +358,8 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
     constexpr std::uint64_t most = std::uint64_t{1} << 48; // so that no call takes what all others need
     if (count == 0) fail(DER_INVAL, "pool " + path + ": 0 object ids were asked for: ask for 1 or more");
     if (count > most) {
-        fail(DER_OVERFLOW,
-             "pool " + path + ": " + std::to_string(count) +
-                 " object ids were asked for at once: ask for 2^48 at most, so that some are left");
+        fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +
+                               " object ids were asked for at once: ask for at most 2^48");
     }
     std::uint64_t first = 0;
     pool_->core().storage().meta().write([&](WriteTransaction& meta) {
@@ -366,8 +367,9 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
         const KeyBuffer key = by_id(MetaSpace::oids, id_);
         first = number_at(meta, key, path);
         if (count > UINT64_MAX - first) {
-            fail(DER_OVERFLOW,
-                 "pool " + path + ": " + std::to_string(count) + " object ids are more than are left");
+            fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +
+                                   " object ids were asked for, and fewer are left: ask for fewer, or make a "
+                                   "new container");
         }
         put_number(meta, key, first + count);
     });

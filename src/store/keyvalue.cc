@@ -17,7 +17,8 @@ constexpr std::uint64_t max_value = std::uint64_t{1} << 40;
 void require_key(const ObjectAccess& object, Bytes key)
 {
     if (key.empty())
-        fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) + ": the key is empty");
+        fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) +
+                            ": the key is empty: give at least one byte");
     if (key.size() > max_key_length) {
         fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ": a key of " +
                               std::to_string(key.size()) + " bytes: at most 1,048,576 are possible");
@@ -52,8 +53,8 @@ Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransa
     if (!place.is_of_key(record)) {
         fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ", key " +
                               quoted(place.key) +
-                              ": another key has the same first 80 bytes and the same digest of 128 bits: "
-                              "change the key, or shorten it to 80 bytes");
+                              ": another key has the same first 80 bytes and the same 128-bit digest: change "
+                              "the key, or shorten it to 80 bytes");
     }
     return Presence::present;
 }
@@ -63,13 +64,12 @@ void require_condition(const ObjectAccess& object, const KeyPlace& place, Condit
 {
     if (condition == Condition::must_not_exist && presence != Presence::absent) {
         fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
-                            quoted(place.key) +
-                            ": it exists, and the update was conditional on that it does not");
+                            quoted(place.key) + ": it exists, and the update requires that it does not");
     }
     if (condition == Condition::must_exist && presence == Presence::absent) {
         fail(DER_NONEXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
                                quoted(place.key) +
-                               ": it does not exist, and the update was conditional on that it does");
+                               ": it does not exist, and the update requires that it does");
     }
 }
 

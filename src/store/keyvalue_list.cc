@@ -89,7 +89,7 @@ void take(Batch& found, const ObjectAccess& object, unsigned target, const Walk&
     if (walk.reason != nullptr) {
         found.damage =
             object.where(target) + ", key " + quoted(place) + ": " + walk.reason +
-            ". The stored bytes are damaged: the listing can go on behind this key; run a check of the pool";
+            ". The stored bytes are damaged: run a check of the pool. The listing can go on after this key";
         found.damaged_place.assign(place.begin(), place.end());
         return;
     }
@@ -107,7 +107,7 @@ void require_border(Batch& found, const ObjectAccess& object, unsigned target, c
     found.at_border = true;
     found.damage = object.where(target) +
                    ", a record beside the object's first or last key, which may be one of them: " + reason +
-                   ". The stored bytes are damaged: the listing can go on; run a check of the pool";
+                   ". The stored bytes are damaged: run a check of the pool. The listing can go on";
 }
 
 bool less(Bytes a, Bytes b)
@@ -176,7 +176,8 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
         fail(DER_INVAL, "pool " + object.path + ", object " + text(oid) +
-                            ": the position of the listing is not one of ours");
+                            ": the position of the listing is damaged or belongs to another listing: begin "
+                            "the listing again");
     }
     const auto stand_at = [&position](Bytes place) {
         position.length = static_cast<std::uint8_t>(place.size());

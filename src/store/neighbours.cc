@@ -76,7 +76,7 @@ const char* damage_of(const Entry& entry)
     }
     if (static_cast<MetaSpace>(space) < MetaSpace::header ||
         static_cast<MetaSpace>(space) > MetaSpace::next) {
-        return "no record of ours has such a key";
+        return "no record of a pool has such a key";
     }
     Bytes body;
     return unseal(entry.key, entry.value, body) ? nullptr : "its checksum does not match";

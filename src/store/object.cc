@@ -25,7 +25,8 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
     if (there ? !unseal(key.view(), value, body) || body.size() != 8
               : damaged_neighbour(transaction, key.view()) != nullptr) {
         fail(DER_CSUM, where(target) + ": the container's record on this target" +
-                           (there ? "" : ", or one beside it,") + " is damaged: run a check of the pool");
+                           (there ? "" : ", or one beside it,") +
+                           " is damaged; a check of the pool says what can be saved");
     }
     if (!there) fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     return {load_little<std::uint64_t>(body.data())};
@@ -40,8 +41,8 @@ void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, 
     if (epoch == latest) return;
     Bytes body;
     if (!get_sealed(transaction, snapshot_key(container, epoch).view(), body, where(target))) {
-        fail(DER_NONEXIST, "pool " + path + ": there is no snapshot at epoch " + std::to_string(epoch) +
-                               " of this container: list its snapshots");
+        fail(DER_NONEXIST, "pool " + path + ": this container has no snapshot at epoch " +
+                               std::to_string(epoch) + ": list its snapshots");
     }
 }
 
@@ -74,7 +75,7 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
             release_all(target(set.targets[copy]), dropped[copy]);
     };
     for (unsigned copy = 0; copy < set.count; ++copy)
-        target(set.targets[copy]); // has to be the right one before it is written
+        target(set.targets[copy]); // must be the right one before it is written
     try {
         write_nested(core.storage(), std::span(set.targets).first(set.count), run, committed);
     } catch (...) {
@@ -94,8 +95,8 @@ void ObjectAccess::damaged(unsigned target, const std::string& what, const char*
 {
     fail(DER_CSUM,
          where(target) + ", " + what + ": " + reason +
-             ". The stored bytes are damaged: run a check of the pool to see what can be saved, and write "
-             "this anew or remove it");
+             ". The stored bytes are damaged: write this again or remove it. A check of the pool says what "
+             "can be saved");
 }
 
 bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,

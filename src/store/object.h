@@ -102,7 +102,7 @@ public:
     // `what` is not there, but a damaged record beside its place (neighbours.h) may be it.
     [[noreturn]] void damaged_beside(unsigned target, const std::string& what, const char* reason) const
     {
-        damaged(target, "beside the place of " + what + ", which is not there", reason);
+        damaged(target, "beside the place of " + what + ", which was not found", reason);
     }
 
     PoolCore& core;

@@ -103,9 +103,8 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
     for (;;) {
         Entry entry;
         if (const char* reason = damaged_neighbour(transaction, from.view())) {
-            fail(DER_CSUM,
-                 where + ", a record by which an object is listed: " + reason +
-                     ". The stored bytes are damaged: run a check of the pool to see what can be saved");
+            fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
+                               ". The stored bytes are damaged; a check of the pool says what can be saved");
         }
         if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
             entry.key.size() < kind_prefix_size) {

@@ -49,7 +49,7 @@ std::vector<std::string> Pool::list(const std::string& root)
     std::vector<std::string> found;
     std::error_code error;
     if (!std::filesystem::is_directory(root, error)) {
-        fail(DER_NONEXIST, "there is no directory " + root + " to look for pools in");
+        fail(DER_NONEXIST, "there is no directory " + root + " with pools: make it, or set STEPSTORE_ROOT");
     }
     const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
                                                                             int depth) {

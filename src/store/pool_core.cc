@@ -64,7 +64,7 @@ const Backend& backend_of(const std::string& path, const char* advice)
     const bool searchable = std::filesystem::exists(path + "/.", error);
     if (!searchable && error == std::errc::permission_denied) {
         fail(DER_NO_PERM,
-             "pool " + path + ": this process may not look into the directory: ask its owner for it");
+             "pool " + path + ": this process may not read the directory: ask its owner for permission");
     }
     fail(DER_NONEXIST, "there is no pool at " + path + advice);
 }
@@ -77,7 +77,7 @@ std::string canonical_pool_path(const std::string& path)
     auto result = std::filesystem::weakly_canonical(path, error);
     if (error) {
         fail(error == std::errc::permission_denied ? DER_NO_PERM : DER_BADPATH,
-             "pool " + path + ": the path cannot be resolved: " + error.message());
+             "pool " + path + ": cannot resolve the path: " + error.message());
     }
     std::string text = std::filesystem::absolute(result).string();
     while (text.size() > 1 && text.back() == '/')
@@ -141,8 +141,8 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
     const Backend& backend = backend_named(options.backend);
     const auto lock = lock_pools();
     if (const Backend* other = find_backend(path, Found::pool)) {
-        fail(DER_EXIST,
-             "there is a pool at " + path + " already (" + other->name + "): open it, or take another path");
+        fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name +
+                            "): open it, or choose another path");
     }
     PoolHeader header;
     const auto fill = [&](Storage& made) { header = format_pool(made, options.label); };

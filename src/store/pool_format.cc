@@ -49,17 +49,18 @@ void require_version(BodyReader& reader, const std::string& where, std::uint32_t
 {
     if (as_text(reader.bytes()) != magic) {
         fail(DER_DF_INVAL,
-             where + ": its header does not begin with the magic of Stepstore: this is not a pool of ours");
+             where + ": its header does not begin with Stepstore's magic number: this is not a pool, or its "
+                     "header is damaged");
     }
     version = static_cast<std::uint32_t>(reader.number());
     if (version > format_version) {
         fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) +
-                                 ", and this program knows up to " + std::to_string(format_version) +
+                                 ", and this program reads versions up to " + std::to_string(format_version) +
                                  ": use the newer Stepstore that made it");
     }
     if (version < format_version) {
         fail(DER_DF_INCOMPT, where + " has format version " + std::to_string(version) +
-                                 ", and this program knows " + std::to_string(format_version) +
+                                 ", and this program reads only version " + std::to_string(format_version) +
                                  ": copy its content with the Stepstore that made it");
     }
 }
@@ -108,7 +109,7 @@ PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path)
     header.created = reader.number();
     header.label = as_text(reader.bytes());
     if (!reader.complete() || uuid.size() != header.uuid.size()) {
-        fail(DER_DF_INVAL, where + ": its header is incomplete");
+        fail(DER_DF_INVAL, where + ": its header is incomplete: put its metadata back from a copy");
     }
     std::memcpy(header.uuid.data(), uuid.data(), uuid.size());
     return header;

@@ -51,16 +51,15 @@ bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std:
     if (!transaction.get(key, value)) {
         if (const char* reason = damaged_neighbour(transaction, key)) {
             fail(DER_CSUM, where + ": the record " + quoted(key) +
-                               " is not there, but one beside its place is damaged (" + reason +
-                               "): run a check of the pool to see what can be saved");
+                               " was not found, and one beside its place is damaged (" + reason +
+                               "); a check of the pool says what can be saved");
         }
         return false;
     }
     if (!unseal(key, value, body)) {
         fail(DER_CSUM,
              where + ": the record " + quoted(key) +
-                 " is damaged (its checksum does not match): run a check of the pool to see what can be "
-                 "saved");
+                 " is damaged (its checksum does not match); a check of the pool says what can be saved");
     }
     return true;
 }

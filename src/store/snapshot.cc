@@ -43,8 +43,8 @@ Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
     }
     if (entry.key.size() != prefix.size() + 8) {
         fail(DER_CSUM,
-             "the key of a container's newest snapshot is damaged: run a check of the pool to see what "
-             "can be saved");
+             "the key of a container's newest snapshot is damaged; a check of the pool says what can be "
+             "saved");
     }
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
 }
@@ -139,8 +139,9 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
         SnapshotRecord record;
         if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) ||
             !decode_snapshot(body, record)) {
-            fail(DER_CSUM,
-                 "pool " + path + ", metadata: a snapshot's record is damaged: run a check of the pool");
+            fail(DER_CSUM, "pool " + path +
+                               ", metadata: a snapshot's record is damaged; a check of the pool says what "
+                               "can be saved");
         }
         if (!record.removing)
             all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
@@ -154,7 +155,7 @@ void require_all_listed(const Entries& walked, const std::string& path, const ch
     if (const char* reason = walked.damage_beside()) {
         fail(DER_CSUM, "pool " + path + ", metadata: a record beside those of the " + what +
                            ", which may be one of them, is damaged (" + reason +
-                           "): run a check of the pool to see what can be saved");
+                           "); a check of the pool says what can be saved");
     }
 }
 

@@ -119,7 +119,7 @@ public:
     // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come
     // last. DER_CSUM where an index is damaged.
     std::vector<Compaction> compact();
-    // Everything acknowledged survives a power failure after this: by whomever, or (own) by this process.
+    // Everything acknowledged survives a power failure after this. With `own` only what this process did.
     void sync(bool own = false);
     Access access() const;
     const std::string& path() const;

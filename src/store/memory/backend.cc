@@ -69,8 +69,8 @@ private:
     void store(Bytes key, Value value)
     {
         if (key.empty() || key.size() > max_key) {
-            throw Error(-DER_INVAL, *name_ + ": a key of " + std::to_string(key.size()) + " bytes (1 to " +
-                                        std::to_string(max_key) + " are possible)");
+            throw Error(-DER_INVAL, *name_ + ": a key of " + std::to_string(key.size()) +
+                                        " bytes: give 1 to " + std::to_string(max_key) + " bytes");
         }
         root_ = insert(root_, key, std::move(value));
     }
@@ -139,8 +139,7 @@ public:
         if (skip > extent.length || into.size() > extent.length - skip || extent.offset > there ||
             skip > there - extent.offset || into.size() > there - extent.offset - skip) {
             throw Error(-DER_CSUM, name_ + ": extent file " + std::to_string(extent.file) + " holds " +
-                                       std::to_string(there) +
-                                       " bytes, less than the extent that was asked for");
+                                       std::to_string(there) + " bytes, less than the extent to read");
         }
         if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
     }
@@ -270,7 +269,9 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
     if (options.targets == 0)
         throw Error(-DER_INVAL, "memory pool " + path + ": a pool needs at least one target");
     if (!options.target_directories.empty())
-        throw Error(-DER_NOTSUPPORTED, "memory pool " + path + ": its targets lie in no directory");
+        throw Error(-DER_NOTSUPPORTED, "memory pool " + path +
+                                           ": its targets do not lie in directories: leave out the targets' "
+                                           "directories");
     auto pool = std::make_shared<PoolState>();
     pool->path = path;
     pool->durability = options.durability;
@@ -282,7 +283,7 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
     auto& all = registry();
     std::lock_guard lock(all.guard);
     if (!all.pools.emplace(path, pool).second) {
-        throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or take another path");
+        throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or choose another path");
     }
     return storage;
 }
