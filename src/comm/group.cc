@@ -202,14 +202,13 @@ std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice cho
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)
 {
     if (mpi_comm == nullptr)
-        throw Error(-DER_INVAL,
-                    "a communicator was handed over as a null pointer: give the address of an MPI_Comm");
+        throw Error(-DER_INVAL, "the communicator is a null pointer: give the address of an MPI_Comm");
     auto mpi = find_running_mpi();
     if (!mpi)
         throw Error(
             -DER_NOSYS,
-            "a communicator was handed over, but this process runs no MPI (not initialised, or finalised): "
-            "call MPI_Init first");
+            "a communicator was given, but MPI is not initialised in this process, or is finalised: call "
+            "MPI_Init first");
     return load_module(*mpi).duplicate(mpi_comm);
 }
 

@@ -25,7 +25,7 @@ public:
     virtual bool repeatable() const = 0;
 };
 
-// Among the ranks of one machine, over local sockets: no MPI call, so a rank that waits in vain leaves no
+// Among the ranks of one machine, over local sockets: no MPI call, so a rank that nobody meets leaves no
 // trace in MPI. Null where it is not certain that all ranks run on this machine.
 std::unique_ptr<Meeting> make_local_meeting(int rank, int size);
 

@@ -59,10 +59,9 @@ MpiCommunicator::~MpiCommunicator()
 void MpiCommunicator::require_usable() const
 {
     if (!mpi_is_usable())
-        throw Error(-DER_NO_PERM, "MPI was finalised while a stream was open: close it before MPI_Finalize");
-    if (broken_)
-        throw Error(-DER_CANCELED,
-                    "the group of ranks that opened this stream together has lost one of them");
+        throw Error(-DER_NO_PERM, "MPI was finalised while a stream was open: close the stream before "
+                                  "MPI_Finalize");
+    if (broken_) throw Error(-DER_CANCELED, "a rank of the group that opened this stream was lost");
 }
 
 void MpiCommunicator::look(Lookout& lookout)

@@ -57,11 +57,8 @@ void Module::give_up(const std::string& key, double timeout_seconds, const std::
         -DER_TIMEDOUT,
         key + ": " + who + " within " + seconds_text(timeout_seconds) +
             " s (parameter GroupTimeoutSecs). Without a communicator, all ranks of MPI_COMM_WORLD must open "
-            "a "
-            "stream together. Set the parameter Communicator=self where each rank that opens does so for "
-            "itself "
-            "(MPI_COMM_SELF), or hand the communicator over with stepstore_adios2_set_communicator() where a "
-            "part of the ranks opens");
+            "a stream together. If each rank opens a stream of its own set the parameter Communicator=self. "
+            "If only some ranks open it give their communicator with stepstore_adios2_set_communicator()");
 }
 
 std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::uint64_t key_hash,
@@ -69,13 +66,12 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
 {
     if (!std::isfinite(timeout_seconds) || timeout_seconds < 0)
         throw Error(-DER_INVAL,
-                    "the time-out for forming the group of ranks must be 0 or more seconds (parameter "
-                    "GroupTimeoutSecs)");
+                    "the parameter GroupTimeoutSecs is not a number of 0 or more seconds: give one");
     prepare();
     if (size_ == 1) return self_communicator();
     if (out_of_step_)
         give_up(key, timeout_seconds,
-                "an earlier opening was not joined by all ranks of MPI_COMM_WORLD, so this one cannot be");
+                "not all ranks of MPI_COMM_WORLD joined an earlier opening, so this one is not possible");
     const auto verdict = meeting_->meet(key_hash, timeout_seconds);
     if (verdict.arrived != static_cast<std::uint64_t>(size_)) {
         out_of_step_ = !meeting_->repeatable();
@@ -84,7 +80,7 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
             give_up(key, timeout_seconds,
                     "only " + std::to_string(verdict.arrived) + " of the " + all + " opened it");
         give_up(key, timeout_seconds,
-                "rank " + std::to_string(rank_) + " opened it, but not all of the " + all + " did so");
+                "rank " + std::to_string(rank_) + " opened it, but not all of the " + all + " did");
     }
     MPI_Comm group = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(verdict.color), rank_, &group),
@@ -93,8 +89,8 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
     if (choice == GroupChoice::world && !verdict.all_the_same)
         throw Error(-DER_MISMATCH,
                     key +
-                        ": Communicator=world, but the ranks of MPI_COMM_WORLD opened different things or in "
-                        "different modes: let all open the same, or set Communicator=auto");
+                        ": with Communicator=world all ranks of MPI_COMM_WORLD must open the same stream in "
+                        "the same mode: do so, or set Communicator=auto");
     if (formed->size() == 1) return self_communicator();
     return formed;
 }
@@ -104,7 +100,8 @@ std::shared_ptr<Communicator> Module::duplicate(const void* mpi_comm)
     MPI_Comm theirs = *static_cast<const MPI_Comm*>(mpi_comm);
     if (theirs == MPI_COMM_NULL)
         throw Error(-DER_INVAL,
-                    "MPI_COMM_NULL was handed over: only ranks of the communicator can open the stream");
+                    "the communicator is MPI_COMM_NULL: only ranks of a communicator can open the stream "
+                    "with it");
     MPI_Comm ours = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(theirs, &ours), "MPI_Comm_dup");
     auto formed = std::make_shared<MpiCommunicator>(ours);

@@ -84,7 +84,7 @@ using BloscContext = std::unique_ptr<blosc2_context, FreeBlosc>;
 
 BloscContext checked(blosc2_context* context)
 {
-    if (context == nullptr) throw Error(-DER_NOMEM, "no memory for C-Blosc2");
+    if (context == nullptr) throw Error(-DER_NOMEM, "out of memory for C-Blosc2");
     return BloscContext(context);
 }
 
@@ -176,7 +176,7 @@ void check_compression(std::string_view name, const Compression& compression)
     if (!in_this_build(method)) {
         const std::string_view library = missing_library(method.codec);
         throw Error(-DER_NOSYS, std::string(name) + "='" + std::string(method.name) +
-                                    "' is not in this build of Stepstore, which was made without " +
+                                    "' is not available: this Stepstore was built without " +
                                     (library.empty() ? "a C-Blosc2 that has " + std::string(method.compressor)
                                                      : std::string(library)) +
                                     ": use " + listed());
@@ -184,7 +184,7 @@ void check_compression(std::string_view name, const Compression& compression)
     if (compression.level < 0 || compression.level > method.levels)
         throw Error(-DER_INVAL, std::string(name) + "='" + std::string(method.name) + "' has no level " +
                                     std::to_string(compression.level) + ": " +
-                                    (method.levels == 0 ? "nothing is compressed, so there is none"
+                                    (method.levels == 0 ? "nothing is compressed, so give no level"
                                                         : "valid are 1 to " + std::to_string(method.levels) +
                                                               ", and 0 for its default, " +
                                                               std::to_string(method.usual_level)));
@@ -229,7 +229,7 @@ std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_
 #if STEPSTORE_HAVE_ZSTD
     if (method.codec == Codec::zstd) {
         if (!contexts_->zstd) contexts_->zstd.reset(ZSTD_createCCtx());
-        if (!contexts_->zstd) throw Error(-DER_NOMEM, "no memory for zstd");
+        if (!contexts_->zstd) throw Error(-DER_NOMEM, "out of memory for zstd");
         ZSTD_CCtx_setParameter(contexts_->zstd.get(), ZSTD_c_compressionLevel, level);
         const std::size_t length =
             ZSTD_compress2(contexts_->zstd.get(), to.data(), to.size(), raw.data(), raw.size());
@@ -248,9 +248,9 @@ std::optional<Bytes> Compressor::compress(Bytes raw, [[maybe_unused]] std::size_
 void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view what)
 {
     if (const std::string_view library = missing_library(codec); !library.empty())
-        throw Error(-DER_NOSYS, std::string(what) +
-                                    " is compressed, and this build of Stepstore was made without " +
-                                    std::string(library) + ": everything else can be read");
+        throw Error(-DER_NOSYS, std::string(what) + " is compressed, and this Stepstore was built without " +
+                                    std::string(library) +
+                                    ": install it and build Stepstore again; everything else can be read");
     switch (codec) {
     case Codec::none:
         if (stored.size() != raw.size()) damaged(what);

@@ -14,7 +14,7 @@
 
 namespace stepstore::steps {
 
-// How stored bytes are to be read. The numbers are part of the stream's format (docs/format-stream.md).
+// How to read stored bytes. The numbers are part of the stream's format (docs/format-stream.md).
 enum class Codec : std::uint8_t {
     none = 0, // as they are
     zstd = 1, // one zstd frame

@@ -171,7 +171,7 @@ void validate(const StreamRecord& record, const std::string& where)
     }
     if (!row || record.first_step != next)
         throw Error(-DER_DF_INVAL, "the segments in the record of the stream " + where +
-                                       " are no row of steps without gaps: it is damaged");
+                                       " do not follow one another without gaps: it is damaged");
 }
 
 } // namespace

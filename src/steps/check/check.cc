@@ -95,9 +95,9 @@ private:
 
     void note_missing(std::uint64_t step, const std::vector<std::uint32_t>& missing)
     {
-        const std::string what = "the metadata of " + std::to_string(missing.size()) + " of " +
-                                 std::to_string(record_.ranks) + " ranks is missing, first of rank " +
-                                 std::to_string(missing.front());
+        const std::string what =
+            "the metadata of " + std::to_string(missing.size()) + " of " + std::to_string(record_.ranks) +
+            " ranks is missing; the first is that of rank " + std::to_string(missing.front());
         const std::string at = "step " + std::to_string(step);
         if (record_.closed) {
             ++summary_.damaged_steps;
@@ -106,7 +106,7 @@ private:
         }
         ++summary_.half_steps;
         add(Severity::info, at, what,
-            "a writer is at work on it, or died there (process " + std::to_string(record_.writer_process) +
+            "a writer is writing it, or died in it (process " + std::to_string(record_.writer_process) +
                 " on " + record_.writer_host + "); the steps before it are whole");
     }
 
@@ -237,11 +237,11 @@ void check_unreferenced(const Pool& pool, const Container& container,
         }
     }
     if (left.empty()) return;
-    report.findings.push_back(
-        {Severity::reclaimable, where,
-         std::to_string(left.size()) + " objects of streams belong to no stream, the first has the number " +
-             std::to_string(left.begin()->lo),
-         "a writer died while it opened or replaced a stream and left them; no stream needs them"});
+    report.findings.push_back({Severity::reclaimable, where,
+                               std::to_string(left.size()) +
+                                   " objects belong to no stream; the first has the number " +
+                                   std::to_string(left.begin()->lo),
+                               "a writer died while it opened or replaced a stream; nothing is lost"});
 }
 
 StreamSummary check_stream(const Pool& pool, const Container& container, const std::string& where,
@@ -265,8 +265,8 @@ StreamSummary check_stream(const Pool& pool, const Container& container, const s
         report.findings.push_back(
             {Severity::reclaimable, where,
              std::to_string(record.dropped.size()) +
-                 " segments that are no part of the stream any more may have objects left",
-             "a writer died while it took them away; the next one that opens the stream does so"});
+                 " segments that were cut off the stream may still have objects",
+             "a writer died while it removed them; the next writer that opens the stream removes the rest"});
     return all;
 }
 
@@ -294,7 +294,7 @@ void check_container(const Pool& pool, const std::string& label, const Location&
             complete = false;
             if (wanted)
                 report.findings.push_back({Severity::damage, where + "/" + name, error.what(),
-                                           "the stream cannot be opened; its objects are untouched"});
+                                           "the stream cannot be opened; its objects are kept"});
         }
     }
     if (location.stream_given && !found)

@@ -106,7 +106,7 @@ BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, s
                                                               : "its checksum does not match") +
                         "): this step cannot be read; other steps can");
     if (header.step != step || header.rank != rank || header.generation != generation)
-        throw Error(-DER_DF_INVAL, name + " says that it is " + step_rank(header.step, header.rank) +
+        throw Error(-DER_DF_INVAL, name + " says that it is that of " + step_rank(header.step, header.rank) +
                                        " of generation " + std::to_string(header.generation) +
                                        ", not of generation " + std::to_string(generation) +
                                        ": it was written to a wrong place");

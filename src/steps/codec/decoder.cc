@@ -23,7 +23,7 @@ constexpr std::size_t kept_plans = 16; // per rank; a writer refers to its last 
 void require_data(const BlobHeader& header, std::uint64_t unplaced, bool placed)
 {
     if (placed ? header.data_length < unplaced : header.data_length != unplaced)
-        damaged(header, "says another amount of data than its blocks");
+        damaged(header, "names a size of its data that differs from that of its blocks");
 }
 
 } // namespace
@@ -94,13 +94,13 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
         if (step == header.step) {
             piece.section = parse_definitions(own, what);
         } else {
-            if (step > header.step) damaged(header, "looks for its definitions in a later step");
+            if (step > header.step) damaged(header, "refers to definitions in a later step");
             piece.blob = fetch(step, rank, BlobPart::definitions);
             const BlobHeader theirs = opened(piece.blob, step, rank);
             piece.section =
                 parse_definitions(sections_of(theirs, piece.blob, piece.unpacked).definitions, what);
         }
-        if (piece.section.batch != wanted) damaged(header, "misses its definitions");
+        if (piece.section.batch != wanted) damaged(header, "refers to definitions that it does not find");
         wanted = piece.section.after;
         step = piece.section.previous_step;
         pieces.push_back(std::move(piece));
@@ -162,7 +162,7 @@ std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own
     if (header.plan_step == header.step) {
         *plan = decode_plan(own, mapping.types, what);
     } else {
-        if (header.plan_step > header.step) damaged(header, "looks for its plan in a later step");
+        if (header.plan_step > header.step) damaged(header, "refers to a plan in a later step");
         const std::vector<std::byte> blob = fetch(header.plan_step, header.rank, BlobPart::plan);
         const BlobHeader theirs = opened(blob, header.plan_step, header.rank);
         if (theirs.plan_step != header.plan_step) damaged(header, "refers to a step without a plan");
@@ -225,7 +225,7 @@ Placement RankStep::place(std::uint32_t index) const
                                      minmax_size(local.type, local.kind, plan->statistics, planned.flags));
     const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
     const bool fits = place.codec == Codec::none ? place.length == raw : raw / most_shrinking <= place.length;
-    if (!inside || !fits) damaged(header, "gives a block a place that cannot hold it");
+    if (!inside || !fits) damaged(header, "names a place for a block that cannot hold it");
     place.at += header.data_base;
     return place;
 }

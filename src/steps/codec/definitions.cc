@@ -93,7 +93,7 @@ DefinitionSection parse_definitions(Bytes bytes, std::string_view what)
     section.previous_step = from.fixed<std::uint64_t>();
     section.first_variable = from.fixed<std::uint32_t>();
     if (section.batch == 0 || section.after != (section.batch & (section.batch - 1)))
-        from.fail("numbers its batches wrongly");
+        from.fail("has wrong numbers of batches");
     section.records = from.bytes(from.left());
     return section;
 }

@@ -25,7 +25,7 @@ VariableId Dictionary::add(std::uint64_t step, std::uint32_t rank, const Variabl
     conflicts_.try_emplace(it->second, "variable '" + variable.name + "' is a " + as(first) + " in " +
                                            step_rank(first_step, first_rank) + ", and a " + as(variable) +
                                            " in " + step_rank(step, rank) +
-                                           ": the writer's ranks must define it alike");
+                                           ": all ranks of the writer must define it in the same way");
     return none;
 }
 

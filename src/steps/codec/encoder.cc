@@ -65,10 +65,11 @@ VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
     }
     if (const auto found = expected_.find(key); found != expected_.end())
         require_alike(found->second, type, kind);
-    if (key.empty()) throw Error(-DER_INVAL, "a variable needs a name");
+    if (key.empty()) throw Error(-DER_INVAL, "the name of a variable is empty: give one");
     if (name_of(type).empty()) throw Error(-DER_INVAL, "variable '" + key + "' has an unknown type");
     if (type == Type::string && !is_value(kind))
-        throw Error(-DER_INVAL, "variable '" + key + "' is an array of strings; only values can be strings");
+        throw Error(-DER_INVAL, "variable '" + key +
+                                    "' is an array of strings, which cannot be stored: put single strings");
     const auto id = static_cast<VariableId>(variables_.size());
     definitions_.variable(name, type, kind);
     variables_.push_back({{key, type, kind}, 0, 0, {}});

@@ -56,9 +56,9 @@ void require_single(const PlanEntry& entry, const std::uint64_t* dims, const Wir
     const bool single =
         std::ranges::all_of(geometry_of(entry, dims).count, [](auto extent) { return extent == 1; });
     if (single != ((entry.flags & entry_is_single) != 0))
-        from.fail("calls a block a single element, or does not");
+        from.fail("has a wrong mark for a block of a single element");
     if ((entry.flags & entry_is_inline) != 0 && (!single || (entry.flags & entry_is_placed) != 0))
-        from.fail("holds a block inline that is no single element");
+        from.fail("holds a block inline that is not a single element");
 }
 
 // Reads the geometry of one array entry: new, or that of an earlier one.

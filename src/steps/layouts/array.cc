@@ -59,7 +59,7 @@ Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
                     what + " is damaged: its checksum does not match; this step cannot be read, others can");
     WireReader from(*body, what);
     if (from.fixed<std::uint32_t>() != sizes_magic || from.fixed<std::uint64_t>() != step)
-        from.fail("is that of something else");
+        from.fail("does not begin with its magic number");
     Sizes sizes;
     sizes.base = from.fixed<std::uint64_t>();
     std::uint64_t sum = 0;
@@ -118,8 +118,8 @@ private:
                             step_rank(step, static_cast<std::uint32_t>(rank)) + ": this rank " +
                                 (sizes[rank] == failed_size
                                      ? "failed"
-                                     : "writes no more (an earlier step failed there)") +
-                                ", so the step was given up on all ranks; the steps before it are kept");
+                                     : "can store no further step, because an earlier one failed") +
+                                ", so no rank stores this step; the steps before it are kept");
         return sizes;
     }
 

@@ -108,7 +108,8 @@ private:
             throw Error(
                 -DER_CSUM,
                 "the metadata blob of " + step_rank(step, rank) +
-                    " is larger than a chunk, and not where such blobs are kept: this step cannot be read");
+                    " is larger than a chunk, and missing from the object that holds such blobs: this step "
+                    "cannot be read, others can");
         return std::move(*blob);
     }
 

@@ -243,7 +243,7 @@ private:
     [[noreturn]] void damaged(std::uint64_t at, const std::string& why) const
     {
         throw Error(-DER_CSUM, "bytes of " + blocks_->path() + " from " + std::to_string(at) +
-                                   " on, data of writer rank " + std::to_string(rank_) + ", are damaged: " +
+                                   " on (data of writer rank " + std::to_string(rank_) + ") are damaged: " +
                                    why + "; `stepstore pool check` says what can be saved");
     }
 
@@ -337,7 +337,7 @@ Place segment_directory(const std::string& pool, const StreamRecord& segment)
     if (!directory)
         throw Error(-DER_NOSYS, "the layout " + std::string(layout_of(segment).name) +
                                     " keeps files in the pool's directory, and " + pool +
-                                    " has none: use another layout, such as " +
+                                    " has no directory: use another layout, such as " +
                                     std::string(layout_named("").name));
     return *directory / segment.directory;
 }

@@ -46,7 +46,7 @@ void trim_side(const LayoutContext& context, std::uint64_t end)
 std::vector<std::byte> LayoutReader::fetch_blob(std::uint64_t step, std::uint32_t rank)
 {
     auto blob = raw_blob(step, rank);
-    if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " is not there");
+    if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " was not found");
     return std::move(*blob);
 }
 

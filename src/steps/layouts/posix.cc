@@ -127,11 +127,11 @@ private:
         }
         if (done == record_.ranks) return {Outcome::all_finished, {}};
         if (with_blob < record_.ranks) {
-            Outcome outcome{Outcome::given_up,
-                            "rank " + std::to_string(without) + " failed, in this step or before" +
-                                (step == no_step ? std::string()
-                                                 : ", so step " + std::to_string(step) + " was given up") +
-                                " on all ranks; the steps before it are kept"};
+            Outcome outcome{
+                Outcome::given_up,
+                "rank " + std::to_string(without) + " failed, in this step or before" +
+                    (step == no_step ? std::string() : ", so no rank stores step " + std::to_string(step)) +
+                    "; the steps before it are kept"};
             if (mine.size() > finished.size())
                 failed_ = std::make_exception_ptr(Error(-DER_CANCELED, outcome.why));
             return outcome;

@@ -33,7 +33,7 @@ const Layout* find_layout(std::uint8_t number)
 const Layout& layout_of(const StreamRecord& record)
 {
     if (const Layout* layout = find_layout(record.layout)) return *layout;
-    throw Error(-DER_DF_INCOMPT, "this library knows no layout with the number " +
+    throw Error(-DER_DF_INCOMPT, "this library does not know the layout with the number " +
                                      std::to_string(record.layout) + ": use a newer Stepstore");
 }
 

@@ -151,7 +151,8 @@ void Reader::get_value(VariableId variable, void* memory, std::uint64_t block, s
     if (!is_value(of.kind) || of.type == Type::string || memory == nullptr)
         throw Error(-DER_INVAL, impl_->where(variable, *wanted) + ": it is a " +
                                     std::string(name_of(of.kind)) + " of " + std::string(name_of(of.type)) +
-                                    ", or the memory is null: get_value reads values that are no strings");
+                                    ", or the memory is null: get_value reads single values other than "
+                                    "strings");
     const PlacedBlock placed = impl_->placed(*wanted, variable, block);
     std::ranges::copy(placed.rank->value(placed.entry), static_cast<std::byte*>(memory));
 }
@@ -160,7 +161,8 @@ std::string Reader::get_string(VariableId variable, std::uint64_t block, std::ui
 {
     const auto wanted = impl_->step_with(variable, step);
     if (impl_->variable(variable).type != Type::string)
-        throw Error(-DER_INVAL, impl_->where(variable, *wanted) + ": it is no string");
+        throw Error(-DER_INVAL, impl_->where(variable, *wanted) + ": it is not a string: use get_value, or "
+                                                                  "get for an array");
     const PlacedBlock placed = impl_->placed(*wanted, variable, block);
     return std::string(as_text(placed.rank->value(placed.entry)));
 }

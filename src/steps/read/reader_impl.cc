@@ -72,7 +72,7 @@ StepStatus Reader::Impl::begin_step(double timeout_seconds)
     if (random_access())
         throw Error(-DER_INVAL,
                     "the reader of " + stream->location().text() +
-                        " was opened for random access: there is no begin_step, name the step in each call");
+                        " was opened for random access, which has no begin_step: name the step in each call");
     if (current != nullptr)
         throw Error(-DER_INVAL, "step " + std::to_string(current->step) + " of " + stream->location().text() +
                                     " is open already: end it first");
@@ -118,7 +118,7 @@ std::shared_ptr<const InstalledStep> Reader::Impl::step(std::uint64_t number)
     }
     if (number >= there)
         throw Error(-DER_NONEXIST, "step " + std::to_string(number) + " of " + stream->location().text() +
-                                       " is not there: the stream has " + std::to_string(there) +
+                                       " does not exist yet: the stream has " + std::to_string(there) +
                                        " whole steps" +
                                        (selection.all() ? "" : " of those that SelectSteps names"));
     return source->load(selection.step(number));
@@ -160,8 +160,9 @@ PlacedBlock Reader::Impl::placed(const InstalledStep& step, VariableId id, std::
         return false;
     });
     if (found.rank == nullptr)
-        throw Error(-DER_INVAL, where(id, step) + ": there is no block " + std::to_string(block) +
-                                    ", it has " + std::to_string(count_blocks(step, id)));
+        throw Error(-DER_INVAL, where(id, step) + ": it has no block " + std::to_string(block) +
+                                    "; the number of its blocks is " +
+                                    std::to_string(count_blocks(step, id)));
     return found;
 }
 
@@ -203,7 +204,7 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
     };
     if (of.kind == ShapeKind::global_value) refuse("it is a single value: use get_value");
     if (of.kind == ShapeKind::local_array)
-        refuse("it is a local array: its blocks are read one by one (get_block)");
+        refuse("it is a local array: read its blocks one by one (get_block)");
     if (of.type == Type::string) refuse("its values are strings: use get_string");
     const Dims shape = shape_of(*wanted, id, of);
     if (start.size() != shape.size() || count.size() != shape.size())
@@ -228,7 +229,7 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
         if (of.kind == ShapeKind::global_array && !std::ranges::equal(geometry.shape, shape))
             refuse("writer rank " + std::to_string(block.writer_rank) + " gives it the shape " +
                    to_text(geometry.shape) + ", a rank before it " + to_text(shape) +
-                   ": the blocks can be read one by one");
+                   ": read the blocks one by one");
         if (of.kind == ShapeKind::joined_array) {
             joined_start.assign(shape.size(), 0);
             const auto joined = std::ranges::find(geometry.shape, joined_dimension) - geometry.shape.begin();
@@ -291,8 +292,8 @@ void Reader::Impl::keep_profile()
     const std::vector<std::string> profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
         if (const auto finished = profile_record->finish(profiles); !finished.file_error.empty())
-            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() +
-                                     " is lost: " + finished.file_error + "; Profile=off reads without one");
+            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() + " is lost: " +
+                                     finished.file_error + "; to read without a profile set Profile=off");
         return std::vector<std::byte>();
     });
 }
@@ -302,7 +303,7 @@ const Availability& Reader::Impl::availability_of(VariableId id)
     variable(id);
     if (!random_access())
         throw Error(-DER_INVAL,
-                    "available_steps needs a reader in random access: in stream mode steps come one by one");
+                    "available_steps needs a reader with random access: this one reads step by step");
     require_open();
     const std::uint64_t shown = count_steps();
     while (availability.steps() < shown)

@@ -275,7 +275,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         if (closed && &now == &segment && step < segment.steps)
             throw Error(-DER_CSUM,
                         "step " + std::to_string(step) + " of " + stream_.location().text() +
-                            " is missing, though its writer has ended behind it, after " +
+                            " is missing, although its writer ended the stream later, after " +
                             std::to_string(segment.steps) +
                             " steps: its metadata was lost; `stepstore pool check` says what can be saved");
         if (now.closed || &now != &segment) continue;                // a last look, or the end
@@ -388,7 +388,7 @@ StepStatus StepSource::install_message(Bytes message)
                 const Bytes blob = from.bytes(from.varint());
                 return std::vector<std::byte>(blob.begin(), blob.end());
             }));
-        if (count != 0) from.fail("holds blobs that nobody asked for");
+        if (count != 0) from.fail("holds blobs that were not asked for");
     }
     return status;
 }
@@ -406,7 +406,7 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
         if (!fetch(part, step, blobs)) {
             stream_.refresh();
             throw Error(-DER_NONEXIST, "step " + std::to_string(step) + " of " + stream_.location().text() +
-                                           " is not there: the stream has " + std::to_string(count()) +
+                                           " does not exist yet: the stream has " + std::to_string(count()) +
                                            " whole steps");
         }
         const Stopwatch watch(profile_.install, "stepstore.acquisition.install");

@@ -76,7 +76,7 @@ public:
     std::uint64_t count();
     // Random access: everything that was defined up to the last of the first `steps`.
     void learn_definitions(std::uint64_t steps);
-    // Who died, after StepStatus::writer_died (with delegated reads: on rank 0).
+    // The dead writer, after StepStatus::writer_died (with delegated reads: on rank 0).
     const std::string& dead_writer() const { return dead_writer_; }
     const Dictionary& dictionary() const { return *dictionary_; }
 

@@ -99,9 +99,9 @@ void destroy_segment_objects(const Container& container, const std::string& pool
 Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t steps)
 {
     return {-DER_STALE, "the steps from " + std::to_string(steps) + " on of the stream " + where +
-                            " were cut off by a writer that appends after the steps before (process " +
+                            " were cut off by a writer that appends to earlier steps (process " +
                             std::to_string(now.writer_process) + " on " + now.writer_host +
-                            "): open it again to see what is there now"};
+                            "): open the stream again to see its steps"};
 }
 
 Error replaced_error(const std::string& where, const std::optional<StreamRecord>& now)
@@ -109,8 +109,7 @@ Error replaced_error(const std::string& where, const std::optional<StreamRecord>
     const std::string by = now ? "was replaced by another writer (process " +
                                      std::to_string(now->writer_process) + " on " + now->writer_host + ")"
                                : std::string("was removed");
-    return {-DER_STALE,
-            "the stream " + where + " " + by + " meanwhile: open it again to see what is there now"};
+    return {-DER_STALE, "the stream " + where + " " + by + " while it was open: open it again"};
 }
 
 } // namespace stepstore::steps

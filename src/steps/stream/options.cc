@@ -251,17 +251,18 @@ void check_options(const WriterOptions& options)
     if (options.metadata_compression != CompressionMethod::none &&
         options.metadata_compression != CompressionMethod::zstd)
         throw Error(-DER_INVAL, "MetadataCompression='" + std::string(name_of(options.metadata_compression)) +
-                                    "' is for numbers: valid are none, zstd");
+                                    "' compresses numbers only: valid are none, zstd");
     if (options.targets > 256)
         throw Error(-DER_INVAL, "Targets=" + std::to_string(options.targets) + ": valid are 1 to 256");
     if (!(options.writer_timeout >= 0 && options.writer_timeout <= longest_timeout))
-        throw Error(-DER_INVAL, "the time-out for signs of life of a writer must be from 0 to 1e6 seconds");
+        throw Error(-DER_INVAL, "WriterTimeoutSecs=" + std::to_string(options.writer_timeout) +
+                                    ": valid are 0 to 1e6 seconds");
     constexpr std::uint64_t largest = std::uint64_t{1} << 40;
     if (options.chunk_size > largest || options.data_chunk_size > largest)
-        throw Error(-DER_INVAL, "ChunkSize and DataChunkSize can be at most 1 TiB");
+        throw Error(-DER_INVAL, "ChunkSize and DataChunkSize: give at most 1 TiB");
     if (options.chunk_size != 0 && options.chunk_size < layout.least_chunk_size)
         throw Error(-DER_INVAL, "ChunkSize=" + std::to_string(options.chunk_size) +
-                                    ": with Layout=" + std::string(layout.name) + " it is at least " +
+                                    ": with Layout=" + std::string(layout.name) + " give at least " +
                                     std::to_string(layout.least_chunk_size) + " bytes");
 }
 
@@ -269,8 +270,10 @@ void check_options(const ReaderOptions& options)
 {
     require_known("Readers", options.readers, readers_choices);
     require_known("Gets", options.gets, gets_choices);
-    if (!(options.poll_interval > 0)) throw Error(-DER_INVAL, "the polling interval must be above 0 seconds");
-    if (std::isnan(options.open_timeout)) throw Error(-DER_INVAL, "the time-out for opening is not a number");
+    if (!(options.poll_interval > 0))
+        throw Error(-DER_INVAL, "the polling interval is not above 0 seconds: give a larger one");
+    if (std::isnan(options.open_timeout))
+        throw Error(-DER_INVAL, "the time-out for opening is not a number: give seconds");
 }
 
 } // namespace stepstore::steps

@@ -42,7 +42,7 @@ struct WriterOptions {
     CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
     // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps,
     // layout and sizes of the stream stay: an option above that asks for another one is an error. Definitions
-    // begin anew, and may add variables to those of the steps before, not change them.
+    // begin again, and may add variables to those of the steps before, not change them.
     bool append = false;
     // How many of the steps to keep, as in ADIOS2's BP5: the others are removed. More than there are: all.
     // Negative: counted from the end, -1 all, -2 all but the last; fewer than there are: none.

@@ -29,7 +29,7 @@ StepSelection::StepSelection(std::string_view text) : text_(text)
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
         if (error != std::errc{} || end != part.data() + part.size() || value == no_end)
-            refuse(text, "has '" + std::string(part) + "' where a number of a step belongs");
+            refuse(text, "has '" + std::string(part) + "' in place of a step's number");
         return value;
     };
     std::size_t at = 0;

@@ -44,7 +44,7 @@ std::vector<std::byte> encode_opened(const OpenedStream& opened)
 
 OpenedStream decode_opened(Bytes bytes)
 {
-    WireReader from(bytes, "rank 0's word on the stream");
+    WireReader from(bytes, "rank 0's message about the stream");
     OpenedStream opened;
     opened.location.pool = from.text();
     opened.location.container = from.text();
@@ -85,13 +85,13 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
         const std::vector<std::string> streams = catalogue.streams();
         throw Error(-DER_NONEXIST,
                     "there is no stream '" + location.stream + "' in " + where +
-                        (streams.empty() ? "; no stream at all" : "; it has " + joined(streams)));
+                        (streams.empty() ? ": it has no stream" : "; it has " + joined(streams)));
     }
     opened.record = std::move(*record);
     if (snapshot != 0 && !layout_of(opened.record).data->in_snapshots)
         throw Error(-DER_NOSYS, "the stream " + location.text() + " has the layout " +
                                     std::string(layout_of(opened.record).name) +
-                                    ", whose files a snapshot does not keep: read it as it is now");
+                                    ", whose files a snapshot does not keep: read it without a snapshot");
     return opened;
 }
 
@@ -117,8 +117,8 @@ void remove_stream(const std::string& text)
     if (record) destroy_stream_objects(container, pool.location(), *record);
     lease.give_back_for_good();
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
-        throw Error(-DER_IO,
-                    "the stream " + opened.location.text() + " is removed, but not its profile: " + left);
+        throw Error(-DER_IO, "the stream " + opened.location.text() +
+                                 " was removed, but its profile was not: " + left);
 }
 
 } // namespace stepstore::steps

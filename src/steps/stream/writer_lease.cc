@@ -56,16 +56,15 @@ std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
     return bytes;
 }
 
-// A turn that cannot be read is that of a writer of whom nothing is known but its signs: the bytes change or
-// not.
+// A turn that cannot be read is that of a writer of which only the signs are known: the bytes change or not.
 WriterTurn decode_turn(Bytes bytes)
 {
     WriterTurn unknown;
-    unknown.writer.host = "an unknown host (the record of who writes is damaged)";
+    unknown.writer.host = "an unknown host (the record of the writer is damaged)";
     try {
         const auto body = unseal_end(bytes);
         if (!body) return unknown;
-        WireReader from(*body, "the record of who writes a stream");
+        WireReader from(*body, "the record of a stream's writer");
         if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version)
             return unknown;
         WriterTurn turn;
@@ -165,16 +164,17 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     case Life::dead: return;
     case Life::alive:
         if (turn.writer == turn_.writer)
-            busy("that is this process itself: another engine of it was neither closed nor destroyed; close "
-                 "that one first, or write another stream");
-        busy("wait until it closes the stream, or end that process, or write another stream");
+            busy("this is the same process: it has another engine open on the stream. Close that engine "
+                 "first, or write another stream");
+        busy("wait until it closes the stream, end that process, or write another stream");
     case Life::elsewhere: break;
     }
     if (timeout_ <= 0) return;
     const std::string advice =
-        "nobody can see from here whether it lives; it counts as dead after " + std::to_string(timeout_) +
-        " seconds without a sign of life (WriterTimeoutSecs; 0 takes over at once, when you know that it is "
-        "dead)";
+        "this machine cannot see whether that process lives. It counts as dead after " +
+        std::to_string(timeout_) +
+        " seconds without a sign of life. If you know that it is dead, set WriterTimeoutSecs=0 to take over "
+        "at once";
     // Its clock may be another: what looks fresh is not taken, what looks old is watched.
     const std::uint64_t now = now_ms();
     const std::uint64_t age = std::max(now, turn.sign_ms) - std::min(now, turn.sign_ms);
@@ -215,8 +215,8 @@ void WriterLease::require_held() const
     if (lost_)
         throw Error(-DER_STALE,
                     "the stream " + where_ +
-                        " was taken over by another writer, to which this one seemed dead (no sign of life "
-                        "for longer than its WriterTimeoutSecs): what this one writes is not kept any more");
+                        " was taken over by another writer, because this one gave no sign of life for longer "
+                        "than its WriterTimeoutSecs: what this writer writes from now on is not kept");
 }
 
 bool WriterLease::mine() const

@@ -16,7 +16,7 @@
 // A writer that dies between any two of these leaves a row that the next one walks in the same way.
 //
 // Whether a process of the same machine is dead the machine says at once. One on another machine gives a sign
-// of life: it writes its turn anew every third of its time-out, from a thread of its own. Clocks need not
+// of life: it writes its turn again every third of its time-out, from a thread of its own. Clocks need not
 // agree: a turn that does not look fresh is watched for the time-out before it counts as dead.
 #pragma once
 

@@ -57,8 +57,8 @@ std::string described(const Variable& variable, const Dims& shape)
 {
     throw Error(-DER_INVAL, "variable '" + name + "' is " + mine + " in " + step_rank(step, rank) + ", and " +
                                 theirs + " in " + step_rank(their_step, their_rank) +
-                                ": the ranks must define it alike. Step " + std::to_string(step) +
-                                " is given up; the steps before it are kept");
+                                ": all ranks must define it in the same way. Step " + std::to_string(step) +
+                                " is not stored; the steps before it are kept");
 }
 
 } // namespace
@@ -83,7 +83,7 @@ bool Agreement::is_said(std::uint64_t step, const Claim& claim) const
 void Agreement::learn(Bytes entry, std::uint64_t step)
 {
     WireReader from(entry, "the record of what the writer's ranks have agreed on");
-    if (from.fixed<std::uint32_t>() != agreed_magic) from.fail("is that of something else");
+    if (from.fixed<std::uint32_t>() != agreed_magic) from.fail("does not begin with its magic number");
     const auto their_step = from.fixed<std::uint64_t>();
     const auto their_rank = from.fixed<std::uint32_t>();
     while (!from.at_end()) {

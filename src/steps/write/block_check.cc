@@ -8,7 +8,8 @@ std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsVie
                                Refuse refuse)
 {
     if (is_value(variable.kind))
-        refuse("it is a " + std::string(name_of(variable.kind)) + ", so it has no block");
+        refuse("it is a " + std::string(name_of(variable.kind)) +
+               ", which has no blocks: put a single value");
     if (count.empty() || count.size() > max_dimensions)
         refuse("a block has 1 to " + std::to_string(max_dimensions) + " dimensions, not " +
                std::to_string(count.size()));

@@ -70,7 +70,7 @@ bool DataPuts::gathered(const Waiting& one) const
     return one.source != Source::staged && one.block.bytes < gather_below_;
 }
 
-// Compresses what is to be compressed and gets shorter by it, and finds the place of what has none yet.
+// Compresses what shall be compressed and gets shorter by it, and finds places for blocks that have none yet.
 void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
 {
     Block& block = one.block;

@@ -58,7 +58,7 @@ void GroupWatch::read_on()
     if (!log_) return;
     try {
         while (const auto entry = log_->read_next()) {
-            WireReader from(*entry, "the record of a rank that was lost");
+            WireReader from(*entry, "the record of a lost rank");
             Loss loss;
             loss.rank = from.fixed<std::uint32_t>();
             loss.step = from.fixed<std::uint64_t>();
@@ -148,7 +148,7 @@ void GroupWatch::give_up(std::uint64_t step, const std::string& why) noexcept
     if (loss_in(step, false) != nullptr) return; // because another one did
     const auto rank = static_cast<std::uint32_t>(communicator_.rank());
     put({rank, step, false,
-         "rank " + std::to_string(rank) + " gave step " + std::to_string(step) + " up: " + why});
+         "rank " + std::to_string(rank) + " failed in step " + std::to_string(step) + ": " + why});
 }
 
 void GroupWatch::leave(std::uint64_t step) noexcept
@@ -156,8 +156,8 @@ void GroupWatch::leave(std::uint64_t step) noexcept
     const auto rank = static_cast<std::uint32_t>(communicator_.rank());
     put({rank, step, true,
          "rank " + std::to_string(rank) + " left the stream before it ended step " + std::to_string(step) +
-             ": its writer was destroyed without Close, as by an exception in the program; the steps that "
-             "all ranks have ended are kept"});
+             ": its writer was destroyed without Close, perhaps by an exception in the program; the steps "
+             "that all ranks have ended are kept"});
 }
 
 } // namespace stepstore::steps

@@ -70,9 +70,10 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
 {
     const StreamRecord& is = old.record;
     const auto refuse = [&](const std::string& what, const std::string& wanted, const std::string& has) {
-        throw Error(-DER_INVAL, "cannot append to the stream " + old.location.text() + " with " + what + " " +
-                                    wanted + ": the stream has " + has +
-                                    ", which stays; leave the parameter away, or write " + "another stream");
+        throw Error(-DER_INVAL,
+                    "cannot append to the stream " + old.location.text() + " with " + what + " " + wanted +
+                        ": the stream has " + has +
+                        ", which cannot change: leave out the parameter, or write another stream");
     };
     const auto size = [&](const std::string& what, std::uint64_t wanted, std::uint64_t has) {
         if (wanted != 0 && wanted != has) refuse(what, std::to_string(wanted), std::to_string(has));
@@ -212,7 +213,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     } else {
         destroy_stream_objects(container, pool.location(), *old);
         remove_profile_files(
-            opened.location); // what cannot be removed fails no writer: it is written anew at close
+            opened.location); // a file that cannot be removed fails no writer: close writes it again
     }
     if (opened.record.dropped.empty()) return result;
     opened.record.dropped.clear();

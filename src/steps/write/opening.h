@@ -1,4 +1,4 @@
-// Opening a stream to write it: made anew, in the place of another one, or appended to.
+// Opening a stream to write it: a new one, one in the place of another, or an appended one.
 #pragma once
 
 #include "steps/stream/options.h"

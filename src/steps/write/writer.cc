@@ -63,10 +63,10 @@ std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsV
 void Writer::attribute(std::string_view name, Type type, const void* data, std::uint64_t count, bool array)
 {
     impl_->require_open();
-    if (name.empty()) throw Error(-DER_INVAL, "an attribute needs a name");
+    if (name.empty()) throw Error(-DER_INVAL, "the name of an attribute is empty: give one");
     if (size_of(type) == 0)
         throw Error(-DER_INVAL, "attribute '" + std::string(name) +
-                                    "': its type has no fixed size; strings are given as strings");
+                                    "': its type has no fixed size: give strings as std::string");
     if (count > 0 && data == nullptr)
         throw Error(-DER_INVAL, "attribute '" + std::string(name) + "': the data pointer is null");
     const auto* bytes = static_cast<const std::byte*>(data);
@@ -78,7 +78,7 @@ void Writer::attribute(std::string_view name, Type type, const void* data, std::
 void Writer::attribute(std::string_view name, std::span<const std::string> values, bool array)
 {
     impl_->require_open();
-    if (name.empty()) throw Error(-DER_INVAL, "an attribute needs a name");
+    if (name.empty()) throw Error(-DER_INVAL, "the name of an attribute is empty: give one");
     impl_->encoder->attribute(impl_->steps, {std::string(name),
                                              Type::string,
                                              array || values.size() != 1,

@@ -16,7 +16,7 @@
 // After an Error from end_step that step is lost, and only close() is allowed. It ends the stream after the
 // last whole step. The other ranks get the error from end_step or close(). The others do not wait for a rank
 // whose Writer is destroyed without close(), or whose process dies. They get -DER_CANCELED, and the stream is
-// as after a writer that died. Other errors leave the writer usable.
+// as after a dead writer. Other errors leave the writer usable.
 #pragma once
 
 #include "comm/communicator.h"

@@ -41,7 +41,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
                                    layout_of(made.opened.record).name);
         return encode_word(made);
     });
-    WireReader from(word, "rank 0's word on the stream");
+    WireReader from(word, "rank 0's message about the stream");
     opened = decode_opened(from.bytes(from.varint()));
     steps = opened.record.first_step;
     all_together(*communicator, [&] {
@@ -80,7 +80,7 @@ void Writer::Impl::require_open() const
     if (closed) throw Error(-DER_INVAL, "the writer of " + opened.location.text() + " is closed");
     if (failed)
         throw Error(-DER_INVAL, "an earlier step of " + opened.location.text() +
-                                    " could not be stored; the writer can only be closed now");
+                                    " could not be stored: close the writer, and open it again to append");
 }
 
 void Writer::Impl::refuse_outside(const char* what) const
