@@ -64,7 +64,7 @@ private:
         std::string known;
         for (const std::string& option : ReaderOptions::names())
             known += (known.empty() ? "" : ", ") + option;
-        return "a reader has no option '" + name + "': there are " + known;
+        return "a reader has no option '" + name + "': the options are " + known;
     }
 
     std::mutex mutex_;
@@ -118,8 +118,8 @@ std::string status_text(steps::StepStatus status)
 MutableBytes memory_for(const Buffer& buffer, std::uint64_t elements, steps::Type type)
 {
     if (buffer.writable().size() / std::max<std::size_t>(steps::size_of(type), 1) < elements)
-        throw Error(-DER_INVAL,
-                    "the memory holds fewer than the " + std::to_string(elements) + " elements asked for");
+        throw Error(-DER_INVAL, "the memory has room for fewer than the " + std::to_string(elements) +
+                                    " elements asked for");
     return buffer.writable();
 }
 

@@ -336,7 +336,7 @@ void bind_array(nb::module_& module)
                 return self.use([&](auto& it) { return it.read(index, memory.writable()); }).cells_short;
             },
             nb::arg("index"), nb::arg("into"),
-            "Fills the buffer; returns how many of its cells lie beyond the end.")
+            "Fills the buffer. Returns how many of its cells lie beyond the end.")
         .def("size", [](ArrayHandle& self) { return self.use([&](auto& it) { return it.size(); }); })
         .def(
             "set_size",

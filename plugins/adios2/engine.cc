@@ -11,7 +11,7 @@ namespace stepstore::adios {
 namespace {
 
 constexpr const char* no_spans =
-    "stepstore: Put with a Span is not supported by this engine: put from memory of your own";
+    "stepstore: this engine does not support Put with a Span: put from the program's memory";
 
 std::string group_key(const Parameters& parameters, adios2::Mode mode)
 {

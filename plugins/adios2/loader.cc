@@ -82,7 +82,8 @@ const PluginEngineApi& load_engine(const void* caller)
     if (api != nullptr) engine = api(plugin_engine_version);
     if (engine == nullptr)
         throw Error(-DER_NOSYS,
-                    path + " is of another version of Stepstore than libstepstore_adios2.so: reinstall both");
+                    path + " and libstepstore_adios2.so are of different versions of Stepstore: install both "
+                           "again");
     return *engine;
 }
 

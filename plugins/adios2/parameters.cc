@@ -113,7 +113,7 @@ void pass_over_or_refuse(const std::string& name)
             -DER_INVAL,
             "stepstore: the parameter " + name +
                 " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md "
-                "lists those of BP5 that are taken)");
+                "lists the accepted ones)");
 
     std::ostringstream valid;
     const char* comma = "";

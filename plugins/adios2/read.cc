@@ -90,11 +90,10 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     case steps::StepStatus::end_of_stream: return adios2::StepStatus::EndOfStream;
     case steps::StepStatus::writer_died:
         if (!stream_->dead_writer().empty())
-            std::cerr
-                << "stepstore: there is no further step " << where() << ", and its writer ("
-                << stream_->dead_writer()
-                << ") died: BeginStep returns OtherError; the steps before are whole, and a writer that "
-                   "opens the stream with Mode::Append goes on behind them\n";
+            std::cerr << "stepstore: there is no further step " << where() << ": its writer ("
+                      << stream_->dead_writer()
+                      << ") died, so BeginStep returns OtherError. The steps before are whole. A writer "
+                         "that opens the stream with Mode::Append continues after them\n";
         return adios2::StepStatus::OtherError;
     case steps::StepStatus::other_error: return adios2::StepStatus::OtherError;
     case steps::StepStatus::ok: break;
@@ -391,9 +390,10 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
         const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
         if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
             if (parameters_.python && selection.GetStepCount() > 1)
-                throw Error(-DER_NOTSUPPORTED,
-                            "stepstore: several steps of the single value '" + definition.name +
-                                "': ADIOS2's Python interface has room for one; read one step at a time");
+                throw Error(
+                    -DER_NOTSUPPORTED,
+                    "stepstore: several steps of the single value '" + definition.name +
+                        "': ADIOS2's Python interface has room for only one: read one step at a time");
             get_value(id, to++, block, step);
             continue;
         }

@@ -66,8 +66,8 @@ void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection
     const std::string block = "block " + std::to_string(selection.GetBlockID());
     throw Error(-DER_INVAL, "stepstore: " + (by_block ? block + " of " : std::string()) + "variable '" +
                                 definition.name + "' " + where() + " has the size " + steps::to_text(count) +
-                                ", but ADIOS2 says " + steps::to_text(told) +
-                                " to the program and asks no plugin: select the box with start " +
+                                ", but ADIOS2 tells the program " + steps::to_text(told) +
+                                " without asking the plugin: select the box with start " +
                                 steps::to_text(start) + " and count " + steps::to_text(count) +
                                 (in_block ? " in " + block : std::string()) +
                                 (by_block && !in_block ? " instead of the block" : ""));
@@ -80,11 +80,10 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
     const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
     const auto definition = reader().definitions()[*id]; // a copy: looking for a step may make more known
     if (parameters_.python && access_ == Access::random && reader().available_steps(*id).size() > 1)
-        throw Error(
-            -DER_NOTSUPPORTED,
-            "stepstore: the blocks of variable '" + name + "' " + where() +
-                ", read at random: ADIOS2's Python interface asks a plugin for the first step only; read "
-                "step by step (mode \"r\") to see those of each");
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: the blocks of variable '" + name + "' " + where() +
+                        ", read at random: ADIOS2's Python interface asks a plugin for the first step only. "
+                        "To see the blocks of each step read step by step (mode \"r\")");
     const bool local_value = definition.kind == steps::ShapeKind::local_value;
     auto& kept = blocks_of(*id, step);
     const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();

@@ -108,7 +108,7 @@ void Catalogue::control(const fdb5::ControlAction& action, const fdb5::ControlId
         if (changed && action != fdb5::ControlAction::None) {
             set_enabled(*changed, identifiers, action == fdb5::ControlAction::Enable);
         } else if (action == fdb5::ControlAction::Disable) {
-            refuse("cannot lock " + to_fields(dbKey_).text() + ": there is no such dataset");
+            refuse("cannot lock " + to_fields(dbKey_).text() + ": the dataset does not exist");
         } // what was wiped has nothing switched off: FDB enables it again after a wipe
     });
 }

@@ -91,7 +91,8 @@ void Catalogue::allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::
 bool Catalogue::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 {
     if (!unknown.empty()) { // finaliseWipeState reports none
-        refuse("cannot remove " + unknown.begin()->asRawString() + ": it is no part of " + dataset().name());
+        refuse("cannot remove " + unknown.begin()->asRawString() + ": it does not belong to " +
+               dataset().name());
     }
     return true;
 }

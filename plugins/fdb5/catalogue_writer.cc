@@ -79,12 +79,12 @@ public:
 
     void overlayDB(const fdb5::Catalogue&, const std::set<std::string>&, bool) override
     {
-        refuse(
-            "a dataset in a pool cannot be laid over another one: copy it (fdb-copy), or keep it in files");
+        refuse("a dataset in a pool cannot be an overlay of another one: copy it (fdb-copy), or keep it in "
+               "files");
     }
     void reconsolidate() override
     {
-        refuse("there are no sub-catalogues to reconsolidate in a pool: fdb-purge merges index pages");
+        refuse("a pool has no sub-catalogues to reconsolidate: use fdb-purge, which merges index pages");
     }
 
 private:

@@ -17,9 +17,8 @@ const fdb5::Config& with_our_engine(const fdb5::Config& config)
 {
     const std::string engine = config.getString("engine", "toc");
     if (engine != type_name) {
-        refuse("configuration: 'type: stepstore' finds fields in catalogues of 'engine: stepstore', and the "
-               "engine is " +
-               engine + ": write 'engine: stepstore', or 'type: local'");
+        refuse("configuration: 'type: stepstore' needs 'engine: stepstore', but the engine is " + engine +
+               ": write 'engine: stepstore', or 'type: local'");
     }
     return config; // NOLINT(bugprone-return-const-ref-from-parameter): what was given, checked
 }

@@ -47,7 +47,7 @@ std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view tex
     for (auto& part : parts) {
         const auto blank = text.find(' ');
         if (blank == std::string_view::npos) {
-            refuse("the index holds a location that is none of FDB's: '" + std::string(text) + "'");
+            refuse("the index holds a location that FDB does not know: '" + std::string(text) + "'");
         }
         part = text.substr(0, blank);
         text.remove_prefix(blank + 1);
@@ -110,13 +110,13 @@ eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
 {
     if (!remapKey_.empty()) {
         refuse("cannot read " + uri_.asRawString() + " with the changed key " + to_fields(remapKey_).text() +
-               ": only FDB's files know such fields (of overlays)");
+               ": only FDB's files support such fields (of overlays)");
     }
     return translated([&] {
         auto dataset = dataset_ ? dataset_ : find_dataset(to_place(uri_), Access::read_only);
         if (!dataset) {
-            refuse("cannot read " + uri_.asRawString() + ": of its dataset, " +
-                   why_not_there(to_place(uri_)));
+            refuse("cannot read " + uri_.asRawString() +
+                   ": its dataset is not there: " + why_not_there(to_place(uri_)));
         }
         return new FieldHandle({{std::move(dataset), within_dataset()}});
     });
@@ -134,7 +134,8 @@ fields::FieldLocation StepstoreFieldLocation::within_dataset() const
     if (!dataset_) {
         const Place place = to_place(uri_);
         if (place.kind != Place::Kind::object) {
-            refuse("'" + uri_.asRawString() + "' names no field");
+            refuse("'" + uri_.asRawString() +
+                   "' does not name a field: expected stepstore:POOL/CONTAINER/data.N");
         }
         object = place.object;
     }

@@ -29,7 +29,7 @@ public:
         std::string pattern = (fs::temp_directory_path() / "stepstore-move-XXXXXX").string();
         if (mkdtemp(pattern.data()) == nullptr) {
             refuse("cannot make a folder " + pattern +
-                   " for the move: set TMPDIR to where this user can write");
+                   " for the move: set TMPDIR to a directory that this user can write");
         }
         folder_ = pattern;
         fs::create_directory(folder_ / "copied");

@@ -1,4 +1,4 @@
-// What fdb-move does with a dataset: copies it into another of the configured pools and, unless it is to be
+// What fdb-move does with a dataset: copies it into another of the configured pools and, unless it shall be
 // kept, wipes it here.
 //
 // In FDB moving is copying files: the visitor gives out file copies. Its caller makes them, and removes the

@@ -67,10 +67,9 @@ ConfiguredPool pool_of(const eckit::LocalConfiguration& entry)
                                                 "list", "retrieve", "archive", "wipe"};
     for (const auto& key : entry.keys()) {
         if (!known.contains(key)) {
-            refuse_section(
-                "a pool of 'pools' has no '" + key +
-                "', but path, regex, list, retrieve, archive, wipe, visit (list and retrieve) and writable "
-                "(archive and wipe)");
+            refuse_section("a pool of 'pools' has no key '" + key +
+                           "'. Its keys are path, regex, list, retrieve, archive, wipe, visit (list and "
+                           "retrieve) and writable (archive and wipe)");
         }
     }
     ConfiguredPool pool;
@@ -110,7 +109,7 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
         pools_.back().location = location;
     };
     if (section.has("pool") == section.has("pools")) {
-        refuse_section("write either 'pool', or 'pools' with at least one");
+        refuse_section("write either 'pool', or 'pools' with at least one pool");
     }
     if (section.has("pool")) {
         plain(section.getString("pool"));
@@ -121,11 +120,11 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
             pools_.push_back(pool_of(entry));
         }
     } else {
-        refuse_section("'pools' is a list of names, or of entries that each have a 'path'");
+        refuse_section("'pools' must be a list of names, or of entries that each have a 'path'");
     }
     if (pools_.empty() ||
         std::ranges::any_of(pools_, [](const auto& pool) { return pool.location.empty(); })) {
-        refuse_section("write either 'pool', or 'pools' with at least one; a pool has a name");
+        refuse_section("write either 'pool', or 'pools' with at least one pool, each with a name");
     }
     for (auto& pool : pools_) {
         pool.location = absolute(config, pool.location);
@@ -137,13 +136,12 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
         for (const auto& one : strategies()) {
             names += (names.empty() ? "" : ", ") + one.first;
         }
-        refuse_section("'handler' is '" + handler_ + "', expected one of " + names);
+        refuse_section("'handler' is '" + handler_ + "': give one of " + names);
     }
     for (const auto& pool : pools_) {
         if (strategy->second != nullptr && !pool.location.starts_with('/')) {
-            refuse_section("handler " + handler_ +
-                           " looks at disks: it needs pools that are directories, and " + pool.location +
-                           " is none");
+            refuse_section("handler " + handler_ + " compares disks, so each pool must be a directory, and " +
+                           pool.location + " is not one");
         }
     }
 }
@@ -203,10 +201,9 @@ Pools::Turn Pools::take_turn() const
             refuse("cannot lock " + folder.string() + " to choose a pool: " + std::strerror(errno));
         }
         if (std::chrono::steady_clock::now() > until) {
-            refuse(
-                "another process has had a lock on " + folder.string() +
-                " for 30 seconds, with which writers choose a pool for a new dataset ('lslocks' names it): "
-                "archive again when it is gone");
+            refuse("cannot lock " + folder.string() +
+                   " to choose a pool: another process has held the lock for 30 seconds ('lslocks' names "
+                   "it): archive again when it has ended");
         }
         std::this_thread::sleep_for(pause);
     }

@@ -46,7 +46,7 @@ fields::Options options_of(const std::map<std::string, std::string>& values)
         return fields::parse_options(values);
     } catch (const Error& error) {
         refuse(std::string("configuration, section 'stepstore': ") + error.what() +
-               "; and of the section itself: " + own_keys);
+               "; the section also takes " + own_keys);
     }
 }
 
@@ -94,7 +94,7 @@ void warn_of_missing(const std::string& pool)
     const std::lock_guard lock(mutex);
     if (known.insert(pool).second) {
         eckit::Log::warning() << "Stepstore: there is no pool " << pool
-                              << ": nothing is found in it until it is made" << std::endl;
+                              << ": no field is found in it until it is made" << std::endl;
     }
 }
 
@@ -166,9 +166,9 @@ std::string why_not_there(const Place& place)
 {
     const auto session = session_if_there(place.pool, Access::read_only);
     if (session && session->lists(place.container)) {
-        return "the pool lists it, but not all of it is there: its writer has not finished making it, or it "
+        return "the pool lists it, but a part of it is missing: its writer has not finished making it, or it "
                "is damaged ('stepstore pool check " +
-               place.pool + "' says)";
+               place.pool + "' says which)";
     }
     return "it was wiped";
 }

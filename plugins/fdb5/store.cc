@@ -166,7 +166,7 @@ private:
         const auto changed = find_dataset(to_place(uri), Access::read_write);
         if (changed && !indexed_elsewhere(*changed)) {
             refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " +
-                   changed->name() + " has its fields; fdb-wipe and fdb-purge remove them there");
+                   changed->name() + " refers to its fields: use fdb-wipe or fdb-purge");
         }
         if (changed) {
             changed->data_array(to_place(uri).object).destroy();
@@ -200,8 +200,8 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
         for (const auto& uri : included) {
             const Place place = to_place(uri);
             if (!place.same_dataset(place_of(*found))) {
-                throw eckit::SeriousBug("Stepstore: the wipe of " + this->uri().asRawString() +
-                                        " was handed " + uri.asRawString() +
+                throw eckit::SeriousBug("Stepstore: FDB asks the wipe of " + this->uri().asRawString() +
+                                        " to remove " + uri.asRawString() +
                                         ", which lies elsewhere; nothing was wiped");
             }
             if (place.kind == Place::Kind::object &&
@@ -215,7 +215,7 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
 bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 {
     if (!unknown.empty()) { // finaliseWipeState reports none
-        refuse("cannot remove " + unknown.begin()->asRawString() + ": it is no part of " +
+        refuse("cannot remove " + unknown.begin()->asRawString() + ": it does not belong to " +
                uri().asRawString());
     }
     return true;

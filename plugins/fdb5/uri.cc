@@ -27,7 +27,7 @@ private:
     bool exists(const eckit::URI& uri) override { return there_is(uri); }
     eckit::DataHandle* newWriteHandle(const eckit::URI& uri) override
     {
-        refuse("cannot write to " + uri.asRawString() + ": fields are archived through FDB");
+        refuse("cannot write to " + uri.asRawString() + ": archive fields through FDB");
     }
     eckit::DataHandle* newReadHandle(const eckit::URI& uri) override
     {
@@ -88,7 +88,7 @@ std::string decoded(std::string_view path)
 [[noreturn]] void refuse_uri(const eckit::URI& uri)
 {
     refuse("'" + uri.asRawString() +
-           "' names nothing: expected stepstore:POOL/CONTAINER, with /data.N for an object");
+           "' is not a location: expected stepstore:POOL/CONTAINER, with /data.N for an object");
 }
 
 // The last component of `path`, which is cut off.

@@ -32,7 +32,7 @@ struct Place {
 };
 
 eckit::URI to_uri(const Place& place);
-// A UserError when the URI is none of ours.
+// A UserError when the URI is not one of Stepstore.
 Place to_place(const eckit::URI& uri);
 
 } // namespace stepstore::fdb_plugin

@@ -66,7 +66,7 @@ void copy_flags(const Dataset& from, Dataset& to)
 [[noreturn]] void already_there(const std::string& key, const Session& to)
 {
     throw Error(-DER_EXIST, "copy to dataset " + key + " of pool " + to.location() +
-                                ": there is one already: wipe it first, or give another key");
+                                ": it exists already: wipe it first, or give another key");
 }
 
 } // namespace
@@ -107,8 +107,8 @@ std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const K
         if (ends_of(*dataset) != before)
             throw Error(-DER_BUSY,
                         "move " + dataset->name() +
-                            ": something was archived meanwhile by a writer that had begun before: the copy "
-                            "is there, the original was left as it is");
+                            ": a writer that had begun before archived something during the move: the copy "
+                            "was made, and the original was kept");
         wipe(dataset->session(), dataset->key());
         return count;
     } catch (...) {

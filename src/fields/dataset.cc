@@ -96,8 +96,8 @@ bool Dataset::enabled(Control control) const
 void Dataset::require_enabled(Control control) const
 {
     if (!enabled(control))
-        throw Error(-DER_NO_PERM, name() + ": it is locked: " + std::string(name_of(control)) +
-                                      " is switched off for it; unlock it first");
+        throw Error(-DER_NO_PERM, name() + ": it is locked (" + std::string(name_of(control)) +
+                                      " is switched off): unlock it first");
 }
 
 std::optional<std::string> Dataset::attribute(const std::string& name) const
@@ -134,10 +134,7 @@ bool Dataset::is_there() const
 
 void Dataset::require_there() const
 {
-    if (!is_there())
-        throw Error(-DER_STALE,
-                    name() +
-                        " was wiped: what was open of it is gone; open it again to see what is there now");
+    if (!is_there()) throw Error(-DER_STALE, name() + " was wiped while it was open: open it again");
 }
 
 void Dataset::explain(const Error& error) const
@@ -154,10 +151,10 @@ void Dataset::explain(const Error& error) const
         if (!there) require_there();
     }
     if (missing)
-        throw Error(-DER_IO,
-                    name() + " is damaged, not wiped: the pool lists it, and a part of it is not there (" +
-                        error.what() + "). 'stepstore pool check " + session_->location() +
-                        "' says what can be saved");
+        throw Error(-DER_IO, name() +
+                                 " is damaged, not wiped: the pool lists it, and a part of it is missing (" +
+                                 error.what() + "). 'stepstore pool check " + session_->location() +
+                                 "' says what can be saved");
     throw error;
 }
 

@@ -65,7 +65,8 @@ public:
     void remove_attribute(const std::string& name);
     std::vector<std::string> attributes() const;
 
-    // Throws -DER_STALE when the dataset was wiped (or wiped and made anew) since it was opened. One request.
+    // Throws -DER_STALE when the dataset was wiped (or wiped and made again) since it was opened. One
+    // request.
     void require_there() const;
     bool is_there() const;
 

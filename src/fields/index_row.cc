@@ -14,7 +14,7 @@ namespace {
 
 constexpr char from_key[] = "from";
 constexpr char row_prefix[] = "r/"; // of the key of a place
-constexpr int rounds = 64;          // of beginning anew because a purge was faster
+constexpr int rounds = 64;          // of beginning again because a purge was faster
 
 // Of a place whose record is gone.
 bool is_gone(Bytes value)
@@ -324,7 +324,7 @@ std::vector<std::shared_ptr<RowPage>> IndexRow::covered(std::uint64_t covers)
     return dataset_.guarded([&] {
         std::vector<std::shared_ptr<RowPage>> found;
         std::uint64_t place = read_from();
-        // A purge that died may have left some before the hint; walk back over what is not gone.
+        // A killed purge may have left some before the hint: walk back over what still exists.
         while (place > 0) {
             const auto value = index_->at(place - 1);
             if (!value || is_gone(*value)) break;

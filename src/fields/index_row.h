@@ -20,8 +20,8 @@
 //    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that
 //    walks over a gone place passes it: the base that covers it lies behind. One that wants a part which is
-//    not there any more begins anew (PartGone). Places stay, so that a place which is not there always is the
-//    end of the row.
+//    not there any more begins again (PartGone). Places stay, so that a place which is not there always is
+//    the end of the row.
 //
 // A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a
 // base covers: the next purge removes both.

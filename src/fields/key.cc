@@ -41,8 +41,8 @@ void escape(std::string& to, std::string_view text)
     throw Error(
         -DER_DF_INVAL,
         "'" + std::string(text.substr(0, shown)) +
-            "' is no text of a key (keyword=value,keyword=value): if it was read from a dataset, that is "
-            "damaged: `stepstore pool check` looks");
+            "' does not have the form of a key (keyword=value,keyword=value). If it was read from a dataset, "
+            "the dataset is damaged: `stepstore pool check` says what can be saved");
 }
 
 std::string unescape(std::string_view part, std::string_view whole)

@@ -24,9 +24,8 @@ FieldLocation FieldLocation::parse(std::string_view text)
         at = stop == end ? end : stop + 1;
     }
     if (!good)
-        throw Error(-DER_INVAL,
-                    "'" + std::string(text.substr(0, 200)) +
-                        "' is no location of a field: it has the form OBJECT.OFFSET.LENGTH, in decimal");
+        throw Error(-DER_INVAL, "'" + std::string(text.substr(0, 200)) +
+                                    "' is not the location of a field: give OBJECT.OFFSET.LENGTH in decimal");
     return location;
 }
 

@@ -52,7 +52,7 @@ struct PurgeReport {
     std::uint64_t masked_fields = 0;  // entries that were replaced or removed
     std::uint64_t objects = 0;        // array objects destroyed
     std::uint64_t bytes = 0;          // in them
-    std::uint64_t unreferenced = 0;   // of these objects: left by writers that died before their flush
+    std::uint64_t unreferenced = 0;   // of these objects: left by writers that were killed before their flush
     std::uint64_t pages = 0;          // index pages merged away
     std::uint64_t unseen_writers = 0; // left alone: see PurgeOptions::force
     std::vector<std::string>
@@ -88,7 +88,7 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
 // Returns the number of fields. Foreign locations are copied as they are.
 std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as);
 // copy(), then wipe(). Archiving is switched off in the source while it runs, and on again when it fails.
-// -DER_BUSY: something was archived meanwhile all the same: nothing is wiped.
+// -DER_BUSY: something was archived in spite of that: nothing is wiped.
 std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as);
 
 } // namespace stepstore::fields

@@ -15,7 +15,7 @@ public:
     // pages: oldest first. after: begins behind this text.
     Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages,
           const std::optional<std::string>& after);
-    // To the next field. False: no more. Throws PartGone: begin anew behind text().
+    // To the next field. False: no more. Throws PartGone: begin again after text().
     bool next();
     const std::string& text() const { return text_; }
     const PageEntry& newest() const { return entries_.front(); }

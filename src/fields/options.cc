@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void bad_value(const std::string& name, const std::string& value, const std::string& allowed)
 {
-    throw Error(-DER_INVAL, "the setting " + name + " of fields is '" + value + "': it can be " + allowed);
+    throw Error(-DER_INVAL, "the setting " + name + " of fields is '" + value + "': give " + allowed);
 }
 
 std::uint64_t parse_size(const std::string& name, const std::string& value)
@@ -28,7 +28,7 @@ std::uint64_t parse_size(const std::string& name, const std::string& value)
                            : unit == "GiB" ? 30
                                            : 64;
     if (error != std::errc() || shift == 64 || number > UINT64_MAX >> shift)
-        bad_value(name, value, "a number of bytes, also with KiB, MiB or GiB behind it");
+        bad_value(name, value, "a number of bytes, also with KiB, MiB or GiB after it");
     return number << shift;
 }
 
@@ -87,7 +87,7 @@ Options parse_options(const std::map<std::string, std::string>& settings)
             std::string names;
             for (const auto& one : setters())
                 names += (names.empty() ? "" : ", ") + one.first;
-            throw Error(-DER_INVAL, "fields have no setting '" + name + "': there are " + names);
+            throw Error(-DER_INVAL, "fields have no setting '" + name + "': the settings are " + names);
         }
         setter->second(options, name, value);
     }

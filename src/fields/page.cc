@@ -194,7 +194,7 @@ bool Part::Cursor::next()
     WireReader from(part_->entries().subspan(at_), part_->what_);
     const std::uint64_t shared = from.varint();
     const std::string_view rest = from.text();
-    if (shared > text_.size()) from.fail("has an entry that continues more than there was");
+    if (shared > text_.size()) from.fail("has an entry that repeats more bytes than the one before it has");
     text_.resize(shared);
     text_ += rest;
     entry_at_ = part_->end_ - from.left();

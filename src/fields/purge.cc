@@ -11,8 +11,8 @@
 // 5. Then the covered pages go, and parts of pages that dead writers never published. Last the dead writers'
 //    records.
 //
-// Who dies in between leaves the covered pages, so the next purge finds the same again. Of pages that were
-// dropped only in part the objects are gone already.
+// A process that dies in between leaves the covered pages, so the next purge finds the same again. Of pages
+// that were dropped only in part the objects are gone already.
 #include "fields/maintenance.h"
 #include "fields/merge.h"
 #include "fields/record.h"
@@ -33,7 +33,7 @@ namespace stepstore::fields {
 
 namespace {
 
-constexpr int rounds = 64; // of beginning anew because another purge was faster
+constexpr int rounds = 64; // of beginning again because another purge was faster
 
 class Purge {
 public:
@@ -202,7 +202,8 @@ void Purge::read_row(const std::string& collocation)
             return;
         } catch (const PartGone&) {
             if (round == rounds)
-                throw Error(-DER_BUSY, "purge " + dataset_.name() + ": others purge it all the time");
+                throw Error(-DER_BUSY, "purge " + dataset_.name() +
+                                           ": other processes purge it again and again: try again later");
             row->reset();
         }
     }
@@ -278,7 +279,7 @@ void Purge::drop_pages()
     }
 }
 
-// The parts of dead writers' pages that were never published, or were left by a purge that died.
+// The parts of dead writers' pages that were never published, or were left by a killed purge.
 void Purge::sweep(KeyValue& object, const std::set<std::string>& named)
 {
     std::vector<std::string> keys;

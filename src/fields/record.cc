@@ -96,7 +96,9 @@ DatasetRecord decode_dataset(Bytes bytes, const std::string& what)
     });
     const bool good = (record.options.index == Index::shared || record.options.index == Index::process) &&
                       record.options.chunk_size > 0;
-    if (!good) throw Error(-DER_DF_INCOMPT, what + " is laid out in a way that this library does not know");
+    if (!good)
+        throw Error(-DER_DF_INCOMPT, what + " has a form that this library does not know: use a newer "
+                                            "Stepstore");
     return record;
 }
 

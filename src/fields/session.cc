@@ -60,10 +60,9 @@ void require_same_schema(const Dataset& dataset, const std::string& schema)
     if (schema.empty() || schema == dataset.schema()) return;
     const auto [mine, stored] = std::ranges::mismatch(schema, dataset.schema());
     const auto line = 1 + std::count(schema.begin(), mine, '\n');
-    throw Error(-DER_MISMATCH,
-                dataset.name() +
-                    " was made with another schema: the one given differs from the stored one in line " +
-                    std::to_string(line) + "; use the stored schema, or another dataset");
+    throw Error(-DER_MISMATCH, dataset.name() +
+                                   " was made with another schema: the given one differs from it in line " +
+                                   std::to_string(line) + "; use the stored schema, or another dataset");
 }
 
 } // namespace
@@ -74,8 +73,8 @@ namespace {
 void require_class(const Pool& pool, const std::string& name)
 {
     if (pool.library().oclass_name2id(name.c_str()) == 0)
-        throw Error(-DER_INVAL, "there is no object class '" + name +
-                                    "' for fields: use S1, S2, S4, ... SX or RP_2G1 ... RP_2GX");
+        throw Error(-DER_INVAL,
+                    "there is no object class '" + name + "': use S1, S2, S4, ... SX or RP_2G1 ... RP_2GX");
 }
 
 } // namespace
@@ -317,7 +316,7 @@ std::shared_ptr<Dataset> Session::create(const Key& key, const DatasetOptions& o
         return dataset;
     }
     throw Error(-DER_BUSY, "create dataset " + text + " in pool " + location() +
-                               ": it is wiped again and again meanwhile: try again later");
+                               ": other processes wipe it again and again: try again later");
 }
 
 std::shared_ptr<Dataset> Session::find(const Key& key, const std::string& schema)

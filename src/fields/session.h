@@ -48,7 +48,7 @@ public:
     // The dataset, to write: made if it is not there, by the first of all processes that ask. `schema`: a
     // text that belongs to it; stored by the process that makes it; -DER_MISMATCH when another one is stored
     // and `schema` is not empty. Opened once per process and cached; a cached one that was wiped meanwhile is
-    // opened (made) anew.
+    // opened (made) again.
     std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {},
                                     const std::string& schema = {});
     // To read, or to write what is there. nullptr: there is none. Never makes anything.

@@ -63,7 +63,8 @@ void with_row(Dataset& dataset, const std::string& collocation, Body body)
             return body(row);
         } catch (const PartGone&) {
             if (round == 64)
-                throw Error(-DER_BUSY, "read the index of " + dataset.name() + ": it is purged all the time");
+                throw Error(-DER_BUSY, "read the index of " + dataset.name() +
+                                           ": other processes purge it again and again: try again later");
             row.reset();
         }
     }

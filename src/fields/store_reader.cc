@@ -21,8 +21,9 @@ constexpr std::size_t most_reads = 32; // in flight
     dataset.require_there();
     throw Error(-DER_STALE,
                 "the field in object " + std::to_string(object) + " of " + dataset.name() +
-                    " is not there: it was replaced or removed, and its space reclaimed by a purge (look it "
-                    "up again), or the pool is damaged (stepstore pool check says)");
+                    " does not exist any longer. Either it was replaced or removed, and a purge reclaimed "
+                    "its space: look it up again. Or the pool is damaged: stepstore pool check says what can "
+                    "be saved");
 }
 
 // What is read of one object in one request.
@@ -47,7 +48,8 @@ void StoreReader::read(const FieldLocation& location, std::uint64_t offset, Muta
     if (offset > location.length || memory.size() > location.length - offset)
         throw Error(-DER_INVAL, "read " + std::to_string(memory.size()) + " bytes from " +
                                     std::to_string(offset) + " of the field " + location.text() + " of " +
-                                    dataset.name() + ": it has " + std::to_string(location.length));
+                                    dataset.name() + ": it has " + std::to_string(location.length) +
+                                    " bytes");
     if (memory.empty()) return;
     const ReadResult result = dataset.guarded(
         [&] { return dataset.data_array(location.object).read(location.offset + offset, memory); });
@@ -94,7 +96,7 @@ void StoreReader::read(std::span<const FieldLocation> locations, std::span<const
                 if (memory[*at].size() != field.length)
                     throw Error(-DER_INVAL, "read field " + field.text() + " of " + dataset.name() +
                                                 " into " + std::to_string(memory[*at].size()) +
-                                                " bytes: give as many as it has");
+                                                " bytes: give memory of the field's length");
                 if (field.length == 0) continue;
                 if (one && field.offset < end) break; // asked for twice
                 if (!one) one.emplace(dataset, object);

@@ -16,7 +16,7 @@ namespace stepstore::fields {
 
 namespace {
 
-// Purge looks so many numbers beyond the last object that it finds of a writer that died.
+// Purge looks so many numbers beyond the last object that it finds of a dead writer.
 constexpr std::size_t most_in_flight = max_unwritten_numbers;
 
 struct InFlight {
@@ -146,8 +146,8 @@ void StoreWriter::State::retry()
     }
 }
 
-// A sync that failed may have dropped what it should have written, and the next one may succeed all the same.
-// So that nothing of it is indexed, everything fails from then on.
+// A sync that failed may have dropped what it should have written, and the next one may still succeed. So
+// that nothing of it is indexed, everything fails from then on.
 void StoreWriter::State::sync()
 {
     try {

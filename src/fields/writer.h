@@ -1,5 +1,5 @@
 // A process as a writer of a dataset: the numbers that are its own. Registered in the dataset before the
-// first is used, so that purge finds what a process that died has left.
+// first is used, so that purge finds what a dead process has left.
 #pragma once
 
 #include "fields/record.h"
