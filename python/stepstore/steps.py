@@ -149,8 +149,8 @@ class Steps:
             who = self._handle.dead_writer()
             raise Error(
                 _CANCELED,
-                f"{self.location}: there is no further step, and its writer ({who}) died; the steps before "
-                "are whole",
+                f"{self.location}: there is no further step: its writer ({who}) died; the steps before are "
+                "whole",
             )
         if status is StepStatus.NOT_READY:
             raise Error(
@@ -224,8 +224,8 @@ class Steps:
         if variable.shape is None:
             raise Error(
                 DER_INVAL,
-                f"{self.location}: {name} is a local array, whose blocks stand alone: read_block({name!r}, "
-                "block)",
+                f"{self.location}: {name} is a local array, which is read block by block: "
+                f"read_block({name!r}, block)",
             )
         first, size = self._box(variable, variable.shape, start, count)
         data = np.zeros(size, dtype=variable.dtype)
@@ -250,7 +250,7 @@ class Steps:
         if not 0 <= block < len(known):
             raise Error(
                 DER_NONEXIST,
-                f"{self.location}: {name} has {len(known)} blocks in this step, there is no block {block}",
+                f"{self.location}: {name} has {len(known)} blocks in this step, and no block {block}",
             )
         first, size = self._box(variable, known[block].count, start, count)
         data = np.zeros(size, dtype=variable.dtype)
@@ -330,7 +330,9 @@ class Steps:
         if step is None:
             return there - 1 if there else None
         if step < -there:
-            raise Error(DER_NONEXIST, f"{self.location}: there is no step {step} of {there}")
+            raise Error(
+                DER_NONEXIST, f"{self.location}: there is no step {step}: the stream has {there} steps"
+            )
         return there + step
 
     def _turned(self, dims: Sequence[int]) -> tuple[int, ...]:
@@ -372,7 +374,7 @@ class Steps:
         names = sorted(self.definitions())
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
         where = "the stream" if name not in names else "the current step" if step is None else f"step {step}"
-        return f"{self.location}: {where} has no variable {name!r}; there is {shown}"
+        return f"{self.location}: {where} has no variable {name!r}; the stream's variables are {shown}"
 
     def _blocks(self, variable: Variable, step: int | None) -> list[Block]:
         return [

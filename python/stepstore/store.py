@@ -190,7 +190,9 @@ class Container(_Handle):
             if snapshot in (entry.epoch, str(entry.epoch)) or (entry.name and snapshot == entry.name):
                 return entry.epoch
         names = ", ".join(entry.name or str(entry.epoch) for entry in known) or "none"
-        raise Error(DER_NONEXIST, f"container {self.label!r} has no snapshot {snapshot!r}: there is {names}")
+        raise Error(
+            DER_NONEXIST, f"container {self.label!r} has no snapshot {snapshot!r}: its snapshots are {names}"
+        )
 
     def _array_id(self, oid: ObjectId | int) -> ObjectId:
         return self.object_id(oid, kind="array") if isinstance(oid, int) else oid
@@ -280,7 +282,7 @@ def _room(into: Any) -> Any:
         if not into.flags.c_contiguous:
             raise Error(
                 DER_INVAL,
-                "the memory to read into is no contiguous array: give one, and assign it from there",
+                "the memory to read into is not contiguous: give a contiguous array, and assign from it",
             )
         return _bytes_of(into)
     return _viewed(into)
@@ -336,7 +338,7 @@ class Array(_Handle):
         size = self.size
         if size > sys.maxsize:
             raise OverflowError(
-                f"array {self.id} has {size} cells, and len() ends at {sys.maxsize}: use .size"
+                f"array {self.id} has {size} cells, more than len() can say ({sys.maxsize}): use .size"
             )
         return size
 
@@ -358,14 +360,16 @@ class Array(_Handle):
             raise Error(
                 DER_INVAL,
                 f"array {self.id}: {count} cells from {index} on are more than memory can hold: read fewer "
-                "at once",
+                "cells at once",
             )
         if dtype is None:
             return self._handle.read(index, bytes_)
         kind = np.dtype(dtype)
         _require_plain(kind)
         if not kind.itemsize or bytes_ % kind.itemsize:
-            raise Error(DER_INVAL, f"{bytes_} bytes of array {self.id} are no whole number of {kind} values")
+            raise Error(
+                DER_INVAL, f"{bytes_} bytes of array {self.id} are not a whole number of {kind} values"
+            )
         values = np.empty(bytes_ // kind.itemsize, dtype=kind)
         self.read_into(index, values)
         return values

@@ -22,10 +22,10 @@ def data(words: list[str]) -> None:
     """Write and read bandwidth by the bytes that a rank puts in a step."""
     parser = _parser(
         "data",
-        "Writes and reads (step by step, as many readers as writers) two 3-D fields of doubles with BP5 and "
-        "Stepstore in turn: MiB/s of all ranks, from the first BeginStep to the end of Close, on the slowest "
-        "rank. What is read is compared with what was written. No fsync in either. Each engine is first in "
-        "every other round.",
+        "Writes and reads two 3-D fields of doubles with BP5 and Stepstore in turn, step by step, with as "
+        "many readers as writers. Prints MiB/s of all ranks, from the first BeginStep to the end of Close "
+        "on the slowest rank. Compares what is read with what was written. Neither engine calls fsync. "
+        "Each engine is first in every other round.",
     )
     parser.add_argument(
         "--ranks", type=_numbers, default=[4], metavar="N,...", help="numbers of ranks (default: 4)"
@@ -42,11 +42,11 @@ def data(words: list[str]) -> None:
         type=int,
         default=512,
         metavar="MIB",
-        help="MiB that one run writes at most, in 2 to 50 steps (default: 512)",
+        help="at most so many MiB in one run, in 2 to 50 steps (default: 512)",
     )
     options = parser.parse_args(words)
     if min(options.ranks + options.sizes) < 1 or options.rounds < 1:
-        parser.error("ranks, sizes and rounds begin at 1")
+        parser.error("give at least 1 for ranks, sizes and rounds")
     cases = []
     for ranks in options.ranks:
         for size in options.sizes:
@@ -59,8 +59,8 @@ def open_(words: list[str]) -> None:
     """How long it takes to open a long stream and get something from its last step."""
     parser = _parser(
         "open",
-        "Writes a stream of many small steps with one rank, then opens it at random and gets an array of the "
-        "last step: milliseconds.",
+        "Writes a stream of many small steps with one rank, opens it at random and gets an array of the "
+        "last step. Prints milliseconds.",
     )
     parser.add_argument("--steps", type=int, default=10000, metavar="N", help="steps (default: 10000)")
     parser.add_argument(
@@ -72,7 +72,7 @@ def open_(words: list[str]) -> None:
     )
     options = parser.parse_args(words)
     if options.steps < 1 or options.rounds < 1 or options.bytes < 16 or options.bytes % 16:
-        parser.error("steps and rounds begin at 1; bytes are a multiple of 16")
+        parser.error("give at least 1 step and 1 round, and bytes that are a multiple of 16")
     names = ("open", "first get of the last step", "open and get")
     cases = [
         Case(f"{options.steps} steps/{name}", "ms", goal=0.2 if name == names[2] else None) for name in names
@@ -156,11 +156,7 @@ def _numbers(text: str) -> list[int]:
 def _parser(name: str, what: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"stepstore bench {name}", description=what)
     parser.add_argument(
-        "--rounds",
-        type=int,
-        default=3,
-        metavar="N",
-        help="runs of each, of which the median counts (default: 3)",
+        "--rounds", type=int, default=3, metavar="N", help="runs of each; the median counts (default: 3)"
     )
     parser.add_argument(
         "--directory",
@@ -171,8 +167,8 @@ def _parser(name: str, what: str) -> argparse.ArgumentParser:
         "--parameters",
         default="",
         metavar="NAME=VALUE,...",
-        help="further parameters of the plugin: Layout=kv",
+        help="more parameters of the plugin, such as Layout=kv",
     )
-    parser.add_argument("--mpirun", default="", help="the words that start MPI programs (default: mpirun)")
-    parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     return parser

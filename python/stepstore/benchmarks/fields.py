@@ -56,14 +56,15 @@ def fields(words: list[str]) -> None:
 def _options(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stepstore bench fields",
-        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface, with its engine "
-        "for files (toc) and with Stepstore in turn, in new directories on the same file system. Bandwidth "
-        "is global: bytes by the time from the first process's beginning to the last one's end. What FDB "
-        "opens and makes counts, but for the pool. Every process archives a number (ensemble member) of its "
-        "own and flushes after each step. What is read is compared with what was archived.",
-        epilog="patterns: separate: all write, one process lists, all read; contention: as many processes "
-        "read what is there while others write; operational: readers follow the writers step by step, and "
-        "each takes some parameters of all numbers and levels.",
+        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface. It uses FDB's "
+        "engine for files (toc) and Stepstore in turn, in new directories on the same file system. "
+        "Bandwidth is global: bytes by the time from the first process's beginning to the last one's end. "
+        "The time includes what FDB opens and makes, except the pool. Every process archives a number "
+        "(ensemble member) of its own and flushes after each step. What is read is compared with what was "
+        "archived.",
+        epilog="Patterns. separate: all write, one process lists, all read. contention: as many processes "
+        "read existing fields while others write. operational: readers follow the writers step by step, "
+        "and each takes some parameters of all numbers and levels.",
     )
     add = parser.add_argument
     add(
@@ -92,7 +93,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         type=_words(tuple(_SCHEMAS)),
         default=["element"],
         metavar="NAME,...",
-        help="where number and levelist stand: element (default), collocation",
+        help="the key with number and levelist: element (default), collocation",
     )
     add("--steps", type=int, default=10, metavar="N", help="steps of a process (default: 10)")
     add(
@@ -108,7 +109,8 @@ def _options(words: list[str]) -> argparse.Namespace:
         type=int,
         default=4096,
         metavar="MIB",
-        help="what lies on disk at once at most: larger fields have fewer steps, then levels (default: 4096)",
+        help="MiB on the disk at once, at most: larger fields have fewer steps, then fewer levels "
+        "(default: 4096)",
     )
     add(
         "--archive",
@@ -120,7 +122,8 @@ def _options(words: list[str]) -> argparse.Namespace:
         "--settings",
         default="",
         metavar="NAME=VALUE,...",
-        help="of the section 'stepstore' of FDB's configuration: index=process,durability=power",
+        help="settings of the section 'stepstore' of FDB's configuration, such as "
+        "index=process,durability=power",
     )
     add(
         "--client",
@@ -133,16 +136,16 @@ def _options(words: list[str]) -> argparse.Namespace:
         type=int,
         default=3,
         metavar="N",
-        help="rounds, of which the median counts; each engine is first in every other (default: 3)",
+        help="rounds; the median counts, and each engine is first in every other round (default: 3)",
     )
-    add("--quick", action="store_true", help="few small cases: looks whether it works")
+    add("--quick", action="store_true", help="few small cases, to see that it works")
     add(
         "--directory",
         default=None,
-        help="where to write (default: the directory for temporary files); all of it is removed",
+        help="where to write (default: the directory for temporary files); removed at the end",
     )
-    add("--plot", default="", metavar="FILE.png", help="a chart as well")
-    add("--json", action="store_true", help="a list of objects instead of a table")
+    add("--plot", default="", metavar="FILE.png", help="also draw a chart")
+    add("--json", action="store_true", help="print a list of objects instead of a table")
     options = parser.parse_args(words)
     if options.quick:
         options.processes, options.sizes, options.rounds = [1, 2], [1536, _MIB], 1
@@ -159,19 +162,19 @@ def _options(words: list[str]) -> argparse.Namespace:
         )
         < 1
     ):
-        parser.error("processes, sizes, steps, params, levels, rounds and space begin at 1")
+        parser.error("give at least 1 for processes, sizes, steps, params, levels, rounds and space")
     if (
         max(options.processes) > 32
         or options.params > len(PARAMETERS)
         or options.levels > 1000
         or options.steps > 240
     ):
-        parser.error(f"at most 32 processes, 240 steps, {len(PARAMETERS)} parameters and 1000 levels")
+        parser.error(f"give at most 32 processes, 240 steps, {len(PARAMETERS)} parameters and 1000 levels")
     if min(options.sizes) < 512:
-        parser.error("a GRIB message has at least 512 bytes here")
+        parser.error("give sizes of at least 512 bytes")
     for setting in filter(None, options.settings.split(",")):
         if "=" not in setting:
-            parser.error(f"--settings {setting}: NAME=VALUE is wanted")
+            parser.error(f"--settings {setting}: give NAME=VALUE")
     return options
 
 
@@ -189,7 +192,7 @@ def _words(known: tuple[str, ...]) -> Any:
         chosen = text.split(",")
         for word in chosen:
             if word not in known:
-                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
+                raise argparse.ArgumentTypeError(f"{word!r}: give one of {', '.join(known)}")
         return chosen
 
     return parse
@@ -203,20 +206,20 @@ class _Tools:
         missing = [name for name in (*_WHEELS, "eccodes") if importlib.util.find_spec(name) is None]
         if missing:
             raise CommandError(
-                f"FDB5 is not there: this Python has no {', '.join(missing)}; pip install pyfdb fdb5lib "
+                f"FDB5 is not installed: this Python has no {', '.join(missing)}: pip install pyfdb fdb5lib "
                 "eccodes",
                 ExitCode.NOT_FOUND,
             )
         if plot and importlib.util.find_spec("matplotlib") is None:
             raise CommandError(
-                f"--plot {plot}: this Python has no matplotlib; pip install matplotlib", ExitCode.NOT_FOUND
+                f"--plot {plot}: this Python has no matplotlib: pip install matplotlib", ExitCode.NOT_FOUND
             )
         try:
             self.program = program("stepstore-bench-fields")
             self.manifests, self.libraries = fdb5_directories()
         except Error as error:
             raise CommandError(
-                f"{error}; build with the wheels there (docs/fdb.md)", ExitCode.NOT_FOUND
+                f"{error}: install FDB5's wheels, and build again (docs/fdb.md)", ExitCode.NOT_FOUND
             ) from error
         origins = (importlib.util.find_spec(name) for name in _WHEELS)
         self.wheels = [str(Path(str(spec.origin)).parent / "lib64") for spec in origins if spec]
@@ -320,7 +323,7 @@ class _Setting:
             free, needed = shutil.disk_usage(folder).free, int(1.2 * self._bytes(self.values))
             if free < needed:
                 raise CommandError(
-                    f"{folder} has {human_bytes(free)} free, and {human_bytes(needed)} are needed: give "
+                    f"{folder} has {human_bytes(free)} free, but {human_bytes(needed)} are needed: give "
                     "--space or another --directory"
                 )
             self.plan = write_plan(self.folder, self.size, self.values, *_SCHEMAS[self.schema])

@@ -63,8 +63,7 @@ def write_plan(
             last, _message(eccodes, handle, {name: those[-1] for name, those in values.items()}, len(message))
         ):
             raise CommandError(
-                "ecCodes says the keys of a message in bytes that depend on each other: these values cannot "
-                "be measured with"
+                "ecCodes writes the keys of a message into bytes that depend on each other: give other values"
             )
     finally:
         eccodes.codes_release(handle)
@@ -103,7 +102,7 @@ def _message(eccodes: Any, handle: Any, keys: dict[str, int], length: int | None
     message = np.frombuffer(eccodes.codes_get_message(handle), np.uint8)
     if length is not None and len(message) != length:
         raise CommandError(
-            f"ecCodes makes messages of {len(message)} and of {length} bytes, by their keys ({keys}): these "
-            "values cannot be measured with"
+            f"ecCodes makes messages of {len(message)} and of {length} bytes, by their keys ({keys}): give "
+            "other values"
         )
     return message

@@ -39,9 +39,9 @@ def metadata(words: list[str]) -> None:
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stepstore bench metadata",
-        description="ADIOS2's PerfMetaData with BP5 and Stepstore in turn: milliseconds per writer step "
-        "(rank 0), milliseconds of metadata installation and of looking at everything per step (as many "
-        "readers as writers, rank 0), bytes of metadata per rank and step.",
+        description="Runs ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as "
+        "writers. Prints milliseconds per step of rank 0: for writing, for installing the metadata, and "
+        "for looking at everything. Prints bytes of metadata per rank and step.",
     )
     parser.add_argument(
         "--ranks",
@@ -56,14 +56,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
         type=lambda text: text.split(","),
         default=list(_SETS),
         metavar="e3sm,warpx",
-        help="which of its sets of variables (default: both)",
+        help="the program's sets of variables (default: both)",
     )
     parser.add_argument(
-        "--rounds",
-        type=int,
-        default=3,
-        metavar="N",
-        help="runs of each, of which the median counts (default: 3)",
+        "--rounds", type=int, default=3, metavar="N", help="runs of each; the median counts (default: 3)"
     )
     parser.add_argument(
         "--directory", default=None, help="where to write (default: the directory for temporary files)"
@@ -72,25 +68,26 @@ def _parse(words: list[str]) -> argparse.Namespace:
         "--parameters",
         default="",
         metavar="NAME=VALUE,...",
-        help="further parameters of the plugin: Layout=kv",
+        help="more parameters of the plugin, such as Layout=kv",
     )
     parser.add_argument(
         "--program",
         default="",
-        help="PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, what scripts/adios2-mpi.sh built)",
+        help="path of PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, or what "
+        "scripts/adios2-mpi.sh built)",
     )
-    parser.add_argument("--mpirun", default="", help="the words that start MPI programs (default: mpirun)")
-    parser.add_argument("--json", action="store_true", help="a list of objects instead of a table")
+    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     options = parser.parse_args(words)
     if unknown := [kind for kind in options.sets if kind not in _SETS]:
-        parser.error(f"there is no set {unknown[0]!r}: there is {', '.join(_SETS)}")
+        parser.error(f"there is no set {unknown[0]!r}: the sets are {', '.join(_SETS)}")
     if options.steps < 1 or options.rounds < 1 or min(options.ranks) < 1:
-        parser.error("steps, rounds and ranks begin at 1")
+        parser.error("give at least 1 for steps, rounds and ranks")
     return options
 
 
 def _program(given: str) -> str:
-    """PerfMetaData is part of ADIOS2's sources, but nothing that ADIOS2 installs."""
+    """PerfMetaData is part of ADIOS2's sources, but ADIOS2 does not install it."""
     cache = Path(
         os.environ.get("STEPSTORE_CACHE")
         or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stepstore"

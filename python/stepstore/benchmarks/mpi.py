@@ -22,7 +22,8 @@ def launcher(words: str) -> tuple[str, ...]:
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         raise CommandError(
-            "there is no mpirun on the PATH: install MPI, or give the words that start it with --mpirun",
+            "there is no mpirun on the PATH: install MPI, or give the command that starts MPI programs "
+            "with --mpirun",
             ExitCode.NOT_FOUND,
         )
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
@@ -51,7 +52,9 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
     except FileNotFoundError as error:
         raise CommandError(f"cannot start {words[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error
     except subprocess.TimeoutExpired as error:
-        raise CommandError(f"{shlex.join(words)} was ended: it took more than {timeout:.0f} s") from error
+        raise CommandError(
+            f"{shlex.join(words)} was killed after {timeout:.0f} s: give it less to do"
+        ) from error
     if done.returncode != 0:
         tail = " | ".join((done.stderr or done.stdout).strip().splitlines()[-6:])
         raise CommandError(f"{shlex.join(words)} failed with status {done.returncode}: {tail}")

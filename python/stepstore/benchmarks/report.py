@@ -84,6 +84,6 @@ def report(cases: list[Case], as_json: bool, peer: str) -> None:
         *([("BEST", right)] if limits else []),
     ]
     show(table(columns, rows))
-    show("ratio: ours / peer in time or bytes (of a bandwidth the other way round): below 1 is better")
+    show("ratio: ours / peer in time or bytes, peer / ours for a bandwidth: below 1 is better")
     if limits:
-        show("best: the ratio if an engine took no time, behind the client of the peer")
+        show("best: the ratio of an engine that takes no time, with the peer's client")

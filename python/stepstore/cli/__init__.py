@@ -27,14 +27,14 @@ from stepstore.errors import Error
 from stepstore.paths import daos_root, fdb5_directories
 
 _EPILOG = (
-    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  "
-    "A LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
-    "POOL/CONTAINER/HI.LO/KEY; POOL is a directory or a label."
+    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  A LOCATION is POOL, "
+    "POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY. "
+    "POOL is a directory or a label."
 )
 
 app = typer.Typer(
     name="stepstore",
-    help="Pools, containers, objects and streams of steps: make them, look into them, check them.",
+    help="Make, show and check pools, containers, objects and streams of steps.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -127,11 +127,7 @@ def main() -> None:
     except OSError as error:
         _exit(error, f"{error.filename or 'the system'}: {error.strerror or error}", ExitCode.FAILURE)
     except MemoryError as error:
-        _exit(
-            error,
-            "not enough memory for this: ask for less at a time (--offset, --size, -c)",
-            ExitCode.FAILURE,
-        )
+        _exit(error, "out of memory: ask for less at a time (--offset, --size, -c)", ExitCode.FAILURE)
     except (ValueError, TypeError) as error:
         _exit(error, f"{error} (run with --debug to see where)", ExitCode.FAILURE)
 
@@ -143,7 +139,7 @@ def _exit_from_usage(error: Exception) -> NoReturn:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "stepstore"
     message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-    fail(f"{message}: '{path} --help' tells the usage")
+    fail(f"{message}: '{path} --help' shows the usage")
     sys.exit(ExitCode.USAGE if isinstance(error, _UsageError) else ExitCode.FAILURE)
 
 

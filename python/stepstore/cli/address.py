@@ -114,8 +114,8 @@ def resolve(location: str) -> Address:
                 else Address(location, pool)
             )
     raise not_found(
-        f"{location}: no pool there: looked for {_tried(parts)}; 'stepstore pool list' shows the pools under "
-        "the root directory"
+        f"{location}: there is no pool: looked for {_tried(parts)}; 'stepstore pool list' shows the pools "
+        "under the root directory"
     )
 
 

@@ -63,7 +63,7 @@ def bench(
         )
         raise typer.Exit(0 if name else ExitCode.USAGE)
     if name not in BENCHMARKS:
-        usage_error(f"no benchmark {name!r}: there is {', '.join(BENCHMARKS)}")
+        usage_error(f"no benchmark {name!r}: the benchmarks are {', '.join(BENCHMARKS)}")
     if name in MODULES:
         module, function = MODULES[name][0].split(":")
         getattr(importlib.import_module(module), function)(list(context.args))
@@ -91,7 +91,7 @@ def _run_json(path: str, arguments: list[str]) -> None:
 
 def _finish(path: str, status: int) -> None:
     if status < 0:
-        raise CommandError(f"{path} was ended by signal {-status}")
+        raise CommandError(f"{path} was killed by signal {-status}")
     if status == 2:
         raise typer.Exit(ExitCode.USAGE)
     if status != 0:

@@ -19,7 +19,8 @@ LocationArgument = Annotated[
     str,
     typer.Argument(
         metavar="LOCATION",
-        help="POOL, POOL/CONTAINER, and after it a stream, or an object HI.LO and perhaps a key",
+        help="POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
+        "POOL/CONTAINER/HI.LO/KEY",
     ),
 ]
 _COPY_BYTES = 16 << 20
@@ -47,7 +48,7 @@ def object_of(address: Address, snapshot: str | None) -> dict[str, Any]:
     """What the container knows of the object that the address names."""
     wanted = address.object_id
     if wanted is None:
-        raise not_found(f"{address.text}: names no object")
+        raise not_found(f"{address.text}: this is not an object: give POOL/CONTAINER/HI.LO")
     epoch = _epoch_of(address, snapshot)
     try:
         return _core.container_object(address.pool, address.container, wanted, epoch)
@@ -86,7 +87,7 @@ def _key_value(container: Container, address: Address) -> KeyValue:
 # ---- ls
 def ls(
     location: LocationArgument,
-    long: Annotated[bool, typer.Option("--long", "-l", help="Sizes and classes too.")] = False,
+    long: Annotated[bool, typer.Option("--long", "-l", help="Also sizes and classes.")] = False,
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -94,7 +95,7 @@ def ls(
     address = resolve(location)
     if not address.container:
         if snapshot:
-            usage_error("--snapshot is of a container: give POOL/CONTAINER")
+            usage_error("--snapshot needs a container: give POOL/CONTAINER")
         _list_containers(address, as_json)
     elif not address.rest:
         _list_container(address, long, snapshot, as_json)
@@ -149,8 +150,8 @@ def _list_stream(address: Address, snapshot: str | None, as_json: bool) -> None:
     ]
     if not inside:
         raise not_found(
-            f"{address.text}: container {address.container} has no stream {address.rest!r} and no object of "
-            "that id"
+            f"{address.text}: container {address.container} has no stream {address.rest!r} and no object "
+            "with that id"
         )
     found = [{"type": "stream", "name": name} for name in inside]
     emit(as_json, found, lambda: table(["TYPE", "NAME"], [("stream", name) for name in inside]))
@@ -185,7 +186,7 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
 
 # ---- stat
 def stat(location: LocationArgument, snapshot: SnapshotOption = None, as_json: JsonOption = False) -> None:
-    """Tell everything known about a pool, container, stream, object or key."""
+    """Show all that is known about a pool, container, stream, object or key."""
     address = resolve(location)
     if snapshot and (not address.container or address.object_id is None):
         usage_error("--snapshot with stat is for objects and keys: give POOL/CONTAINER/HI.LO[/KEY]")
@@ -240,10 +241,13 @@ def cat(
     offset: Annotated[int, typer.Option(min=0, help="Skip this many bytes.")] = 0,
     size: Annotated[int | None, typer.Option(min=0, help="Give at most this many bytes.")] = None,
     cell_size: Annotated[
-        int | None, typer.Option(min=1, help="Of an array that does not keep it (type array_bytes), bytes.")
+        int | None,
+        typer.Option(
+            min=1, help="Bytes in a cell, of an array that does not keep its sizes (type array_bytes)."
+        ),
     ] = None,
     chunk_size: Annotated[
-        int | None, typer.Option(min=1, help="Of an array that does not keep it, cells.")
+        int | None, typer.Option(min=1, help="Cells in a chunk, of an array that does not keep its sizes.")
     ] = None,
     snapshot: SnapshotOption = None,
 ) -> None:
@@ -251,7 +255,8 @@ def cat(
     address = resolve(location)
     if address.object_id is None:
         usage_error(
-            f"{location!r} names no object: give POOL/CONTAINER/HI.LO[/KEY]; 'stepstore steps' shows streams"
+            f"{location!r} does not name an object: give POOL/CONTAINER/HI.LO[/KEY]; 'stepstore steps' "
+            "shows streams"
         )
     if sys.stdout.isatty() and size is None:
         size = 1 << 20  # nobody reads more on a terminal
@@ -263,8 +268,8 @@ def cat(
                 usage_error(f"{location!r}: an array has no keys: leave out {escape(address.key)!r}")
             if "cell_size" not in entry and chunk_size is None:
                 usage_error(
-                    f"{location!r}: the array does not keep its sizes: give --chunk-size, and --cell-size "
-                    "where it is not 1, as its program has them"
+                    f"{location!r}: the array does not keep its sizes: give its --chunk-size, and its "
+                    "--cell-size if that is not 1"
                 )
             if "cell_size" in entry and (cell_size or chunk_size):
                 usage_error(

@@ -84,7 +84,7 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        usage_error(f"{question} Nobody to ask: give --yes to do it without a question.")
+        usage_error(f"{question} There is no terminal to ask on: give --yes to do it without a question.")
     if not typer.confirm(question):
         raise CommandError("nothing was changed")
 

@@ -10,7 +10,7 @@ import typer
 from stepstore.cli.common import JsonOption, emit_json, show
 
 app = typer.Typer(
-    help="Demonstrations: they set up what they need, say what they do, and check what comes out.",
+    help="Run a demonstration. It sets up what it needs, says what it does, and checks the result.",
     no_args_is_help=True,
 )
 

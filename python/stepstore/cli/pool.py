@@ -46,8 +46,8 @@ def create(
         typer.Option(
             min=1,
             max=256,
-            help="Storage targets: writers to different ones never meet. Default: one per processor, 4 to "
-            "16.",
+            help="Number of targets: writers to different targets never wait for each other. Default: one "
+            "per processor, 4 to 16.",
         ),
     ] = None,
     durability: Annotated[
@@ -62,7 +62,8 @@ def create(
         list[str] | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Where targets go, in turn, instead of into POOL: once for each of several disks.",
+            help="Directory for targets instead of POOL. Give it once for each disk: the targets go to "
+            "them in turn.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -153,13 +154,11 @@ _STYLES = {"damage": "bold red", "reclaimable": "yellow", "info": "cyan"}
 def check(
     pool: PoolArgument,
     no_data: Annotated[
-        bool, typer.Option("--no-data", help="Structure only: do not read and verify every value.")
+        bool, typer.Option("--no-data", help="Check only the structure: do not read and verify every value.")
     ] = False,
     repair: Annotated[
         bool,
-        typer.Option(
-            "--repair", help="Give back space that nothing refers to. Never touches what is referenced."
-        ),
+        typer.Option("--repair", help="Free space that nothing refers to. Never changes what is referenced."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -212,9 +211,9 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
         text += f", {human_bytes(summary['bytes'])}"
     show(f"checked {text}")
     if summary.get("reclaimed_bytes"):
-        show(f"gave back {human_bytes(summary['reclaimed_bytes'])}")
+        show(f"freed {human_bytes(summary['reclaimed_bytes'])}")
     elif summary.get("reclaimable_bytes"):
-        show(f"{human_bytes(summary['reclaimable_bytes'])} can be given back with --repair")
+        show(f"{human_bytes(summary['reclaimable_bytes'])} can be freed with --repair")
     verdict = (
         Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
     )
@@ -223,7 +222,7 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
 
 @app.command()
 def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
-    """Give back space that nothing needs, also while the pool is in use."""
+    """Free space that nothing needs, also while the pool is in use."""
     pool = existing_pool(pool)
     with naming(pool):
         targets = _core.pool_compact(pool)
@@ -236,7 +235,7 @@ def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
     rows = [(t["target"], *(human_bytes(t[size]) for size in sizes)) for t in targets]
     show(table([(column, "right") for column in columns], rows))
     # Others who write meanwhile may have taken more than was given back.
-    show(f"gave back {human_bytes(max(given_back, 0))}")
+    show(f"freed {human_bytes(max(given_back, 0))}")
 
 
 @app.command()
@@ -250,7 +249,7 @@ def destroy(pool: PoolArgument, yes: YesOption = False) -> None:
             raise
         with naming(pool):
             Pool.destroy(pool)  # what a killed maker or destroyer left is no pool any more
-        show(f"removed what was left of the pool {pool}")
+        show(f"removed the rest of the pool {pool}")
         return
     confirm(f"Remove the pool in {path} with all its containers?", yes)
     Pool.destroy(pool, force=yes)

@@ -42,11 +42,17 @@ def steps(
     ] = False,
     dump: Annotated[bool, typer.Option("--dump", "-d", help="Print values.")] = False,
     start: Annotated[
-        str | None, typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins.")
+        str | None,
+        typer.Option("--start", "-s", metavar="I,J,...", help="Where a dump begins in each dimension."),
     ] = None,
     count: Annotated[
         str | None,
-        typer.Option("--count", "-c", metavar="N,M,...", help="How much it dumps; -1: to the end."),
+        typer.Option(
+            "--count",
+            "-c",
+            metavar="N,M,...",
+            help="How many values it has in each dimension; -1: to the end.",
+        ),
     ] = None,
     columns: Annotated[int, typer.Option("--columns", "-n", min=1, help="Values in a line of a dump.")] = 6,
     steps_: Annotated[
@@ -60,8 +66,7 @@ def steps(
     profile: Annotated[
         bool,
         typer.Option(
-            "--profile",
-            help="What the steps cost their writers and readers; with -l also how it went over the steps.",
+            "--profile", help="The cost of the steps for writers and readers; with -l also over the steps."
         ),
     ] = False,
     snapshot: SnapshotOption = None,
@@ -144,7 +149,8 @@ def _chosen_names(stream: Steps, patterns: list[str]) -> list[str]:
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
             raise not_found(
-                f"{stream.location}: no variable matches {pattern!r}: there is {', '.join(known) or 'none'}"
+                f"{stream.location}: no variable matches {pattern!r}: its variables are "
+                f"{', '.join(known) or 'none'}"
             )
     return [name for name in known if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
@@ -155,7 +161,7 @@ def _box(text: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        usage_error(f"{text!r} is no list of numbers: give them with commas, as 0,0,4")
+        usage_error(f"{text!r} is not a list of numbers: give numbers with commas, such as 0,0,4")
 
 
 # ---- collecting
@@ -451,7 +457,8 @@ def _show_profile(stream: Steps, as_json: bool, long: bool) -> None:
     profile, readers = stream.profile(), stream.readers_profile()
     if not profile and not readers:
         raise not_found(
-            f"{stream.location}: no profile: the writer has not ended the stream, or wrote with Profile=off"
+            f"{stream.location} has no profile: its writer has not ended the stream, or wrote with "
+            "Profile=off"
         )
     if as_json:
         emit_json({**profile, "readers": readers or None})

@@ -91,8 +91,8 @@ def _require_packages() -> None:
             f"'{_PACKAGES[name]}'" if "=" in _PACKAGES[name] else _PACKAGES[name] for name in missing
         )
         raise CommandError(
-            f"the demo needs {', '.join(missing)}, which {sys.executable} has not: "
-            f"{sys.executable} -m pip install {command}",
+            f"the demo needs {', '.join(missing)}, which {sys.executable} does not have: {sys.executable} "
+            f"-m pip install {command}",
             ExitCode.NOT_FOUND,
         )
 
@@ -101,14 +101,14 @@ def set_up(directory: Path, say: Say) -> Path:
     """A folder with schema and config.yaml of FDB; the pool in it is made by FDB, with the first field."""
     if any(sign in str(directory) for sign in "\n#:") or str(directory) != str(directory).strip():
         raise CommandError(
-            f"--directory {str(directory)!r}: FDB's configuration cannot hold such a name: no '#', ':', line "
-            "end or blank at an end"
+            f"--directory {str(directory)!r}: FDB's configuration cannot hold this name: give one without "
+            "'#', ':', line ends, and blanks at its ends"
         )
     config = directory / "config.yaml"
     if config.exists() and config.read_text().startswith(_MARK):
         say(f"{directory} is of an earlier demo: its fields are archived again, and replaced")
     elif directory.exists() and any(directory.iterdir()):
-        raise CommandError(f"{directory} has other files in it: give --directory a new or an empty one")
+        raise CommandError(f"{directory} has other files in it: give a new or an empty --directory")
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "schema").write_text(SCHEMA)
     config.write_text(CONFIG.format(directory=directory))

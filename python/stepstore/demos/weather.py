@@ -149,7 +149,7 @@ def split(data: bytes) -> dict[FieldKey, bytes]:
         length = int.from_bytes(data[at + 8 : at + 16], "big")
         message = data[at : at + length]
         if message[:4] != b"GRIB" or message[-4:] != b"7777":
-            raise ValueError(f"at byte {at} of {len(data)} retrieved bytes is no whole GRIB message")
+            raise ValueError(f"at byte {at} of {len(data)} retrieved bytes is not a whole GRIB message")
         handle = eccodes.codes_new_from_message(message)
         try:
             key = FieldKey(
