@@ -65,7 +65,7 @@ double read_blocks(Part& part, std::vector<std::byte>& memory, std::uint64_t ste
         part.array().read(part.place(step), memory);
         const auto mark = static_cast<std::byte>(step);
         if (memory.front() != mark || memory.back() != mark)
-            throw std::runtime_error("a block holds something else than was written");
+            throw std::runtime_error("a block does not hold what was written");
     }
     return seconds_since(begin);
 }
@@ -96,7 +96,7 @@ ArrayWorkers::ArrayWorkers(const std::string& pool, unsigned processes, std::uin
 void ArrayWorkers::start(unsigned process)
 {
     int commands[2], results[2];
-    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("no more pipes");
+    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("cannot make a pipe");
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("cannot start a process");

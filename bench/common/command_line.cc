@@ -52,7 +52,7 @@ void CommandLine::numbers(const std::string& name, const std::string& help, std:
         into.clear();
         for (const std::string& value : split(list))
             into.push_back(checked(name, value, 1, most));
-        if (into.empty()) refuse("--" + name + ": numbers are wanted, separated by commas");
+        if (into.empty()) refuse("--" + name + ": give numbers with commas between them");
     });
 }
 
@@ -62,7 +62,7 @@ void CommandLine::seconds(const std::string& name, const std::string& help, doub
         const char* const last = value.data() + value.size();
         const auto [end, error] = std::from_chars(value.data(), last, into);
         if (error != std::errc{} || end != last || !(into > 0) || into > 1e9)
-            refuse("--" + name + " " + value + ": a number greater than 0 is wanted");
+            refuse("--" + name + " " + value + ": give a number greater than 0");
     });
 }
 
@@ -88,8 +88,8 @@ std::uint64_t CommandLine::checked(const std::string& name, const std::string& t
         value = value <= (most >> shift) ? value << shift : most + 1;
     }
     if (error != std::errc{} || end != last || value < least || value > most)
-        refuse("--" + name + " " + text + ": a whole number from " + std::to_string(least) + " to " +
-               std::to_string(most) + " is wanted");
+        refuse("--" + name + " " + text + ": give a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most));
     return value;
 }
 
@@ -114,7 +114,7 @@ std::string CommandLine::help() const
     };
     for (const Option& one : options_)
         add(one.name, one.value, one.help);
-    add("help", "", "this text");
+    add("help", "", "print this text");
     return text;
 }
 
@@ -133,7 +133,7 @@ std::vector<std::string> CommandLine::parse(int argc, char** argv) const
     known.push_back({});
     int index = 0;
     for (int found; (found = getopt_long(argc, argv, "", known.data(), &index)) != -1;) {
-        if (found != 0) refuse("that cannot be understood"); // getopt_long has said what
+        if (found != 0) refuse("the option is not valid"); // getopt_long has said what
         const auto at = static_cast<std::size_t>(index);
         if (at == options_.size()) {
             std::fputs(help().c_str(), stdout);

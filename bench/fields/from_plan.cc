@@ -42,7 +42,7 @@ public:
         if (file_ < 0 || fstat(file_, &status) != 0)
             throw std::runtime_error(path + ": the file cannot be read");
         count_ = static_cast<std::size_t>(status.st_size) / size;
-        if (count_ == 0) throw std::runtime_error(path + ": there is no message in it");
+        if (count_ == 0) throw std::runtime_error(path + ": the file has no message");
     }
     void read(char* to, std::size_t size)
     {

@@ -21,7 +21,7 @@ namespace {
         stderr,
         "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
         "  [processes=N] [first=N] [archive=key|message] [copies=FILE]\n"
-        "FDB_CONFIG says on what. It is started by 'stepstore bench fields'.\n",
+        "FDB_CONFIG holds FDB's configuration. The program is started by 'stepstore bench fields'.\n",
         wrong.c_str());
     std::exit(2);
 }
@@ -31,8 +31,8 @@ int number(const std::string& name, const std::string& text, int least, int most
     char* end = nullptr;
     const long value = std::strtol(text.c_str(), &end, 10);
     if (text.empty() || *end != '\0' || value < least || value > most)
-        usage("stepstore-bench-fields: " + name + "=" + text + ": a number from " + std::to_string(least) +
-              " to " + std::to_string(most) + " is wanted");
+        usage("stepstore-bench-fields: " + name + "=" + text + ": give a number from " +
+              std::to_string(least) + " to " + std::to_string(most));
     return static_cast<int>(value);
 }
 
@@ -55,9 +55,9 @@ Work parse(int count, char** arguments)
         else if (name == "archive" && (value == "key" || value == "message"))
             work.decode = value == "message";
         else
-            usage("stepstore-bench-fields: '" + text + "' is no option");
+            usage("stepstore-bench-fields: '" + text + "' is not an option");
     }
-    if (work.plan.message.empty()) usage("stepstore-bench-fields: no plan");
+    if (work.plan.message.empty()) usage("stepstore-bench-fields: give plan=FILE");
     if (work.plan.steps().size() > max_steps)
         usage("stepstore-bench-fields: more steps than " + std::to_string(max_steps));
     return work;
@@ -135,7 +135,7 @@ void operational(const Work& work)
 void first(int count, char** arguments)
 {
     int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    if (pipe(ends) != 0) throw std::runtime_error("cannot make a pipe");
     const std::int64_t begin = now();
     const pid_t pid = fork();
     if (pid == 0) {
@@ -167,7 +167,7 @@ void first_itself(const Work& work)
     retrieve();
     times[1] = now();
     if (write(1, times, sizeof times) != static_cast<ssize_t>(sizeof times))
-        throw std::runtime_error("nobody listens");
+        throw std::runtime_error("cannot write the results: nobody reads them");
 }
 
 void measure(int count, char** arguments)

@@ -56,18 +56,19 @@ Plan Plan::read(const std::string& path)
             std::size_t position = 0;
             for (int byte = 0; words >> position >> byte;) {
                 if (position >= plan.message.size())
-                    throw std::runtime_error(path + ": beyond the message: " + line);
+                    throw std::runtime_error(
+                        path + ": this line names a place after the end of the message: " + line);
                 value.bytes.emplace_back(position, static_cast<char>(byte));
                 plan.head = std::max(plan.head, position + 1);
             }
             plan.varying[name].push_back(std::move(value));
         } else {
-            throw std::runtime_error(path + ": no line of a plan: " + line);
+            throw std::runtime_error(path + ": this line does not belong in a plan: " + line);
         }
     }
     for (const char* name : {"number", "step", "param", "levelist"})
         if (plan.varying[name].empty())
-            throw std::runtime_error(path + " is no plan: it has no values of " + name);
+            throw std::runtime_error(path + " is not a plan: it has no values of " + name);
     return plan;
 }
 
@@ -113,9 +114,8 @@ void Checker::check(const Field& field, const char* read, std::size_t length)
 {
     plan_.say(expected_.data(), field);
     if (length != plan_.message.size() || std::memcmp(read, expected_.data(), expected_.size()) != 0)
-        throw std::runtime_error(std::to_string(length) +
-                                 " bytes were read that are not the field that was asked for, of " +
-                                 std::to_string(plan_.message.size()));
+        throw std::runtime_error(std::to_string(length) + " bytes were read, not the requested field of " +
+                                 std::to_string(plan_.message.size()) + " bytes");
     check_rest(read);
 }
 
@@ -132,7 +132,7 @@ void Checker::check(const std::vector<Field>& fields, const char* read, std::siz
     }
     for (const char* at = read; at != read + length; at += size) {
         if (wanted.erase(std::string(at, plan_.head)) == 0)
-            throw std::runtime_error("a field was read that was not asked for, or one twice");
+            throw std::runtime_error("a field was read that was not requested, or was read twice");
         check_rest(at);
     }
 }

@@ -45,9 +45,9 @@ std::int64_t now()
 void run(const std::vector<Prepare>& all, const std::function<void(const Shared&)>& report)
 {
     if (all.size() > max_processes)
-        throw std::runtime_error("more than " + std::to_string(max_processes) + " processes");
+        throw std::runtime_error("give at most " + std::to_string(max_processes) + " processes");
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("no shared memory for the clocks");
+    if (memory == MAP_FAILED) throw std::runtime_error("cannot get shared memory for the clocks");
     auto* shared = new (memory) Shared{};
     std::vector<pid_t> children;
     for (std::size_t index = 0; index < all.size(); ++index) {

@@ -62,7 +62,7 @@ Case parse(int count, char** arguments)
     for (int i = 1; i < count; ++i) {
         const std::string text = arguments[i];
         const std::size_t equals = text.find('=');
-        if (equals == std::string::npos) usage("'" + text + "' is no name=value");
+        if (equals == std::string::npos) usage("'" + text + "': give name=value");
         const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
         if (name == "directory")
             one.directory = value;
@@ -116,7 +116,7 @@ struct Times {
 double run(int processes, const std::function<std::function<void()>(int)>& prepare)
 {
     void* memory = mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
+    if (memory == MAP_FAILED) throw std::runtime_error("cannot get shared memory");
     auto* times = new (memory) Times{};
     for (int process = 0; process < processes; ++process) {
         if (fork() != 0) continue;

@@ -120,8 +120,7 @@ private:
             read.front() == mark(step) && read.back() == mark(step) &&
             (read.size() < 3 || std::equal(read.begin() + 1, read.begin() + 2, field_.begin() + 1));
         if (!same)
-            throw std::runtime_error("step " + std::to_string(step) +
-                                     " holds something else than was written");
+            throw std::runtime_error("step " + std::to_string(step) + " does not hold what was written");
     }
 
     void set_parameters(const std::string& text)
@@ -130,7 +129,8 @@ private:
             const std::size_t end = std::min(text.find(',', at), text.size());
             const std::string one = text.substr(at, end - at);
             const std::size_t equals = one.find('=');
-            if (equals == std::string::npos) throw std::runtime_error("parameter '" + one + "' has no value");
+            if (equals == std::string::npos)
+                throw std::runtime_error("parameter '" + one + "' has no value: give NAME=VALUE");
             io_.SetParameter(one.substr(0, equals), one.substr(equals + 1));
             at = end + 1;
         }

@@ -11,12 +11,12 @@ Options parse_options(int argc, char** argv)
     CommandLine line(
         "stepstore-bench-store", "[OPTIONS]",
         "Measures kv_put, kv_get, array_write and array_read at 100 B, 5 KiB, 56 KiB and 1 MiB, with 1 and\n"
-        "4 processes and both durability levels, next to raw LMDB and next to pwrite/pread on one file per\n"
-        "process, in turn. Prints the medians in microseconds per operation. ratio = ours / peer: below 1\n"
-        "is faster than the peer.");
+        "4 processes and both durability levels. The peers are raw LMDB, and pwrite/pread on one file per\n"
+        "process. All take turns. Prints the medians in microseconds per operation. ratio = ours / peer:\n"
+        "below 1 is faster than the peer.");
     line.number("rounds", "rounds per case and subject (default 5)", rounds, 1, 1000);
     line.seconds("seconds", "length of a round (default 0.1)", options.length.seconds);
-    line.number("operations", "operations of each process in a round, instead of a time",
+    line.number("operations", "operations of each process in a round, instead of --seconds",
                 options.length.operations);
     line.text("directory", "DIR",
               "where the files go (default: a new directory in $TMPDIR or /tmp); removed at the end",
@@ -26,18 +26,18 @@ Options parse_options(int argc, char** argv)
               options.only);
     line.number(
         "skew",
-        "where in a cache line the caller's memory begins, 0 to 63 (default 0; malloc gives 16 for large "
-        "blocks, where some processors copy at less than half the speed)",
+        "place in a cache line where the caller's memory begins, 0 to 63 (default 0). malloc gives 16 for "
+        "large blocks; some processors copy from there at less than half the speed",
         skew, 0, 63);
-    line.flag("no-verify", "arrays are read without comparing large payloads with their checksums",
+    line.flag("no-verify", "read arrays without comparing large payloads with their checksums",
               [&] { options.verify = false; });
     line.flag("quick", "3 rounds of 0.02 s", [&] {
         rounds = 3;
         options.length.seconds = 0.02;
     });
-    line.flag("json", "a list of objects instead of a table", [&] { options.json = true; });
+    line.flag("json", "print a list of objects instead of a table", [&] { options.json = true; });
     const auto rest = line.parse(argc, argv);
-    if (!rest.empty()) line.refuse("what is " + rest.front() + "?");
+    if (!rest.empty()) line.refuse("unknown argument '" + rest.front() + "'");
     options.rounds = static_cast<unsigned>(rounds);
     options.skew = static_cast<unsigned>(skew);
     return options;

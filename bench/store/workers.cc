@@ -125,7 +125,7 @@ void Workers::start(const Case& one, Peer peer, const std::string& directory, un
 {
     int commands[2];
     int results[2];
-    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("no more pipes");
+    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("cannot make a pipe");
     const pid_t child = in_process(name_, [&] {
         close(commands[1]);
         close(results[0]);

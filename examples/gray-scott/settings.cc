@@ -63,7 +63,7 @@ void read_file(Settings& to, const std::string& path)
         if (line.empty()) continue;
         auto equals = line.find('=');
         if (equals == std::string::npos)
-            throw std::invalid_argument(path + ": not of the form name = value: " + line);
+            throw std::invalid_argument(path + ": a line does not have the form name = value: " + line);
         set(to, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
     }
 }
