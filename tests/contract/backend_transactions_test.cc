@@ -326,7 +326,7 @@ TEST_P(Transactions, CommitInTheOrderOfTheirEpochs)
             other.came_after = get(target(), "mine") == "value";
             other.done = true;
         });
-        for (int wait = 0; wait < 50 && !other.done; ++wait) // in vain where there is one writer at a time
+        for (int wait = 0; wait < 50 && !other.done; ++wait) // never, where there is one writer at a time
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
     });
     for (Other& other : others)
