@@ -71,7 +71,7 @@ def test_arrays_of_numpy_values(box):
     with pytest.raises(stepstore.Error) as caught:
         array.write(0, b"123")
     assert caught.value.name.startswith("DER_")
-    with pytest.raises(stepstore.Error, match="no whole number"):
+    with pytest.raises(stepstore.Error, match="not a whole number"):
         array.read(0, 1, dtype=np.dtype("V3"))
     array.destroy()
     with pytest.raises(stepstore.Error) as caught:
