@@ -52,8 +52,8 @@ struct IndexSummary {
     std::uint64_t newest = 0; // seconds since 1970
 };
 
-// Caches what it has read of the index, for all calls; every call sees what was flushed before it began, by
-// whomever.
+// Caches what it has read of the index, for all calls; every call sees what any
+// process flushed before it began.
 class CatalogueReader {
 public:
     explicit CatalogueReader(std::shared_ptr<Dataset> dataset);

@@ -42,7 +42,7 @@ public:
     {
         struct statvfs status {};
         if (fstatvfs(state().place().root(), &status) != 0)
-            fail_errno("pool " + path_, "cannot ask for its space");
+            fail_errno("pool " + path_, "cannot get the free space of its file system");
         return {std::uint64_t{status.f_blocks} * status.f_frsize,
                 std::uint64_t{status.f_bavail} * status.f_frsize};
     }
@@ -81,7 +81,7 @@ std::string absolute(const std::string& path)
     std::error_code error;
     const auto full = std::filesystem::absolute(path, error);
     if (error || path.empty())
-        fail(path.empty() ? ENOENT : error.value(), "pool \"" + path + "\"", "not a path");
+        fail(path.empty() ? ENOENT : error.value(), "pool \"" + path + "\"", "cannot resolve the path");
     auto text = full.lexically_normal().string();
     if (text.size() > 1 && text.ends_with('/')) text.pop_back();
     return text;
@@ -90,8 +90,8 @@ std::string absolute(const std::string& path)
 std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
 {
     if (options.targets == 0 || options.targets > max_targets) {
-        throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) + " targets: 1 to " +
-                                    std::to_string(max_targets) + " are possible");
+        throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) +
+                                    " targets: give 1 to " + std::to_string(max_targets));
     }
     Making making(absolute(path), options);
     auto pool = std::make_unique<LmdbStorage>(path, making.state());

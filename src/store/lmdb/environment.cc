@@ -51,12 +51,12 @@ Descriptor make_ready_to_lock(const Place& directory, const std::string& where)
     const bool ours = got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0));
     if (!ours)
         throw Error(-DER_DF_INVAL, where + ": " + path +
-                                       " is no lock file of LMDB: it was not touched; remove it if the "
+                                       " is not a lock file of LMDB, so it was not changed: remove it if the "
                                        "pool is yours, and open the pool again");
     // LMDB maps it. On a full disk a process that takes a slot in a page without room would end (SIGBUS).
     if (allocated_of(fd.get(), where) < lock_file_size &&
         fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, lock_file_size) != 0 && errno != EOPNOTSUPP)
-        fail_errno(where, "cannot take room for " + path);
+        fail_errno(where, "cannot get room for " + path);
     return fd;
 }
 
@@ -86,7 +86,8 @@ Descriptor open_index(const Place& path, const std::string& where)
 {
     Descriptor fd = open_file(path, O_RDONLY);
     if (!fd && errno == ENOENT)
-        throw Error(-DER_DF_INVAL, where + ": " + path + " is missing: its index is lost");
+        throw Error(-DER_DF_INVAL, where + ": " + path +
+                                       " is missing, and its index is lost: put the file back from a copy");
     if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
     return fd;
 }
@@ -203,11 +204,10 @@ Environment::~Environment()
 
 // ---- the file
 
-// The file must reach as far as the newest transaction says, or a page behind
-// its end would end the process (SIGBUS). A file may rightly be a little
-// shorter: pages that a transaction took and gave back were never written. So a
-// short one is walked: when no page in use is missing it is made as long as it
-// says, else it was cut off.
+// The file must reach as far as the newest transaction says. Else reading a page after its end would end the
+// process (SIGBUS). A good file may be a little shorter: pages that a transaction took and gave back were
+// never written. So a short file is walked. If no page in use is missing it is made as long as it says. Else
+// it was cut off.
 void Environment::verify_length(const Meta& meta)
 {
     const std::uint64_t needed = (meta.last_page + 1) * page_size_;
@@ -264,7 +264,7 @@ void Environment::adopt_map()
     std::lock_guard alone(map_guard_);
     growers_.fetch_sub(1);
     const int result = mdb_env_set_mapsize(env_, 0);
-    if (result != 0) fail(result, where_, "cannot map the index as large as another process made it");
+    if (result != 0) fail(result, where_, "another process made the index larger: cannot map the new size");
     MDB_envinfo info;
     mdb_env_info(env_, &info);
     map_size_ = info.me_mapsize;
@@ -304,9 +304,8 @@ std::uint64_t Environment::bytes() const
     return allocated_of(file_.get(), where_);
 }
 
-// Within a read transaction, so that no page of what is walked is used again
-// meanwhile: a writer keeps every page that was freed since the oldest reader
-// began.
+// Within a read transaction, so that no page of the walked version is used again meanwhile. A writer keeps
+// every page that was freed since the oldest reader began.
 std::vector<std::string> Environment::walk(std::size_t limit) const
 {
     const Metas metas = read_metas(file_.get());

@@ -7,14 +7,13 @@
 // The map. It begins small and doubles when a transaction finds it full, which
 // is then run again. LMDB wants no transaction of this process while the map
 // moves: every transaction holds map_guard_ shared, the growing one takes it
-// exclusive. A reader that meets a waiting grower steps back for a moment, so
-// that reads without end cannot keep it out; it does not do so for ever,
-// because the grower may wait for a transaction that waits, over another
-// target, for that reader. Growth by another process is met as MDB_MAP_RESIZED
-// when a transaction begins, and adopted in the same way.
+// exclusive. A reader that meets a waiting grower steps back for a moment, so that endless reads cannot keep
+// it out. It does not step back for ever: the grower may wait for a transaction that waits, over another
+// target, for that reader. Growth by another process is met as MDB_MAP_RESIZED when a transaction begins, and
+// adopted in the same way.
 //
-// Opening. LMDB sets aside and clears 3 MiB for each index that it opens for writing, which takes longer than
-// all else that a short-lived reader does. So an index whose first use is a read is opened for reading only.
+// Opening. LMDB allocates and clears 3 MiB for each index that it opens for writing. That takes longer than
+// the rest of a short-lived reader's work. So an index whose first use is a read is opened for reading only.
 // The first write opens it again for writing, with the map guard held exclusive. This process has no
 // transaction meanwhile, so none finds it closed.
 //
@@ -64,8 +63,8 @@ public:
     void read(FunctionRef<void(ReadTransaction&)> body);
     void write(FunctionRef<void(WriteTransaction&)> body);
     // Everything committed so far survives a power failure. bulk_first: syncs what the index refers to;
-    // called before the index is synced, and only when something was committed since the last sync of this
-    // process: by whomever, or (own) by this process.
+    // called before the index is synced, and only when something was committed since this process's last
+    // sync. With `own` only this process's commits count.
     void sync(bool own, FunctionRef<void()> bulk_first);
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const;                                   // that the file takes

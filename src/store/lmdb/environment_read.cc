@@ -17,7 +17,7 @@ constexpr auto reader_patience = 5s;  // for a reader slot
 constexpr auto unseen_patience = 30s; // for a version that stays until it was read
 constexpr unsigned tries_unannounced = 3;
 constexpr auto keeper_patience = 50ms;     // for a writer that keeps a version
-constexpr std::uint64_t many_pages = 1000; // a reader that copied so many in vain copies all at once
+constexpr std::uint64_t many_pages = 1000; // a reader that lost so many copied pages copies all at once
 
 std::size_t own_slot() noexcept
 {
@@ -152,8 +152,8 @@ void Environment::read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body)
     throw Error(
         -DER_TIMEDOUT,
         where_ +
-            ": others write faster than this process can read, which may not write the pool's lock files: "
-            "read less at once, or ask the owner for write permission" +
+            ": other processes write faster than this process can read, because it may not write the pool's "
+            "lock files: read less at once, or ask the owner for write permission" +
             owner_of(directory_));
 }
 

@@ -1,26 +1,26 @@
-// The space of an index: what old readers keep from being used again, and giving back what nobody needs.
+// The space of an index: what old readers keep from being used again, and giving back what no process needs.
 //
-// Old readers. A page that a transaction freed is used again when no reader's version can have it. A reader
-// that is stopped within a transaction so makes every update take new pages. A commit that made the file
-// longer by a step looks at the readers' table: what lies in freed pages because of the oldest reader is its
-// due. From a quarter of the bound on a writer warns, once for each such reader. At the bound writers wait
-// until the reader goes on or ends; they warn after five seconds, and give up after the limit, as they do for
-// a writer. The reader is never taken out of the table: LMDB and we ourselves hand out memory of the map, and
-// a reader that wakes would read other pages there before anything could tell it so. The version that
-// a writer keeps for readers without a slot (kept_version.h) is no reader's: it ends at half of the bound,
-// and nobody waits.
+// Old readers. A page that a transaction freed is used again when no reader's version can have it. So with a
+// reader that is stopped within a transaction every update takes new pages. A commit that made the file
+// longer by a step looks at the readers' table. It counts the freed pages that are kept for the oldest
+// reader. From a quarter of the bound on a writer warns, once for each such reader. At the bound writers wait
+// until the reader goes on or ends. They warn after five seconds, and give up after the limit, as they do for
+// a writer. The reader is never taken out of the table. LMDB and this library hand out memory of the map, so
+// a reader that wakes would read other pages before anything could tell it. The version that a writer keeps
+// for readers without a slot (kept_version.h) belongs to no reader: it ends at half of the bound, and nobody
+// waits.
 //
-// Giving back. compact() punches free pages out of the file, holding LMDB's lock on writers and writing
-// nothing. A page is free here when the list of the newest version T has it with a key below the oldest
-// reader's version, and below T.
-// 1. These are the pages that LMDB itself would overwrite in a transaction that began now, so no reader of
-//    any process needs more from us than from any other writer: those in the table do not have the page, and
-//    those that work without the table must look at the version afterwards in any case.
+// Giving back. compact() punches free pages out of the file. It holds LMDB's lock on writers and writes
+// nothing. A page is free here when the list of the newest version T has it under a key below T and below the
+// oldest reader's version.
+// 1. These are the pages that LMDB itself would overwrite in a transaction that began now. So no reader needs
+//    more from us than from any other writer. Readers in the table do not have the page. Readers without the
+//    table must look at the version afterwards in any case.
 // 2. LMDB does not read a free page before it is used again: mdb_page_alloc() takes fresh memory for it, and
 //    mdb_page_flush() writes it whole (LMDB 0.9.24). The file's length stays, so the map's end does.
 // 3. A page that T - 1 freed or an older one is in neither meta page's tree. The file is synced before the
-//    first punch, so that both trees are on the medium; with whichever a power failure leaves us, no page of
-//    it was punched.
+//    first punch, so both trees are on the medium. After a power failure either may be the current one, and
+//    no page of it was punched.
 // 4. The index is walked first, without the lock: what is damaged is left alone, and LMDB does not read it.
 #include "base/warning.h"
 #include "store/lmdb/environment_use.h"
@@ -194,7 +194,7 @@ void Environment::wait_for_readers()
             const Pinned now = pinned();
             if (now.bytes < now.bound || now.bound == 0 || keeper_.is_kept(now.reader.version)) break;
             waited.look([&] {
-                return now.text() + ", the most there may be. Let it go on (kill -CONT " +
+                return now.text() + ", the most that is allowed. Let it go on (kill -CONT " +
                        std::to_string(now.reader.process) + ") or end it";
             });
         }
@@ -237,7 +237,7 @@ void Environment::compact()
     if (!damage.empty())
         throw Error(-DER_CSUM,
                     where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
-                        "): no space of it is given back; \"stepstore pool check\" says what can be saved");
+                        "), so no space of it is freed; \"stepstore pool check\" says what can be saved");
     if (fdatasync(file_.get()) != 0)
         fail_errno(where_, "cannot sync the index"); // most of it, with no lock held
     for (std::uint64_t from = 0; punch_free_pages(from);) {
@@ -279,7 +279,7 @@ bool Environment::punch_free_pages(std::uint64_t& from)
                          static_cast<off_t>((end - at) * page_size_)) != 0) {
             if (errno == EINTR) continue;
             if (errno == EOPNOTSUPP || errno == ENOSYS) return false; // such a file system keeps the space
-            fail_errno(where_, "cannot give back space of the index");
+            fail_errno(where_, "cannot free space of the index");
         }
         at = end;
     }

@@ -18,10 +18,9 @@ public:
         env.map_guard_.lock_shared();
         if (env.env_ == nullptr) [[unlikely]] {
             env.map_guard_.unlock_shared();
-            throw Error(
-                -DER_IO,
-                env.where_ + ": the index in " + env.directory_ +
-                    " could not be opened again: close the pool, and look what the error before said");
+            throw Error(-DER_IO,
+                        env.where_ + ": the index in " + env.directory_ +
+                            " could not be opened again: close the pool; the error before this one says why");
         }
     }
     ~MapUse() { env_.map_guard_.unlock_shared(); }

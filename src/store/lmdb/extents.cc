@@ -28,11 +28,11 @@ std::uint64_t aligned(std::uint64_t offset)
     return (offset + ExtentStore::alignment - 1) & ~(ExtentStore::alignment - 1);
 }
 
-// A payload may begin half a unit behind a multiple of the alignment, and as much more as the memory that it
-// comes from is behind a cache line. So it lies far from where memory begins in its page, which is nearly
-// always at its front: copies take two to six times as long when one place is a few bytes behind the other in
-// its page, and up to twice as long when they lie differently in cache lines (docs/design/lmdb-backend.md).
-// It costs a unit of the file at most.
+// A payload may begin half a unit after a multiple of the alignment, and as much more as its memory lies
+// after a cache line. Memory nearly always begins at the front of its page, so the two places are far apart.
+// Copies take two to six times as long when one place is a few bytes after the other in its page. They take
+// up to twice as long when the places lie differently in cache lines (docs/design/lmdb-backend.md). It costs
+// at most a unit of the file.
 constexpr std::uint64_t cache_line = 64;
 constexpr std::uint64_t most_skew = ExtentStore::alignment / 2 + cache_line - 1;
 constexpr std::uint64_t skewed_from = 256 << 10; // bytes: 1.6 % of them
@@ -183,8 +183,8 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
         spares_.erase(spare);
         return file;
     }
-    // The full file stays ours until the next one is full too: extents at its end may not be in the index
-    // yet, and a repair of another process takes what nothing refers to from files that nobody holds.
+    // The full file stays ours until the next one is full too. Extents at its end may not be in the index
+    // yet. A repair of another process frees what nothing refers to, in files that no process holds.
     if (appended_ && appended_->end >= rotate_at) full_ = std::move(appended_);
     if (!appended_) appended_ = take_over();
     if (!appended_) appended_ = make_file();
@@ -258,7 +258,8 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
     auto fd = std::make_shared<Descriptor>(open_file(path, read_only_ ? O_RDONLY : O_RDWR));
     if (!*fd && !read_only_ && errno == EACCES) *fd = open_file(path, O_RDONLY);
     if (!*fd && errno == ENOENT)
-        throw Error(-DER_CSUM, where_ + ": the extent file " + path + " is missing: its data are lost");
+        throw Error(-DER_CSUM, where_ + ": the extent file " + path +
+                                   " is missing, and its data are lost: put the file back from a copy");
     if (!*fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
     std::lock_guard lock(cache_guard_);
     if (by_number_.contains(number)) return fd;
@@ -301,7 +302,7 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
         if (errno == EINTR) continue;
         if (errno == EOPNOTSUPP || errno == ENOSYS)
             return; // such a file system keeps the space; all else is the same
-        fail_errno(where_, "cannot give back space in " + path);
+        fail_errno(where_, "cannot free space in " + path);
     }
 }
 
@@ -509,8 +510,8 @@ void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number) const
     if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path_of(number));
 }
 
-// Not again while no file was made or removed. A directory is stamped with the coarse clock while its names
-// change, so a stamp that is older than that clock before the look stays only if no name has changed since.
+// Not again while no file was made or removed. A change of names stamps a directory with the coarse clock. So
+// a stamp that was older than this clock before the look stays only if no name has changed since.
 void ExtentStore::sync_names()
 {
     const auto nanoseconds = [](const timespec& time) {
@@ -520,7 +521,7 @@ void ExtentStore::sync_names()
     struct stat status {};
     const Descriptor names = open_file(directory_, O_PATH);
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || !names || fstat(names.get(), &status) != 0)
-        fail_errno(directory_, "cannot look at the directory");
+        fail_errno(directory_, "cannot read the status of the directory");
     const std::int64_t changed = nanoseconds(status.st_mtim);
     if (changed == names_synced_.load()) return;
     sync_directory(directory_);

@@ -119,15 +119,15 @@ Format parse_format(const Place& pool, const Descriptor& fd, const std::string& 
     if (text.substr(end) != std::string(checksum_word) + hexadecimal(checksum(as_bytes(body))) + "\n")
         damaged_format(path, "its checksum does not match");
     const auto version = number_of(body, "version");
-    if (!version || *version == 0) damaged_format(path, "it states no version");
+    if (!version || *version == 0) damaged_format(path, "it names no version");
     if (*version != format_version) other_version(pool, *version);
     Format format;
     const auto targets = number_of(body, "targets");
     if (!targets || *targets == 0 || *targets > max_targets)
-        damaged_format(path, "it states no number of targets");
+        damaged_format(path, "it names no number of targets");
     format.targets = *targets;
     const auto durability = value_of(body, "durability");
-    if (durability != "process" && durability != "power") damaged_format(path, "it states no durability");
+    if (durability != "process" && durability != "power") damaged_format(path, "it names no durability");
     format.durability = durability == "power" ? Durability::power : Durability::process;
     format.directories = values_of(body, "targets-in");
     return format;
@@ -171,8 +171,7 @@ Format read_format(const Place& pool)
         if (!exists(pool / unfinished_name) && exists(pool / meta_name / "data.mdb"))
             throw Error(-DER_DF_INVAL,
                         path + " is missing: the pool is damaged; put the file back from a copy");
-        throw Error(-DER_NONEXIST,
-                    "there is no pool in " + pool + ": create it first, or look at the path again");
+        throw Error(-DER_NONEXIST, "there is no pool in " + pool + ": create it first, or correct the path");
     }
     if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
     return parse_format(pool, fd, path);

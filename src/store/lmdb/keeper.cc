@@ -265,8 +265,8 @@ bool Keeper::clear_slot(const KeptFile& file, std::uint64_t newest)
 
 // ---- LMDB's table of readers
 
-// As far as LMDB has used it, two slots of header before. Behind that there may be no room for it on a full
-// disk of memory (tmpfs), and behind the file's end there is none: a look there ends the process. 0: what is
+// As far as LMDB has used it, with two slots of header before. After that there may be no room on a full disk
+// of memory (tmpfs), and after the file's end there is none. Reading there would end the process. 0: what is
 // mapped is not the file that LMDB has.
 std::uint64_t Keeper::used_slots() const
 {

@@ -1,11 +1,11 @@
-// Readers whom writers do not know of, and the version that a writer keeps for them.
+// Readers that writers do not know of, and the version that a writer keeps for them.
 //
 // A process that may not write LMDB's lock file has no slot in its table of readers. It copies pages, and a
 // copy of version N is right while the newest version is N + 1 or less (tree.h). Beside busy writers that is
 // less than a listing takes. So:
 //
-// 1. Such a reader *announces* itself: a read lock on one byte of data.mdb, far behind its end, for which it
-//    needs only to read the file. The system drops it with the process.
+// 1. Such a reader *announces* itself by a read lock on one byte of data.mdb, far after its end. For this it
+//    needs only permission to read the file. The system drops the lock with the process.
 // 2. Writers look for that lock every few milliseconds. One that finds it begins a read transaction of LMDB's
 //    at the newest version H, and so takes a slot. From then on no writer of any process uses a page again
 //    that version H or a later one has. It is the *keeper*.
@@ -24,18 +24,19 @@
 //   file gets its content and the mode of data.mdb, and becomes `kept`. The lock was there before a stranger
 //   could open the file, so none can keep it from being taken. A file that is not locked means nothing.
 // - A keeper ends its own: first the lock goes, then the transaction.
-// - Another writer revokes it: the file becomes `kept.void`, which tells readers; then its slot in lock.mdb
-//   goes from H to "not reading", by one compare and swap; then `kept.void` is removed. A writer that is
-//   killed in between leaves `kept.void`, and the next one goes on from there. The keeper reads no page with
-//   its transaction, so it needs no more pages than it thinks to have. It learns of it by the name.
+// - Another writer revokes it. The file becomes `kept.void`, which tells readers. Then its slot in lock.mdb
+//   goes from H to "not reading", by one compare and swap. Then `kept.void` is removed. A writer that is
+//   killed in between leaves `kept.void`, and the next one continues from there. The keeper reads no page
+//   with its transaction, so the loss of its pages does not harm it. It learns of the loss by the file's
+//   name.
 // - The swap cannot hit another reader's slot. It is done only if the newest version is greater than H, and
 //   the file was locked at a moment after that version was committed. Then the slot was still the keeper's,
 //   and a reader that takes it afterwards begins at a version greater than H.
 // - The map may grow and move while a version is kept. LMDB asks for no transaction of the process then,
 //   since they have addresses in the map. This one has none: it reads nothing, and LMDB 0.9 ends it by its
 //   slot alone.
-// - The slot's place is not taken from LMDB's headers: the keeper looks where its process number and version
-//   appear, vanish and appear again as its transaction begins, is reset and begins again.
+// - The slot's place is not taken from LMDB's headers. The keeper begins its transaction, resets it and
+//   begins it again. It looks where its process number and version appear, vanish and appear again.
 //
 // Death. A dying process gives up its lock on `kept` before its locks on lock.mdb, after which others may
 // clear its slot. Both are locks of the process, which go when their descriptor is closed; a process that
@@ -43,9 +44,9 @@
 // LMDB opens. Where it did not turn out lower the process keeps nothing. (Open-file-description locks would
 // go last.) A fork takes none of these locks along.
 //
-// What strangers can do: announce themselves for ever. Then a version is kept all the time, in spans of at
-// most half the bound of what a reader may pin (environment_space.cc). And truncated, missing or strange
-// files are what a reader without a keeper has: it goes on trying, and so does a reader beside writers of an
+// What strangers can do: announce themselves for ever. Then a version is always kept, in spans of at most
+// half the bound of what a reader may pin (environment_space.cc). They can also truncate, remove or replace
+// files. Then a reader is as one without a keeper: it goes on trying. So does a reader beside writers of an
 // older version.
 #pragma once
 

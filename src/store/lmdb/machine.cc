@@ -185,7 +185,7 @@ std::optional<std::string> MachineClaim::read() const
     const Descriptor fd = open_file(place, O_RDONLY);
     if (!fd && errno == ENOENT) return std::nullopt;
     if (!fd)
-        fail_errno("pool " + pool_, "cannot look which machine writes it, in " + place + owner_of(place));
+        fail_errno("pool " + pool_, "cannot read which machine writes it from " + place + owner_of(place));
     std::string text(4096, '\0');
     const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0);
     if (length < 0) fail_errno("pool " + pool_, "cannot read " + place);
@@ -207,7 +207,7 @@ bool MachineClaim::put_in_place(bool replace)
         if (error != 0) {
             remove(fresh);
             fail(error, "pool " + pool_,
-                 "cannot note which machine writes it, in " + fresh + owner_of(pool_));
+                 "cannot write the note of this machine to " + fresh + owner_of(pool_));
         }
     }
     if (!replace) {
@@ -219,7 +219,7 @@ bool MachineClaim::put_in_place(bool replace)
     } // else, or where there are no links
     if (const int error = rename_file(fresh, pool_ / name); error != 0) {
         remove(fresh);
-        fail(error, "pool " + pool_, "cannot note which machine writes it" + owner_of(pool_));
+        fail(error, "pool " + pool_, "cannot put the note of this machine in place" + owner_of(pool_));
     }
     std::this_thread::sleep_for(settling);
     const auto there = read();
@@ -234,10 +234,10 @@ void MachineClaim::refuse(const Note& other) const
         -DER_BUSY,
         "pool " + pool_ + " is being written by machine " + other.machine.host + " (process " +
             std::to_string(other.process) + "), and this is " + mine_.host +
-            ": a local pool belongs to one machine at a time. Run all processes on one machine, or give each "
-            "machine a pool in a directory of its own, or use a DAOS system (daos://POOL/CONTAINER). When "
-            "the first machine died, this one may take over after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at "
-            "once) without a sign of life");
+            ": a local pool belongs to one machine at a time. Run all processes on one machine, give each "
+            "machine a pool of its own, or use a DAOS system (daos://POOL/CONTAINER). If the first machine "
+            "died, this one may take over after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a "
+            "sign of life");
 }
 
 // Returns when the machine that wrote this is dead or does not write any more.
@@ -282,7 +282,7 @@ void MachineClaim::claim()
         std::fprintf(
             stderr,
             "stepstore: pool %s lies on %s, which several machines may share: only %s can write it now, and "
-            "what it does there may be slow; a directory of this machine's own is better\n",
+            "it may be slow; use a directory on a local disk if you can\n",
             static_cast<const std::string&>(pool_).c_str(), file_system_.c_str(), mine_.host.c_str());
         break;
     }

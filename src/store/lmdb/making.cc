@@ -83,7 +83,7 @@ std::vector<std::string> directories_for_targets(const std::string& pool,
     for (const std::string& path : wanted) {
         char resolved[PATH_MAX];
         if (realpath(path.c_str(), resolved) == nullptr)
-            fail_errno("pool " + pool, "cannot put targets into the directory " + path);
+            fail_errno("pool " + pool, "cannot use this directory for targets: " + path);
         const std::string directory =
             std::string(resolved) + "/" + std::filesystem::path(pool).filename().string() + "-" + number;
         if (directory.find('\n') != std::string::npos)
@@ -109,7 +109,8 @@ Place own_directory(const Place& pool, const std::string& path)
     throw Error(-DER_NO_PERM,
                 "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
                     directory + "/" + owner_name +
-                    " does not say so: nothing was removed; if the pool was moved, correct its path there");
+                    " does not name the pool. Nothing was removed. If the pool was moved, correct its path "
+                    "there");
 }
 
 // All of them. Throws as above.
@@ -153,9 +154,9 @@ void remove_target(const Place& pool, const Place& target)
     remove_one(pool, target);
 }
 
-// Removes the pool's files, whatever is there of them, and leaves all others: those that its format file
-// names, or when that cannot be read those of a pool's names. The format file has its unfinished name, and
-// goes last.
+// Removes the pool's files that exist, and leaves all others. The pool's files are those that its format file
+// names. If that cannot be read they are the files with names of a pool. The format file has its unfinished
+// name, and goes last.
 void remove_content(const Place& pool)
 {
     const std::optional<Format> format = read_any_format(pool);
@@ -189,15 +190,15 @@ void require_free(const Place& pool)
 {
     const Found found = look_at(pool);
     if (found == Found::pool)
-        throw Error(-DER_EXIST, "pool " + pool + " exists already: open it, or take another path");
+        throw Error(-DER_EXIST, "pool " + pool + " exists already: open it, or choose another path");
     const auto names = names_in(pool);
     const auto foreign = std::ranges::find_if_not(names, pools_own_name);
     const bool lock_alone =
         names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
     if (names.empty() || lock_alone || (foreign == names.end() && found == Found::unfinished)) return;
-    throw Error(-DER_EXIST, "the directory " + pool + " is not empty and no pool (it holds \"" +
+    throw Error(-DER_EXIST, "the directory " + pool + " is neither empty nor a pool (it holds \"" +
                                 (foreign != names.end() ? *foreign : names.front()) +
-                                "\"): take another path; nothing in it was touched");
+                                "\"): choose another path; nothing in it was changed");
 }
 
 } // namespace
@@ -240,8 +241,9 @@ void Making::lock()
     const auto deadline = std::chrono::steady_clock::now() + making_patience;
     for (;; std::this_thread::sleep_for(2ms)) {
         if (std::chrono::steady_clock::now() > deadline)
-            throw Error(-DER_BUSY,
-                        "pool " + path_ + " is being made by another process that does not come to an end");
+            throw Error(-DER_BUSY, "pool " + path_ +
+                                       " is being made by another process, which does not finish: end that "
+                                       "process, or try again later");
         make_directories();
         pool_ = Place::directory(path_);
         if (!pool_ && errno == ENOENT) continue; // it was just destroyed
@@ -343,7 +345,7 @@ void destroy(const std::string& path)
             if (try_lock(lock.get(), Lock::exclusive, name)) break;
         }
         if (std::chrono::steady_clock::now() > deadline)
-            throw Error(-DER_BUSY, "pool " + path + " is open in another process: end that first");
+            throw Error(-DER_BUSY, "pool " + path + " is open in another process: end that process first");
         std::this_thread::sleep_for(5ms);
     }
     if ((lock && unlinked(lock.get(), name)) || look_at(pool) == Found::nothing)

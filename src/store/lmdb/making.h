@@ -1,6 +1,6 @@
 // Making and destroying a pool's directory.
 //
-// Making, so that of any number of callers exactly one succeeds and a dead one is in nobody's way:
+// Making, so that of any number of callers exactly one succeeds and a dead one hinders nobody:
 // 1. Make the directory and in it the lock file; take its exclusive lock. Others wait here, or find the
 //    format file.
 // 2. With the lock held: is there a format file? Then somebody was faster: DER_EXIST. What a maker or

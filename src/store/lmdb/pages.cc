@@ -55,8 +55,8 @@ const char* read_meta(const std::byte* bytes, Meta& meta)
 {
     const Bytes page(bytes, meta_length);
     if ((at<std::uint16_t>(page, 10) & meta_flag) == 0 || at<std::uint32_t>(page, 16) != magic)
-        return "a meta page is damaged, or it is no LMDB file";
-    if (at<std::uint32_t>(page, 20) != 1) return "its LMDB data format is another version than 1";
+        return "a meta page is damaged, or the file is not an LMDB file";
+    if (at<std::uint32_t>(page, 20) != 1) return "the version of its LMDB data format is not 1";
     meta.map_size = at<std::uint64_t>(page, 32);
     meta.page_size = at<std::uint32_t>(page, 40);
     meta.free_pages = database_at(page, 40);
@@ -92,7 +92,7 @@ Meta newest_meta(int fd, const std::string& where)
         last = metas;
     }
     throw Error(-DER_CSUM, where + ": the first pages of the index are damaged (" +
-                               (last.problem.empty() ? "they change all the time" : last.problem) +
+                               (last.problem.empty() ? "they change with every look" : last.problem) +
                                "): \"stepstore pool check\" says what can be saved");
 }
 
@@ -152,10 +152,9 @@ public:
         walk("index", meta_.content, false);
         for (const std::uint64_t page : free_pages) {
             if (page < 2 || page > meta_.last_page)
-                found(page, "stands in the list of free pages but does not exist");
+                found(page, "is in the list of free pages but does not exist");
             else if (used_[page])
-                found(page, "stands in the list of free pages but is in use, or stands "
-                            "there twice");
+                found(page, "is in the list of free pages but is in use, or is there twice");
             else
                 used_[page] = true;
         }

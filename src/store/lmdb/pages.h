@@ -47,9 +47,9 @@ Meta newest_meta(int fd, const std::string& where);
 // The version that was committed last. 0: the file ends before.
 std::uint64_t newest_transaction(int fd, std::uint64_t page_size);
 
-// Walks every page that the transaction `meta` can reach: page headers, order
-// of keys, places of values, depths and counts, and that no page is used twice
-// or both used and free. One text per damage, at most `limit`.
+// Walks every page that the transaction `meta` can reach. It checks page headers, order of keys, places of
+// values, depths and counts. It also checks that no page is used twice, or both used and free. One text per
+// damage, at most `limit`.
 std::vector<std::string> check_pages(int fd, const Meta& meta, std::size_t limit = 100);
 
 } // namespace stepstore::store::lmdb

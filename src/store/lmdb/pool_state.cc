@@ -43,7 +43,8 @@ OpenPools& open_pools()
 Identity identity_of(const Place& pool)
 {
     struct stat status {};
-    if (fstat(pool.root(), &status) != 0) fail_errno("pool " + pool, "cannot look at the directory");
+    if (fstat(pool.root(), &status) != 0)
+        fail_errno("pool " + pool, "cannot read the status of the directory");
     return Identity{status.st_dev, status.st_ino};
 }
 
@@ -78,9 +79,8 @@ Descriptor take_lock(const Place& pool)
             if (!unlinked(fd.get(), name)) return fd;
         } else {
             if (std::chrono::steady_clock::now() > deadline)
-                throw Error(-DER_BUSY, "pool " + pool +
-                                           " is just being made or destroyed by "
-                                           "another process: try again");
+                throw Error(-DER_BUSY,
+                            "pool " + pool + " is being made or destroyed by another process: try again");
             std::this_thread::sleep_for(2ms);
         }
         if (!exists(pool / format_name)) read_format(pool); // says that it is gone
@@ -91,8 +91,7 @@ Place open_root(const std::string& path)
 {
     Place pool = Place::directory(path);
     if (!pool && (errno == ENOENT || errno == ENOTDIR))
-        throw Error(-DER_NONEXIST,
-                    "there is no pool in " + path + ": create it first, or look at the path again");
+        throw Error(-DER_NONEXIST, "there is no pool in " + path + ": create it first, or correct the path");
     if (!pool) fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     return pool;
 }

@@ -52,8 +52,8 @@ struct SharedState::Header {
     Word boot;
 };
 
-// What the processes on some of the machine's processors counted on one target: readers, of which any number
-// may be at work, write to no line that others write to at the same time.
+// What the processes on some of the machine's processors counted on one target. Any number of readers may
+// work at once, so none writes to a line that others write to at the same time.
 struct alignas(64) SharedState::CounterLine {
     Word updates;
     Word fetches;
@@ -87,11 +87,13 @@ SharedState::SharedState(const Place& path, unsigned targets, bool durable)
     Descriptor fd = open_file(path, O_RDWR);
     writable_ = static_cast<bool>(fd);
     if (!fd && (errno == EACCES || errno == EPERM || errno == EROFS)) fd = open_file(path, O_RDONLY);
-    if (!fd && errno == ENOENT) throw Error(-DER_DF_INVAL, path + " is missing: the pool is damaged");
+    if (!fd && errno == ENOENT)
+        throw Error(-DER_DF_INVAL, path + " is missing, and the pool damaged: put the file back from a copy");
     if (!fd) fail_errno(path, "cannot open the file" + owner_of(path));
     if (const std::uint64_t size = size_of(fd.get(), path); size != length_) {
         throw Error(-DER_DF_INVAL, path + " has " + std::to_string(size) + " bytes instead of " +
-                                       std::to_string(length_) + ": the pool's clock is damaged");
+                                       std::to_string(length_) +
+                                       ": the pool's clock is damaged; put the file back from a copy");
     }
     void* map =
         mmap(nullptr, length_, writable_ ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd.get(), 0);
@@ -126,9 +128,9 @@ void SharedState::start_clock()
     started_.store(true, std::memory_order_release);
 }
 
-// Puts the bound above `epoch` on the disk before anybody gets it: `ceiling` is
-// written first, and `synced` says so only after the sync, so that a caller who
-// meets another's raised ceiling does not rely on it too early.
+// Puts the bound above `epoch` on the disk before any caller gets the epoch. `ceiling` is written first, and
+// `synced` follows only after the sync. So a caller that meets another's raised ceiling does not rely on it
+// too early.
 void SharedState::raise_ceiling(Epoch epoch)
 {
     Word& ceiling = header_->ceiling;
@@ -146,7 +148,7 @@ Epoch SharedState::next_epoch()
 {
     if (!writable_) {
         throw Error(-DER_NO_PERM,
-                    path_ + ": cannot be written, so that this pool gives no epochs" + owner_of(path_));
+                    path_ + ": cannot write the file, so the pool gives no epochs" + owner_of(path_));
     }
     if (!started_.load(std::memory_order_acquire)) [[unlikely]]
         start_clock();

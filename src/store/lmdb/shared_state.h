@@ -1,13 +1,11 @@
 // The pool's file `shared`, mapped by every process that has the pool open: the
 // epoch clock and the targets' counters.
 //
-// The clock. next_epoch() sets it to the greater of the real-time clock and
-// itself plus one, by compare and swap, so that no two callers get the same
-// epoch whatever their processes. The page belongs to the file, so it survives
-// every process. After a power failure the file may be older than the last
-// epoch given. Then, seen by the boot id, the clock goes on from its ceiling: a
-// bound that is written and synced before any epoch above it is given (about
-// every ten seconds).
+// The clock. next_epoch() sets it to the greater of the real-time clock and itself plus one, by compare and
+// swap. So no two callers of any process get the same epoch. The page belongs to the file, so it survives
+// every process. After a power failure the file may be older than the last epoch given. The boot id shows
+// that. Then the clock goes on from its ceiling. This bound is written and synced before any epoch above it
+// is given (about every ten seconds).
 #pragma once
 
 #include "base/files.h"

@@ -48,7 +48,7 @@ void LmdbTarget::look()
     if (there != nullptr && there->removed()) {
         throw Error(-DER_STALE,
                     pool_.name_of(number_) +
-                        " was removed while it was open: what is written there is lost; close the pool");
+                        " was removed while it was open, so what is written there is lost: close the pool");
     }
     if (there != nullptr) there->look_for_unseen_readers();
     pool_.machine().require_held();

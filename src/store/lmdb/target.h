@@ -47,7 +47,7 @@ public:
         return there != nullptr ? *there : opened(for_writing);
     }
     ExtentStore& extents() { return extents_; }
-    void machine_claimed(); // what was opened before is opened anew, for writing too
+    void machine_claimed(); // opens again what was opened before, now also for writing
 
 private:
     Environment& opened(bool for_writing);

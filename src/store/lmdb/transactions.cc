@@ -184,8 +184,8 @@ void LmdbWrite::close_cursor()
 std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
 {
     if (!possible_key(key)) {
-        throw Error(-DER_INVAL, where_ + ": a key of " + std::to_string(key.size()) + " bytes (1 to " +
-                                    std::to_string(ReadTransaction::max_key) + " are possible)");
+        throw Error(-DER_INVAL, where_ + ": a key of " + std::to_string(key.size()) + " bytes: give 1 to " +
+                                    std::to_string(ReadTransaction::max_key) + " bytes");
     }
     base_.require_sound_for_put(key, value.size());
     before_change();

@@ -261,7 +261,7 @@ bool Tree::give(Entry& entry, bool forward, bool ascends)
         if (index + 1 < leaf.page.nodes) {
             if (!ascends) require_ascending(leaf.page, index);
         } else if (upper_border(path_, bottom(), ahead) && compare_keys(position_, ahead) >= 0) {
-            damaged(leaf.page.number, "a key belongs behind it");
+            damaged(leaf.page.number, "a key belongs after it");
         }
     } else if (index > 0) {
         require_ascending(leaf.page, index - 1);

@@ -9,15 +9,15 @@
 //   one's checksum. Else DER_CSUM.
 // - A walk goes in one direction, and misses nothing: all pages that it leaves and enters are verified. What
 //   it gives lies in its place: before what comes next.
-// Not seen: a page number that was changed into that of an older copy of the same page; and keys that still
-// lie between their neighbours, which the checksums of the records tell.
+// Not seen: a page number that was changed into that of an older copy of the same page. Nor are damaged keys
+// seen that still lie between their neighbours; the checksums of the records tell these.
 //
 // Two sources of pages:
 // - The map (IndexMap), for a process with a slot in LMDB's table of readers: writers leave its pages alone.
 // - Copies (PageCopies), for a process that may not write the lock file, so that writers do not know of it.
-//   LMDB overwrites a page of version N at the earliest in transaction N + 3, which begins after N + 2 was
+//   LMDB overwrites a page of version N at the earliest in transaction N + 3. That begins after N + 2 was
 //   committed. So a copy is right if N + 2 is not committed when the copy is complete, or if a writer keeps N
-//   (kept_version.h); else SnapshotGone ends the transaction.
+//   (kept_version.h). Else SnapshotGone ends the transaction.
 #pragma once
 
 #include "store/backend.h"

@@ -77,7 +77,7 @@ void Tree::verify_page(const Path& path, unsigned level) const
         before = key;
     }
     if (!before.empty() && upper_border(path, level, border) && compare_keys(before, border) >= 0)
-        damaged(page.number, "a key belongs behind it");
+        damaged(page.number, "a key belongs after it");
 }
 
 // One changed place or size of a node changes the sum of all sizes, or that of the squares of ends less
@@ -171,7 +171,7 @@ void Tree::verify_edge(const Place& place) const
     const Bytes key(place.key.data(), place.key_size);
     if (behind ? compare_keys(edge, border) < 0 || compare_keys(edge, key) <= 0
                : compare_keys(edge, border) >= 0)
-        damaged(other.number, "a key belongs into the page beside it");
+        damaged(other.number, "a key belongs in the page beside it");
 }
 
 // The pages that end (behind) or begin at a place lie between the keys of their parents.

@@ -1,4 +1,5 @@
-// A writer's turn at a target: taken before LMDB's own lock on writers, so that who waits knows on whom.
+// A writer's turn at a target: taken before LMDB's own lock on writers, so that a waiting writer knows for
+// whom it waits.
 #pragma once
 
 #include "store/lmdb/writers_file.h"

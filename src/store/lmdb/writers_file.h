@@ -1,5 +1,6 @@
-// The pool's file `writers`, mapped by every process that writes: who writes to each target now
-// (write_turn.h), and which room in extent files is a process's own and referred to by nothing (own_rooms.h).
+// The pool's file `writers`, mapped by every process that writes. It says who writes to each target now
+// (write_turn.h). It also says which room in extent files belongs to a process and to no record
+// (own_rooms.h).
 //
 // Bytes of zero are its first state, so the first writer makes it, also in pools that were made without it.
 // Nothing in it is needed to read or write the pool: a process that may not write the file goes without. So
@@ -50,8 +51,8 @@ public:
     void leave_slot(unsigned number);
     bool room_for_slot(unsigned number); // on the medium: false where that is full
     std::byte* slot(unsigned number);
-    // Its first eight bytes, not through the map: on a full disk of memory (tmpfs) it is an end of the
-    // process to look at a slot that nobody made room for.
+    // Its first eight bytes, not through the map. On a full disk of memory (tmpfs) a look at a slot without
+    // room ends the process.
     std::uint64_t first_word(unsigned number) const;
     std::uint64_t
     mark(); // of this file and this run of the machine: what was written under another one is void
