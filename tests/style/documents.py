@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Checks what a formatter does not: the documents, and the width of every line of text in the repository.
+"""Checks what a formatter does not: documents, sentences of comments, and the width of every line.
 
-documents.py ROOT looks at all files that git knows; `documents.py ROOT --sentences N` lists the sentences of
-more than N words, for a writer who wants to see the longest ones.
+documents.py ROOT looks at all files that git knows. `documents.py ROOT --sentences N` only lists the
+sentences of more than N words in documents and comments, for a writer who wants to see the longest ones.
 """
 
 import argparse
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 WIDTH = 110
-WORDS = 35
+WORDS = 35  # of a sentence in a document
+COMMENT_WORDS = 40
 
 # A registry's address belongs into the configuration of the machine, not into the repository.
 HOSTS = re.compile(
@@ -24,6 +27,8 @@ HOSTS = re.compile(
 # Translations word by word, history, and words that mean nothing to a newcomer. Each with what to write.
 PHRASES = {
     r"\bwhoever\b": "name who: the first process, any rank",
+    r"\bwhomever\b": "name who: this process, any process",
+    r"\b(is|are) none of\b": "is not one of",
     r"\bleavings\b": "what a dead process left, unreferenced records",
     r"\bno longer so\b": "what is now; history is CHANGELOG.md's",
     r"\ba question what all\b": "a plain statement",
@@ -121,11 +126,60 @@ def sentences(text: str) -> list[tuple[int, int, str]]:
     for line, paragraph in paragraphs(text):
         plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)
         plain = re.sub(r"`[^`]*`", "CODE", plain)
-        for sentence in re.split(r"(?<=[.!?])[)*\"']*\s+(?=[\"'(*]*[A-Za-z0-9])", plain):
+        for sentence in re.split(r"(?<=[.!?])[)*\"']*\s+(?=[\"'(*]*-?[A-Za-z0-9])", plain):
             words = re.findall(r"[^\s,;:()|]+", sentence)
             words = [word for word in words if re.search(r"\w", word)]
             result.append((line, len(words), sentence))
     return result
+
+
+def python_as_comments(text: str) -> str:
+    """Docstrings as lines of comment."""
+    lines = text.split("\n")
+    begins_statement = True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING and begins_statement:
+            for row in range(token.start[0] - 1, token.end[0]):
+                lines[row] = "# " + lines[row].replace('"""', "").strip()
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            begins_statement = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    return "\n".join(lines)
+
+
+def c_as_line_comments(text: str) -> str:
+    """Comments between /* and */ as lines of comment."""
+
+    def convert(found: re.Match) -> str:
+        lines = found.group(0).split("\n")
+        return "\n".join("// " + re.sub(r"^[ \t]*/?\*+[!</]*|\*/$", "", line) for line in lines)
+
+    return re.sub(r"/\*.*?\*/", convert, text, flags=re.DOTALL)
+
+
+def comments(path: Path, text: str) -> str:
+    """The comments of a source as paragraphs, each on its own line. What is drawn or aligned is left out."""
+    marker = r"(?:^|\s)#(?!!)(.*)$"
+    if path.suffix == ".py":
+        text = python_as_comments(text)
+    elif path.suffix in (".cc", ".h", ".c"):
+        text = c_as_line_comments(text)
+        marker = r"(?:^|\s)//[/!]?<?(.*)$"
+    elif path.suffix == ".f90":
+        marker = r"(?:^|\s)!(.*)$"
+    lines = []
+    beside_code = True
+    for line in text.split("\n"):
+        whole = re.match(r"\s*(//|#|!)", line) is not None
+        found = re.search(marker, line if whole else re.sub(r'"(?:[^"\\]|\\.)*"', "CODE", line))
+        comment = found.group(1).strip() if found else ""
+        comment = re.sub(r"^[@\\](param|return|retval)\S*\s*", "- ", comment)
+        if re.search(r" {3,}\S|[─│└→]|[;{}]$|^\[(in|out)", comment):
+            comment = ""
+        elif comment and beside_code:
+            comment = "- " + comment  # a comment behind code, or the first one after it, begins a paragraph
+        lines.append(comment)
+        beside_code = not whole
+    return "\n".join(lines)
 
 
 class Findings:
@@ -191,8 +245,8 @@ def main() -> int:
         if path.name in SKIP or not (document or is_source(path)):
             continue
         text = path.read_text()
-        if document:
-            check_sentences(findings, path, text, arguments.sentences or WORDS)
+        limit = arguments.sentences or (WORDS if document else COMMENT_WORDS)
+        check_sentences(findings, path, text if document else comments(path, text), limit)
         if arguments.sentences:
             continue
         check_width(findings, path, text)
