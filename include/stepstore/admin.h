@@ -133,7 +133,9 @@ STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bo
 STEPSTORE_API int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid,
                                         stepstore_object_cb each, void* arg);
 
-/* Makes everything acknowledged survive a power failure, whatever the pool's durability. */
+/* Makes everything acknowledged survive a power failure, whatever the pool's durability. -DER_NOSPACE,
+ * -DER_IO: it does not yet. Call it again when the disk has room. What the system has dropped meanwhile reads
+ * as -DER_CSUM. */
 STEPSTORE_API int stepstore_pool_sync(daos_handle_t poh);
 /* The same, only for what this process did. What other processes did, and it depends on, may need the call
  * above. */

@@ -3,6 +3,7 @@
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/session.h"
+#include "fields/unsynced.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,10 +26,11 @@ std::uint64_t now()
 struct CatalogueWriter::State {
     using Entries = std::map<std::string, PageEntry>;
 
-    explicit State(std::shared_ptr<Dataset> of) : dataset(std::move(of)) {}
+    explicit State(std::shared_ptr<Dataset> of) : dataset(std::move(of)), unsynced(dataset) {}
 
     std::shared_ptr<Dataset> dataset;
-    std::mutex mutex;
+    std::mutex mutex;                       // guards all below
+    Unsynced unsynced;                      // published
     std::map<std::string, Entries> pending; // by collocation
     std::string collocation;                // of the last call, and its entries
     Entries* last = nullptr;
@@ -64,9 +66,11 @@ void CatalogueWriter::flush(bool sync)
             for (const auto& [text, entry] : one->second)
                 builder.add(text, entry);
         });
+        for (const auto& [text, entry] : one->second)
+            if (const auto* field = std::get_if<FieldLocation>(&entry.location)) state_->unsynced.add(*field);
         state_->pending.erase(one);
     }
-    if (sync) state_->dataset->session().sync_flushed();
+    if (sync) state_->unsynced.sync();
 }
 
 std::uint64_t CatalogueWriter::pending() const

@@ -30,8 +30,9 @@ public:
     // 0: now. No request is made. The last of several entries of one field counts.
     void archive(const Key& collocation, const Key& element, Location location, std::uint64_t timestamp = 0);
     // Returns when all is published and (sync) on the medium. The locations' bytes must have been flushed
-    // before. After an error what was not published yet stays, and another flush() tries again. -DER_NO_PERM:
-    // archiving is switched off. -DER_STALE: wiped.
+    // before. After an error what was not published or not synced yet stays, and another flush() tries again:
+    // once a full disk has room, say. -DER_NO_PERM: archiving is switched off. -DER_STALE: wiped. -DER_CSUM:
+    // a field is lost that a failed sync before did not write.
     void flush(bool sync = true);
     std::uint64_t pending() const; // entries not flushed
 

@@ -187,8 +187,13 @@ KeyValue Dataset::open_key_value(const ObjectId& id) const
 
 Array Dataset::data_array(std::uint64_t object) const
 {
+    return data_array(object, record_.options.verify ? Verify::yes : Verify::no);
+}
+
+Array Dataset::data_array(std::uint64_t object, Verify verify) const
+{
     return container_.open_array({data_id_.hi, object}, {1, record_.options.chunk_size}, session_->access(),
-                                 record_.options.verify ? Verify::yes : Verify::no);
+                                 verify);
 }
 
 Writer& Dataset::writer()

@@ -79,6 +79,7 @@ public:
     ObjectId page_object_id(std::uint64_t writer) const;
     KeyValue open_key_value(const ObjectId& id) const; // asks nothing of the store
     Array data_array(std::uint64_t object) const;      // opens with attributes; asks nothing of the store
+    Array data_array(std::uint64_t object, Verify verify) const; // whatever the dataset's options say
     std::uint64_t allocate_numbers(std::uint64_t count);
     std::vector<std::string>
     keys_with(std::string_view prefix) const; // of the dataset key-value, without the prefix

@@ -1,6 +1,7 @@
 #include "fields/store_writer.h"
 
 #include "fields/session.h"
+#include "fields/unsynced.h"
 #include "fields/writer.h"
 
 #include <daos_errno.h>
@@ -31,7 +32,10 @@ struct InFlight {
 } // namespace
 
 struct StoreWriter::State {
-    State(std::shared_ptr<Dataset> of, const WriterOptions& with) : dataset(std::move(of)), options(with) {}
+    State(std::shared_ptr<Dataset> of, const WriterOptions& with)
+        : dataset(std::move(of)), options(with), unsynced(dataset)
+    {
+    }
 
     FieldLocation pack(Bytes data);
     void write_pack();
@@ -39,12 +43,10 @@ struct StoreWriter::State {
     void wait_oldest();
     void wait_all();
     void retry();
-    void sync();
     // Runs `body` once nothing is left that could not be written before.
     template <class Body>
     void when_all_is_written(Body body)
     {
-        if (unsynced) std::rethrow_exception(unsynced);
         dataset->guarded([&] {
             retry();
             body();
@@ -54,7 +56,7 @@ struct StoreWriter::State {
     std::shared_ptr<Dataset> dataset;
     WriterOptions options;
     std::mutex mutex;              // guards all below
-    std::exception_ptr unsynced;   // of a sync that failed
+    Unsynced unsynced;             // archived; its caller's when it flushes without a sync
     std::vector<std::byte> packed; // small fields that are not written yet
     std::uint64_t pack_object = 0; // where they go
     std::optional<EventQueue> queue;
@@ -146,18 +148,6 @@ void StoreWriter::State::retry()
     }
 }
 
-// A sync that failed may have dropped what it should have written, and the next one may still succeed. So
-// that nothing of it is indexed, everything fails from then on.
-void StoreWriter::State::sync()
-{
-    try {
-        dataset->session().sync_flushed();
-    } catch (...) {
-        unsynced = std::current_exception();
-        throw;
-    }
-}
-
 StoreWriter::StoreWriter(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
     : state_(std::make_unique<State>(std::move(dataset), options))
 {
@@ -186,6 +176,7 @@ FieldLocation StoreWriter::archive(Bytes data)
             state.dataset->data_array(location.object).write(0, data);
         }
     });
+    state.unsynced.add(location);
     return location;
 }
 
@@ -196,7 +187,10 @@ void StoreWriter::flush(bool sync)
     state.when_all_is_written([&] {
         state.write_pack();
         state.wait_all();
-        if (sync) state.sync();
+        if (sync)
+            state.unsynced.sync();
+        else
+            state.unsynced.clear();
     });
 }
 

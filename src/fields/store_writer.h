@@ -32,8 +32,8 @@ public:
     // that flushes a CatalogueWriter of the same pool right after, which syncs everything. After an error
     // nothing archived since the last flush() may be indexed until another flush() has succeeded. What
     // archive() has taken is kept, and later calls try again to write it: so a full disk costs only the field
-    // whose archive() threw. A sync that fails is final: every further call throws the same. What was flushed
-    // before stays.
+    // whose archive() threw. What a failed sync left is synced by a later one; -DER_CSUM: some of it is lost.
+    // What was flushed before stays.
     void flush(bool sync = true);
 
     // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now.

@@ -162,6 +162,9 @@ public:
     // Makes everything acknowledged so far survive a power failure, whatever the pool's level. With `own`
     // only what this process did: the index is synced as a whole, other processes' bulk extents are not.
     // Costs nothing where nothing was written since this process last called it.
+    // After an error another sync() tries again, once a full disk has room, say. When it succeeds, it covers
+    // what the failed one did not write: all of the index, and what the system still had of the extents. An
+    // extent that the system had dropped before reads as damaged. -DER_CSUM: so does a part of the index.
     virtual void sync(bool own) = 0;
     // sync() will follow: whatever can begin on its way to the medium does. False: there is nothing to sync.
     virtual bool begin_sync(bool own) = 0;

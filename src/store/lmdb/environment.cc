@@ -3,6 +3,7 @@
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
 #include "store/lmdb/pages.h"
+#include "store/lmdb/write_again.h"
 
 #include <daos_errno.h>
 
@@ -288,8 +289,7 @@ void Environment::sync(bool own, FunctionRef<void()> bulk_first)
     if (version <= synced) return;
     try {
         bulk_first();
-        if (fdatasync(file_.get()) != 0)
-            fail_errno(where_, "cannot sync the index"); // LMDB needs no more than that
+        sync_file();
     } catch (...) {
         if (had_own) own_unsynced_ = true;
         throw;
@@ -297,6 +297,29 @@ void Environment::sync(bool own, FunctionRef<void()> bulk_first)
     if (own) return; // others' extents are not
     while (synced < version && !synced_version_.compare_exchange_weak(synced, version)) {
     }
+}
+
+void Environment::sync_file()
+{
+    const bool again = lost_.load();
+    if (again) {
+        open_for_writing();
+        const WriteTurn turn(writers_, target_, where_);
+        std::optional<MapUse> use;
+        std::optional<Transaction> nobody_writes;
+        begin_to_write(use, nobody_writes);
+        if (!write_again(directory_ / "data.mdb", true))
+            fail_errno(where_, "cannot write again what a failed sync of the index has left");
+    }
+    if (fdatasync(file_.get()) != 0) { // LMDB needs no more than that
+        const int error = errno;
+        lost_ = true;
+        throw system_error(error, where_, "cannot sync the index");
+    }
+    if (!again) return;
+    if (const auto damage = check(); !damage.empty()) // the system did not have all of it any more
+        throw Error(-DER_CSUM, damage.front());
+    lost_ = false;
 }
 
 std::uint64_t Environment::bytes() const

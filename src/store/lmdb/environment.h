@@ -126,6 +126,8 @@ private:
     void adopt_map();
     void step_back() const;
 
+    void sync_file();
+
     const Place directory_;
     const std::string where_;
     const Durability durability_;
@@ -149,6 +151,7 @@ private:
     std::atomic<std::uint64_t> verified_page_{0};  // the file is known to reach to the end of this page
     std::atomic<std::uint64_t> synced_version_{0}; // this transaction and those before it are on the medium
     std::atomic<bool> own_unsynced_{false};        // this process has committed what it has not synced
+    std::atomic<bool> lost_{false};                // a sync failed: the medium may lack what is in memory
     std::atomic<std::uint64_t> look_at_page_{0};   // a commit that ends behind it looks at old readers
     std::atomic<bool> too_much_pinned_{false};     // by one of them
 

@@ -2,6 +2,7 @@
 
 #include "base/fork.h"
 #include "store/lmdb/errors.h"
+#include "store/lmdb/write_again.h"
 
 #include <daos_errno.h>
 
@@ -149,8 +150,12 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     std::uint64_t offset = 0;
     rooms_.begin();
     const std::shared_ptr<Appended> file = reserve(length, offset);
-    int error = write_all(file->fd.get(), all.pieces, offset);
-    if (error == ENOSPC && drop_spares()) error = write_all(file->fd.get(), all.pieces, offset);
+    const auto write = [&] {
+        const std::shared_lock lock(writing_);
+        return write_all(file->fd.get(), all.pieces, offset);
+    };
+    int error = write();
+    if (error == ENOSPC && drop_spares()) error = write();
     if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
     if (error != 0) {
         const Place path = path_of(file->number);
@@ -489,11 +494,13 @@ void ExtentStore::sync(bool own)
     try {
         if (own) {
             for (const auto& file : files)
-                sync_file(file->fd, file->number);
+                sync_file(file->fd, file->number, true);
         } else {
             for (const std::uint64_t number : numbers()) {
                 const Descriptor fd = open_file(path_of(number), O_RDONLY);
-                if (fd || errno != ENOENT) sync_file(fd, number);
+                const bool ours =
+                    std::ranges::any_of(files, [&](const auto& file) { return file->number == number; });
+                if (fd || errno != ENOENT) sync_file(fd, number, ours);
             }
         }
         if (!own || new_name) sync_names();
@@ -505,9 +512,28 @@ void ExtentStore::sync(bool own)
     }
 }
 
-void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number) const
+void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool ours)
 {
-    if (!fd || fdatasync(fd.get()) != 0) fail_errno(where_, "cannot sync " + path_of(number));
+    const Place path = path_of(number);
+    if (!fd) fail_errno(where_, "cannot sync " + path);
+    bool again = false;
+    {
+        const std::lock_guard lock(append_guard_);
+        again = lost_.contains(number);
+    }
+    if (again) {
+        const std::lock_guard nobody_of_us_writes(writing_);
+        if (!write_again(path, ours))
+            fail_errno(where_, "cannot write again what a failed sync of " + path + " has left");
+    }
+    const int error = fdatasync(fd.get()) == 0 ? 0 : errno;
+    const std::lock_guard lock(append_guard_);
+    if (error == 0) {
+        if (again) lost_.erase(number);
+        return;
+    }
+    lost_.insert(number);
+    throw system_error(error, where_, "cannot sync " + path);
 }
 
 // Not again while no file was made or removed. A change of names stamps a directory with the coarse clock. So

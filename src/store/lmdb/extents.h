@@ -33,6 +33,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -95,7 +96,7 @@ private:
     std::shared_ptr<Descriptor> cached(std::uint64_t number);
     void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);
     void remove_if_empty(std::uint64_t number);
-    void sync_file(const Descriptor& fd, std::uint64_t number) const;
+    void sync_file(const Descriptor& fd, std::uint64_t number, bool ours);
     void sync_names();
     Place path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
@@ -112,9 +113,11 @@ private:
     std::atomic<std::int64_t> names_synced_{
         -1}; // the directory's time of change, in ns, when its names were synced
 
-    std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_, unsynced_
+    std::shared_mutex writing_; // shared by who writes extents; exclusive where a failed sync is mended
+    std::mutex append_guard_; // guards appended_ and its end, full_, spares_, spare_bytes_, unsynced_, lost_
     std::shared_ptr<Appended> appended_;
     std::set<std::shared_ptr<Appended>> unsynced_; // appended to since they were last synced
+    std::set<std::uint64_t> lost_;                 // a sync of these files failed: the medium may lack a part
     std::shared_ptr<Appended> full_;               // the one before it
     std::vector<Spare> spares_;
     std::uint64_t spare_bytes_ = 0;
