@@ -372,6 +372,10 @@ void bind_steps(nb::module_& module)
         },
         nb::arg("location"));
     module.def(
+        "remove_stream",
+        [](const std::string& location) { unlocked([&] { steps::remove_stream(location); }); },
+        nb::arg("location"));
+    module.def(
         "check_streams",
         [](const std::string& location, bool data) {
             return to_dict(unlocked([&] { return steps::check_streams(location, data); }));

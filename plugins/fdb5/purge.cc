@@ -2,14 +2,33 @@
 
 #include "failure.h"
 #include "field_location.h"
+#include "fields/session.h"
 #include "settings.h"
 #include "uri.h"
 
+#include <mutex>
 #include <ostream>
 #include <set>
 
 namespace stepstore::fdb_plugin {
 namespace {
+
+// Containers of the pool that no dataset has any more. No request names them, so the first purge in the pool
+// by this process takes them.
+void purge_left_containers(fields::Session& session, const std::string& before, bool doit, std::ostream& out)
+{
+    static std::mutex guard; // guards purged
+    static std::set<std::pair<std::string, bool>> purged;
+    {
+        const std::lock_guard lock(guard);
+        if (!purged.emplace(session.location(), doit).second) {
+            return;
+        }
+    }
+    for (const auto& label : fields::purge_pool(session, !doit)) {
+        out << before << to_uri({.pool = session.location(), .container = label}).asRawString() << '\n';
+    }
+}
 
 // The field, or the whole object of which nothing was ever flushed.
 std::string uri_text(const std::shared_ptr<fields::Dataset>& dataset, const fields::Unneeded& unneeded)
@@ -52,6 +71,7 @@ void PurgeVisitor::purge(std::ostream& out, bool porcelain, bool doit) const
             return; // wiped meanwhile
         }
         const auto report = fields::purge(changed, options);
+        purge_left_containers(changed->session(), porcelain ? "" : "Removing: ", doit, out);
         std::set<eckit::URI> files;
         for (const auto& text : report.foreign) {
             files.insert(to_fdb(fields::Location(text), dataset_)->uri());

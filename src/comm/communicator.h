@@ -61,7 +61,4 @@ std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice cho
 // duplicated (collective over it). Throws DER_NOSYS when MPI is not initialised in this process.
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm);
 
-// True where this process has MPI, initialised and not finalised.
-bool mpi_running();
-
 } // namespace stepstore

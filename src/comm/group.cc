@@ -180,11 +180,6 @@ MpiModule& load_module(const LoadedMpi& mpi)
 
 } // namespace
 
-bool mpi_running()
-{
-    return find_running_mpi().has_value();
-}
-
 std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds)
 {
     if (choice == GroupChoice::self) return self_communicator();

@@ -61,9 +61,9 @@ struct PurgeReport {
 // Reclaims what no field needs: replaced and removed fields, what died before its flush, superseded pages. A
 // reader that has the location of such a field already gets -DER_STALE when it reads it.
 PurgeReport purge(const std::shared_ptr<Dataset>& dataset, const PurgeOptions& options = {});
-// Containers that a process left behind between the two steps of wipe() or of the dataset's creation. Returns
-// how many.
-std::uint64_t purge_pool(Session& session, bool dry_run = false);
+// Destroys the containers that a process left behind between the two steps of wipe() or of the dataset's
+// creation; with dry_run it only looks. Returns their labels.
+std::vector<std::string> purge_pool(Session& session, bool dry_run = false);
 
 struct Statistics {
     std::uint64_t fields = 0;

@@ -110,7 +110,7 @@ WipeReport wipe(const std::shared_ptr<Dataset>& dataset, const Request& request,
     return report;
 }
 
-std::uint64_t purge_pool(Session& session, bool dry_run)
+std::vector<std::string> purge_pool(Session& session, bool dry_run)
 {
     // In this order: what was made after the first step is not looked at.
     const auto containers = session.pool().containers();
@@ -119,7 +119,7 @@ std::uint64_t purge_pool(Session& session, bool dry_run)
         named.insert(entry.container);
         return true;
     });
-    std::uint64_t count = 0;
+    std::vector<std::string> left;
     for (const ContainerEntry& container : containers) {
         if (!container.label.starts_with(dataset_container_prefix) || named.contains(container.label))
             continue;
@@ -132,10 +132,10 @@ std::uint64_t purge_pool(Session& session, bool dry_run)
                         in_use || life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) !=
                                       Life::dead;
         if (in_use) continue;
-        ++count;
+        left.push_back(container.label);
         if (!dry_run) destroy_container(session.pool(), container.label);
     }
-    return count;
+    return left;
 }
 
 } // namespace stepstore::fields

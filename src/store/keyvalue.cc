@@ -123,9 +123,9 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
     return false;
 }
 
-// Reads a value. `room` is told its size and returns where it goes, or false when it is not wanted.
+// Reads a value into `room` when it fits there. Returns its size.
 std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_write, Bytes key, Epoch epoch,
-                                        FunctionRef<bool(std::uint64_t, MutableBytes&)> room)
+                                        MutableBytes room)
 {
     const KeyPlace place(object, key);
     return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
@@ -137,10 +137,8 @@ std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_wri
             into = {};
             if (!find_at(object, place, index, transaction, epoch, record)) return;
             size = record.length;
-            if (!room(record.length, into)) {
-                into = {};
-                return;
-            }
+            if (record.length > room.size()) return;
+            into = room.first(record.length);
             if (record.type == RecordType::bulk) {
                 reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
                 return;
@@ -222,27 +220,7 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
-    return read_value(object, pool_->access() == Access::read_write, key, epoch,
-                      [&](std::uint64_t size, MutableBytes& room) {
-                          if (size > into.size()) return false;
-                          room = into.first(size);
-                          return true;
-                      });
-}
-
-std::optional<std::vector<std::byte>> Container::kv_read(const ObjectId& oid, Bytes key, Epoch epoch)
-{
-    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    require_key(object, key);
-    std::vector<std::byte> value;
-    const auto size = read_value(object, pool_->access() == Access::read_write, key, epoch,
-                                 [&](std::uint64_t length, MutableBytes& room) {
-                                     value.resize(length);
-                                     room = value;
-                                     return true;
-                                 });
-    if (!size) return std::nullopt;
-    return value;
+    return read_value(object, pool_->access() == Access::read_write, key, epoch, into);
 }
 
 bool Container::kv_remove(const ObjectId& oid, Bytes key)

@@ -185,7 +185,6 @@ public:
     // nullopt: no such key.
     std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
                                         Epoch epoch = latest);
-    std::optional<std::vector<std::byte>> kv_read(const ObjectId& oid, Bytes key, Epoch epoch = latest);
     bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
     // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
     // returns false, or all were given (position.done). The entry that `each` refused is given again next

@@ -85,7 +85,7 @@ COMMANDS = [
     ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
     ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
     ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("bench",), ("demo",), ("demo", "fields"),
+    ("ls",), ("stat",), ("cat",), ("steps",), ("rm",), ("bench",), ("demo",), ("demo", "fields"),
     ("plugin-path",), ("daos-root",), ("fdb5-env",), ("version",),
 ]  # fmt: skip
 

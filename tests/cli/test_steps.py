@@ -48,6 +48,19 @@ def test_patterns_choose_variables(cli, stream):
     cli.fails("steps", stream, "nonsense*", code=3, says=("nonsense", "field"))
 
 
+def test_rm_removes_a_stream_with_its_objects(cli, stream):
+    where = f"{stream}/default"
+    cli.fails("rm", stream, "--yes", code=2, says="names no stream")
+    cli.fails("rm", f"{where}/nonsense", "--yes", code=3, says=("nonsense", "stepstore ls"))
+    cli.fails("rm", f"{where}/main", code=2, says="--yes")
+    before = cli("cont", "query", where, "--json").json
+    assert before["streams"] == 1 and before["arrays"] > 0
+    assert cli("rm", f"{where}/main", "--yes").out == "removed stream main\n"
+    after = cli("cont", "query", where, "--json").json
+    assert after["streams"] == 0 and after["arrays"] == 0
+    cli.fails("steps", f"{where}/main", code=3, says="no stream")
+
+
 def test_choosing_steps(cli, stream):
     def steps_of(text):
         return by_name(cli("steps", stream, "field", "--steps", text, "--json").json)["field"]["steps"]

@@ -11,7 +11,7 @@ class KeyValueContract : public StoreTest {
 protected:
     std::string value_of(const ObjectId& oid, std::string_view key, Epoch epoch = latest)
     {
-        const auto value = container->kv_read(oid, as_bytes(key), epoch);
+        const auto value = kv_read(*container, oid, as_bytes(key), epoch);
         return value ? std::string(as_text(*value)) : "(none)";
     }
 };
@@ -25,7 +25,7 @@ TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
         const std::string key = "size" + std::to_string(size);
         const auto value = pattern(size, size);
         container->kv_put(oid, as_bytes(key), value);
-        EXPECT_EQ(container->kv_read(oid, as_bytes(key)), value) << size;
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(key)), value) << size;
         std::vector<std::byte> into(size + 10, std::byte{0x55});
         EXPECT_EQ(container->kv_get(oid, as_bytes(key), into), size);
         EXPECT_TRUE(std::equal(value.begin(), value.end(), into.begin()));
@@ -38,7 +38,7 @@ TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
             << "a value that does not fit";
     }
     EXPECT_EQ(container->kv_get(oid, as_bytes("missing"), {}), std::nullopt);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("missing")), std::nullopt);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("missing")), std::nullopt);
 }
 
 TEST_P(KeyValueContract, OverwritingTakesThePlaceOfTheOldValue)
@@ -46,7 +46,7 @@ TEST_P(KeyValueContract, OverwritingTakesThePlaceOfTheOldValue)
     const ObjectId oid = kv_object(1);
     for (const std::size_t size : {10UL, 100000UL, 0UL, 200000UL, 70000UL, 5UL}) {
         container->kv_put(oid, as_bytes("key"), pattern(size, size));
-        EXPECT_EQ(container->kv_read(oid, as_bytes("key")), pattern(size, size));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("key")), pattern(size, size));
     }
     std::uint64_t bulk = 0;
     for (const TargetInfo& target : pool->query().targets)
@@ -158,7 +158,7 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }),
               DER_KEY2BIG);
     EXPECT_EQ(error_of([&] { container->kv_put(oid, {}, {}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, {}); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, {}); }), DER_INVAL);
 }
 
 TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
@@ -248,7 +248,7 @@ TEST_P(KeyValueContract, TheCallerOfAListingMayUseTheStore)
     ListPosition position;
     container->kv_list(oid, position, [&](Bytes key, std::uint64_t) {
         const std::vector<std::byte> kept(key.begin(), key.end());
-        EXPECT_TRUE(container->kv_read(oid, kept).has_value());
+        EXPECT_TRUE(kv_read(*container, oid, kept).has_value());
         EXPECT_TRUE(container->kv_remove(oid, kept));
         ++count;
         return true;
@@ -286,7 +286,7 @@ TEST_P(KeyValueContract, PunchTakesAllAndLastUpdateTellsWhen)
     EXPECT_TRUE(list_keys(*container, oid).empty());
     EXPECT_EQ(value_of(oid, "1"), "(none)");
     EXPECT_EQ(list_keys(*container, oid, snapshot).size(), 3001U);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("big"), snapshot), pattern(100000, 1));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("big"), snapshot), pattern(100000, 1));
     EXPECT_EQ(value_of(oid, "0", snapshot), "x");
     container->kv_put(oid, as_bytes("1"), as_bytes("again"));
     EXPECT_EQ(list_keys(*container, oid), std::vector<std::string>{"1"});
@@ -304,8 +304,8 @@ TEST_P(KeyValueContract, TwoCopiesAreKept)
         EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("key1"), {}, Condition::must_not_exist); }),
                   DER_EXIST);
         EXPECT_EQ(list_keys(*container, oid).size(), 40U);
-        EXPECT_EQ(container->kv_read(oid, as_bytes("key1")), pattern(70000, 1));
-        EXPECT_EQ(container->kv_read(oid, as_bytes("key2")), pattern(100, 1));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("key1")), pattern(70000, 1));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("key2")), pattern(100, 1));
     }
     const CheckReport report = Pool::check(path, {});
     EXPECT_TRUE(undamaged(report));

@@ -190,7 +190,7 @@ TEST_P(PropertyContract, KeyValues)
         EXPECT_EQ(std::set<std::string>(listed.begin(), listed.end()).size(), listed.size());
         EXPECT_EQ(listed.size(), expected.size());
         for (const auto& [key, value] : expected)
-            ASSERT_EQ(container->kv_read(oid, as_bytes(key), epoch), value);
+            ASSERT_EQ(kv_read(*container, oid, as_bytes(key), epoch), value);
     };
     for (int step = 0; step < 6000; ++step) {
         const std::string key = (random() % 5 == 0 ? std::string(100, 'l') : "") +
@@ -213,7 +213,7 @@ TEST_P(PropertyContract, KeyValues)
             snapshots.erase(at);
         } else {
             const auto expected = model.find(key);
-            const auto got = container->kv_read(oid, as_bytes(key));
+            const auto got = kv_read(*container, oid, as_bytes(key));
             ASSERT_EQ(got.has_value(), expected != model.end());
             ASSERT_TRUE(!got || *got == expected->second);
         }

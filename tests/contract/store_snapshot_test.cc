@@ -25,16 +25,17 @@ TEST_P(SnapshotContract, ASnapshotFixesAPointInTime)
     container->punch(oid);
     for (int step = 0; step < 5; ++step) {
         const Epoch epoch = epochs[static_cast<std::size_t>(step)];
-        EXPECT_EQ(container->kv_read(oid, as_bytes("always"), epoch),
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("always"), epoch),
                   pattern(step % 2 == 0 ? 100 : 100000, static_cast<unsigned>(step)));
         auto keys = list_keys(*container, oid, epoch);
         std::ranges::sort(keys);
         EXPECT_EQ(keys, (std::vector<std::string>{"always", "only" + std::to_string(step)}));
-        EXPECT_TRUE(container->kv_read(oid, as_bytes("only" + std::to_string(step)), epoch).has_value());
-        EXPECT_FALSE(container->kv_read(oid, as_bytes("only" + std::to_string(step + 1)), epoch).has_value());
+        EXPECT_TRUE(kv_read(*container, oid, as_bytes("only" + std::to_string(step)), epoch).has_value());
+        EXPECT_FALSE(
+            kv_read(*container, oid, as_bytes("only" + std::to_string(step + 1)), epoch).has_value());
     }
     EXPECT_TRUE(list_keys(*container, oid).empty());
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("always"), epochs[1] + 1); }), DER_NONEXIST)
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("always"), epochs[1] + 1); }), DER_NONEXIST)
         << "an epoch that is no snapshot";
 }
 
@@ -56,7 +57,7 @@ TEST_P(SnapshotContract, SnapshotsAreListedAndRemoved)
     container->destroy_snapshot(first);
     EXPECT_FALSE(container->has_snapshot(first));
     EXPECT_EQ(error_of([&] { container->destroy_snapshot(first); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->kv_read(kv_object(1), as_bytes("k"), first); }), DER_NONEXIST);
+    EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("k"), first); }), DER_NONEXIST);
     EXPECT_EQ(container->query().snapshots, 1U);
     EXPECT_EQ(error_of([&] { container->create_snapshot(std::string(256, 'n')); }), DER_INVAL);
 }
@@ -85,13 +86,13 @@ TEST_P(SnapshotContract, VersionsThatNobodyNeedsAreDropped)
     const std::uint64_t with_three = count();
     container->destroy_snapshot(a); // b needs the same versions
     EXPECT_LE(with_three - count(), 6U) << "the snapshot's own records";
-    EXPECT_EQ(container->kv_read(oid, as_bytes("7"), b), pattern(20, 2));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("7"), b), pattern(20, 2));
     container->destroy_snapshot(c);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("big"), b), pattern(100000, 2));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("big"), b), pattern(100000, 2));
     EXPECT_EQ(read_cells(*container, array, {1, 100000}, 0, 500000, b), pattern(500000, 2));
     container->destroy_snapshot(b);
     EXPECT_EQ(count(), plain);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("big")), pattern(100000, 5));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("big")), pattern(100000, 5));
     EXPECT_EQ(read_cells(*container, array, {1, 100000}, 0, 500000), pattern(500000, 5));
     std::uint64_t bulk = 0;
     for (const TargetInfo& target : pool->query().targets)
@@ -111,7 +112,7 @@ TEST_P(SnapshotContract, LargeHistoriesAreAggregatedInBatches)
     container->destroy_snapshot(gone);
     EXPECT_EQ(list_keys(*container, oid, kept).size(), 2500U);
     for (int i = 0; i < 2500; i += 50)
-        EXPECT_EQ(container->kv_read(oid, as_bytes(std::to_string(i)), kept), to_bytes("old"));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(std::to_string(i)), kept), to_bytes("old"));
     container->destroy_snapshot(kept);
     EXPECT_EQ(list_keys(*container, oid).size(), 2500U);
     for (const CheckFinding& one : Pool::check(path, {}).findings)
@@ -140,7 +141,7 @@ TEST_P(SnapshotContract, ASnapshotIsAConsistentCut)
         const std::uint64_t after = acknowledged + 1;
         std::uint64_t last = UINT64_MAX;
         for (int key = 0; key < 16; ++key) {
-            const auto value = container->kv_read(oid, as_bytes(std::to_string(key)), epoch);
+            const auto value = kv_read(*container, oid, as_bytes(std::to_string(key)), epoch);
             ASSERT_TRUE(value.has_value());
             const std::uint64_t number = std::stoull(std::string(as_text(*value)));
             EXPECT_GE(number, before);

@@ -66,7 +66,7 @@ TEST_P(StoreContract, AReadOnlyPoolRefusesUpdates)
 {
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
     auto reader = Pool::open(path, Access::read_only)->open_container("test");
-    EXPECT_TRUE(reader->kv_read(kv_object(1), as_bytes("key")).has_value());
+    EXPECT_TRUE(kv_read(*reader, kv_object(1), as_bytes("key")).has_value());
     EXPECT_EQ(error_of([&] { reader->kv_put(kv_object(1), as_bytes("key"), {}); }), DER_NO_PERM);
     EXPECT_EQ(error_of([&] { reader->kv_remove(kv_object(1), as_bytes("key")); }), DER_NO_PERM);
     EXPECT_EQ(error_of([&] { reader->array_set_size(array_object(1), {}, 1); }), DER_NO_PERM);
@@ -119,7 +119,7 @@ TEST_P(StoreContract, ADestroyedContainerIsGoneAndItsHandlesSaySo)
     EXPECT_EQ(error_of([&] { pool->destroy_container("test", true); }), DER_NONEXIST);
     EXPECT_EQ(error_of([&] { container->kv_put(kv_object(1), as_bytes("k"), {}); }), DER_NONEXIST);
     EXPECT_EQ(error_of([&] { container->kv_put(kv_object(1), as_bytes("k"), big); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->kv_read(kv_object(1), as_bytes("key1")); }), DER_NONEXIST);
+    EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("key1")); }), DER_NONEXIST);
     EXPECT_EQ(error_of([&] { list_keys(*container, kv_object(1)); }), DER_NONEXIST);
     EXPECT_EQ(error_of([&] { container->array_size(array_object(1), {}); }), DER_NONEXIST);
     EXPECT_EQ(error_of([&] { write_cells(*container, array_object(1), {}, 0, big); }), DER_NONEXIST);
@@ -203,7 +203,8 @@ TEST_P(StoreContract, CountersCountRequestsAndBytes)
     };
     const Counters before = sum();
     container->kv_put(kv_object(1), as_bytes("key"), pattern(1000, 1));
-    container->kv_read(kv_object(1), as_bytes("key"));
+    std::vector<std::byte> value(1000);
+    container->kv_get(kv_object(1), as_bytes("key"), value);
     write_cells(*container, array_object(2, class_s1), {}, 0, pattern(200000, 2));
     read_cells(*container, array_object(2, class_s1), {}, 10, 500);
     const Counters after = sum();

@@ -165,7 +165,7 @@ private:
     {
         Log::Key& last = log_.key[key];
         const bool in_flight = log_.doing_key == key && (log_.doing == Log::put || log_.doing == Log::remove);
-        const auto value = container_.kv_read(object_of(key), as_bytes(name_of(me_, key)));
+        const auto value = kv_read(container_, object_of(key), as_bytes(name_of(me_, key)));
         const std::uint64_t number = value ? load_little<std::uint64_t>(value->data()) : 0;
         if (value && *value != numbered(me_, key, number))
             return wrong("a torn value of key " + std::to_string(key));
@@ -182,7 +182,7 @@ private:
     {
         const Log::Key& then = log_.at_snapshot[key];
         const auto value =
-            container_.kv_read(object_of(key), as_bytes(name_of(me_, key)), log_.snapshot_epoch);
+            kv_read(container_, object_of(key), as_bytes(name_of(me_, key)), log_.snapshot_epoch);
         if (value.has_value() != then.present || (value && *value != numbered(me_, key, then.number))) {
             wrong("key " + std::to_string(key) + " is not in the snapshot as it was then");
         }

@@ -71,6 +71,19 @@ for step in range(1000, 1020):
 fdb.flush()
 print(failed, *archived)
 """
+# Makes a container in the pool argv[2], as a process leaves it that is killed while it wipes a dataset.
+LEAVE_A_CONTAINER = """
+import ctypes, sys
+daos, pool = ctypes.CDLL(sys.argv[1]), ctypes.c_uint64()
+read_write = 2
+results = [
+    daos.daos_init(),
+    daos.daos_pool_connect2(sys.argv[2].encode(), None, read_write, ctypes.byref(pool), None, None),
+    daos.daos_cont_create_with_label(pool, b"fields-77.left", None, None, None),
+    daos.daos_pool_disconnect(pool, None),
+]
+assert not any(results), results
+"""
 LIST_UNTIL_WIPED = """
 import sys, pyfdb
 counts = set()
@@ -274,6 +287,18 @@ class AdministrationTest(Archives):
         self.assertRegex(archive.output("fdb-purge", DATASET), r"Objects to reclaim +: 0 ")
         self.assertEqual(len(archive.listed(DATASET)), 8)
         self.assertEqual(archive.read(WHOLE + ",step=6,levelist=850,param=131"), forecast()[7])
+
+    def test_purge_takes_containers_of_no_dataset(self):
+        archive = self.archive()
+        archive.write(*forecast())
+        library = Path(os.environ["DYNAMIC_LIBRARY_PATH"]) / "libstepstore_daos.so"
+        subprocess.run([sys.executable, "-c", LEAVE_A_CONTAINER, library, archive.pool], check=True)
+        left = f"{archive.pool}/fields-77.left"
+        self.assertNotIn(left, archive.output("fdb-purge", DATASET))
+        for doit in ([], ["--doit"]):
+            self.assertIn(left, archive.output("fdb-purge", "--porcelain", *doit, DATASET))
+        self.assertNotIn(left, archive.output("fdb-purge", "--doit", DATASET))
+        self.assertEqual(len(archive.listed(DATASET)), 8)
 
     def test_killed_at_any_time(self):
         archive = self.archive()

@@ -12,9 +12,8 @@ namespace {
 
 TEST(OtherMpi, IsFoundAndRefused)
 {
-    EXPECT_FALSE(mpi_running());
+    EXPECT_EQ(form_group("key", GroupChoice::automatic, 1)->size(), 1); // no MPI runs
     ASSERT_NE(dlopen(OTHER_MPI_LIBRARY, RTLD_NOW | RTLD_LOCAL), nullptr) << dlerror();
-    EXPECT_TRUE(mpi_running());
     for (auto choice : {GroupChoice::automatic, GroupChoice::world}) {
         try {
             form_group("key", choice, 1);

@@ -86,7 +86,7 @@ TEST_P(Damage, EveryFlippedBitOfARecordIsFound)
             const auto flip = [&](auto&, auto& value) { value[i] ^= static_cast<std::byte>(1U << i % 8); };
             change_record(oid, as_bytes(key), 0, flip);
             std::string message;
-            EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }, &message), DER_CSUM)
+            EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key)); }, &message), DER_CSUM)
                 << "byte " << i;
             for (const std::string& name :
                  {std::string("pool"), std::string("target"), std::string("container test"),
@@ -94,8 +94,8 @@ TEST_P(Damage, EveryFlippedBitOfARecordIsFound)
                 EXPECT_NE(message.find(name), std::string::npos) << message;
             change_record(oid, as_bytes(key), 0, flip);
         }
-        EXPECT_EQ(container->kv_read(oid, as_bytes(key)), pattern(size, 1));
-        EXPECT_EQ(container->kv_read(oid, as_bytes("before")), to_bytes("fine"));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(key)), pattern(size, 1));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("before")), to_bytes("fine"));
     }
 }
 
@@ -126,12 +126,12 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     EXPECT_TRUE(has_finding(report, CheckFinding::Severity::damage, "key \"key50\""));
     EXPECT_EQ(report.findings.size(), 1U);
     container->kv_put(oid, as_bytes("key50"), as_bytes("anew"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("key50")), to_bytes("anew"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("key50")), to_bytes("anew"));
     change_record(oid, as_bytes("key51"), 0, [](auto&, auto& value) { value[10] ^= std::byte{4}; });
     EXPECT_TRUE(container->kv_remove(oid, as_bytes("key51")));
     change_record(oid, as_bytes("key52"), 0,
                   [](auto&, auto& value) { value.back() ^= std::byte{4}; }); // the value itself
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("key52")); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("key52")); }), DER_CSUM);
     EXPECT_FALSE(Pool::check(path, {false, false}).damaged()) << "without data only the structure";
     EXPECT_TRUE(Pool::check(path, {true, false}).damaged());
     container->punch(oid);
@@ -151,7 +151,7 @@ TEST_P(Damage, ADamagedRecordThatASnapshotNeedsIsNotSilentlyAbsentThere)
     container->punch(oid);
     EXPECT_TRUE(list_keys(*container, oid).empty());
     for (const char* key : {"put", "remove", "punch"})
-        EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key), snapshot); }), DER_CSUM) << key;
+        EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key), snapshot); }), DER_CSUM) << key;
     container->destroy_snapshot(snapshot);
     EXPECT_TRUE(Pool::check(path, {}).findings.empty());
 }
@@ -162,13 +162,13 @@ TEST_P(Damage, AFlippedByteInAStoredKeyIsNoSilentAbsence)
     for (const char* key : {"alpha", "beta0", "delta"})
         container->kv_put(oid, as_bytes(key), as_bytes("value"));
     change_record(oid, as_bytes("beta0"), 0, [](auto& key, auto&) { key.back() ^= std::byte{1}; });
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("beta0")); }), DER_CSUM);
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("beta1")); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("beta0")); }), DER_CSUM);
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("beta1")); }), DER_CSUM);
     EXPECT_EQ(error_of([&] { list_keys(*container, oid); }), DER_CSUM);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("alpha")), to_bytes("value"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("delta")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("alpha")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("delta")), to_bytes("value"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "beta1"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("alpha")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("alpha")), to_bytes("value"));
 }
 
 // An update beside such a record would hide it, one over it would lose it: it is put back first, as a check
@@ -196,7 +196,7 @@ TEST_P(Damage, ARecordUnderADamagedKeyIsPutBack)
         container->kv_put(oid, as_bytes("beta0"), as_bytes("value"));
         damage();
         update();
-        EXPECT_EQ(container->kv_read(oid, as_bytes("beta0")), to_bytes("value")) << name;
+        EXPECT_EQ(kv_read(*container, oid, as_bytes("beta0")), to_bytes("value")) << name;
         EXPECT_TRUE(undamaged(Pool::check(path, {}))) << name;
         for (const char* key : {"beta3", "beta7"})
             container->kv_remove(oid, as_bytes(key));
@@ -225,10 +225,10 @@ TEST_P(Damage, TheSecondCopyStandsInForADamagedFirst)
     change_record(oid, as_bytes("big"), 0, [](auto&, auto& value) { value.back() ^= std::byte{1}; });
     for (unsigned copy = 0; copy < 2; ++copy)
         change_record(oid, as_bytes("both"), copy, [](auto&, auto& value) { value.back() ^= std::byte{1}; });
-    EXPECT_EQ(container->kv_read(oid, as_bytes("small")), to_bytes("value"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("header")), to_bytes("value"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("big")), pattern(100000, 1));
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("both")); }), DER_CSUM);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("small")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("header")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("big")), pattern(100000, 1));
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("both")); }), DER_CSUM);
     EXPECT_EQ(list_keys(*container, oid).size(), 4U);
     auto backend = below();
     const unsigned first = Placement(1, array, backend->targets()).group(0).targets[0];
@@ -304,7 +304,7 @@ TEST_P(Damage, APoolWithADamagedHeaderIsCheckedAllTheSame)
     }
     change_header([&](auto& value) { set_version(value, 3); });
     reopen();
-    EXPECT_EQ(container->kv_read(kv_object(1), as_bytes("key")), to_bytes("value"));
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("key")), to_bytes("value"));
 }
 
 TEST_P(Damage, ALostHeaderIsDamageAndNotMadeAnew)
@@ -428,7 +428,7 @@ TEST_P(Damage, WhatAnInterruptedSnapshotLeavesIsPutRightByTheNext)
     const Epoch snapshot = container->create_snapshot("");
     EXPECT_TRUE(Pool::check(path, {}).findings.empty());
     container->kv_put(oid, as_bytes("key"), as_bytes("new"));
-    EXPECT_EQ(container->kv_read(oid, as_bytes("key"), snapshot), to_bytes("old"));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("key"), snapshot), to_bytes("old"));
 }
 
 TEST_P(Damage, AnInterruptedDestructionIsFinished)
@@ -490,8 +490,8 @@ TEST_F(FileDamage, AFlippedByteInAStoredValue)
     close();
     ASSERT_GE(flip_in_files(".mdb", as_bytes("the value of number <33>"), 3), 1);
     reopen();
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("key33")); }), DER_CSUM);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("key34")), to_bytes("the value of number <34>"));
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("key33")); }), DER_CSUM);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("key34")), to_bytes("the value of number <34>"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "key33"));
 }
 
@@ -506,7 +506,7 @@ TEST_F(FileDamage, AFlippedByteInAStoredKey)
         const std::string key = "temperature" + std::to_string(110 + 7 * offset % 30) + "K";
         ASSERT_GE(flip_in_files(".mdb", as_bytes(key), offset), 1);
         reopen();
-        EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes(key)); }), DER_CSUM)
+        EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key)); }), DER_CSUM)
             << key << " at " << offset;
         EXPECT_TRUE(Pool::check(path, {}).damaged());
         close();
@@ -533,9 +533,9 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     ASSERT_EQ(flip_in_files(".ext", Bytes(cells).subspan(500000, 64), 7), 1);
     reopen();
     std::string message;
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("bad")); }, &message), DER_CSUM);
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("bad")); }, &message), DER_CSUM);
     EXPECT_NE(message.find("\"bad\""), std::string::npos) << message;
-    EXPECT_EQ(container->kv_read(oid, as_bytes("good")), pattern(200000, 9));
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("good")), pattern(200000, 9));
     EXPECT_EQ(error_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20); }, &message), DER_CSUM);
     EXPECT_NE(message.find("chunk 0"), std::string::npos) << message;
     // Without verifying it is read as it is.
@@ -577,14 +577,14 @@ TEST_F(FileDamage, AnExtentFileThatWasCutOffOrRemoved)
     ASSERT_EQ(extents.size(), 1U);
     std::filesystem::resize_file(extents[0], 300000);
     reopen();
-    EXPECT_EQ(container->kv_read(oid, as_bytes("first")), pattern(200000, 1));
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("last")); }), DER_CSUM);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("first")), pattern(200000, 1));
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("last")); }), DER_CSUM);
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "\"last\"", "cut off"));
     close();
     std::filesystem::remove(extents[0]);
     reopen();
-    EXPECT_EQ(error_of([&] { container->kv_read(oid, as_bytes("first")); }), DER_CSUM);
-    EXPECT_EQ(container->kv_read(oid, as_bytes("small")), to_bytes("v"));
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("first")); }), DER_CSUM);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("small")), to_bytes("v"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "\"first\"", "missing"));
 }
 
@@ -623,7 +623,7 @@ TEST_F(FileDamage, BytesOfADeadWriterAreGivenBackAndNothingElse)
     EXPECT_TRUE(report.findings.empty());
     reopen();
     for (int i = 0; i < 20; ++i)
-        EXPECT_EQ(container->kv_read(oid, as_bytes(std::to_string(i))),
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(std::to_string(i))),
                   pattern(100000, static_cast<unsigned>(i)));
     EXPECT_EQ(read_cells(*container, array, {1, 300000}, 0, 1000000), pattern(1000000, 99));
 }

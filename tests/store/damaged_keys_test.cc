@@ -213,14 +213,15 @@ private:
             const std::string at = epoch == latest ? "" : epoch == first ? " at first" : " at second";
             for (int i = 0; i <= 31; ++i) {
                 const std::string key = (i < 10 ? "k0" : "k") + std::to_string(i);
-                add(key + at, [=, this] { return shown(test->kv_read(keys, as_bytes(key), epoch)); });
+                add(key + at, [=, this] { return shown(kv_read(*test, keys, as_bytes(key), epoch)); });
             }
             add("long key" + at,
-                [=, this] { return shown(test->kv_read(keys, as_bytes(std::string(100, 'k')), epoch)); });
+                [=, this] { return shown(kv_read(*test, keys, as_bytes(std::string(100, 'k')), epoch)); });
             add("only key" + at,
-                [=, this] { return shown(test->kv_read(keys_one, as_bytes("the only one"), epoch)); });
+                [=, this] { return shown(kv_read(*test, keys_one, as_bytes("the only one"), epoch)); });
             for (const char* key : {"a", "b", "c"})
-                add(key + at, [=, this] { return shown(test->kv_read(keys_punched, as_bytes(key), epoch)); });
+                add(key + at,
+                    [=, this] { return shown(kv_read(*test, keys_punched, as_bytes(key), epoch)); });
             for (const ObjectId& oid : {keys, keys_one, keys_punched})
                 add("list" + at, [=, this] { return list(oid, epoch); }, false);
             add("objects" + at, [=, this] { return objects(epoch); }, false);
@@ -238,7 +239,7 @@ private:
                 add(name + ", whole", [=, this] { return read(oid, 0, cells, epoch); }, false);
             }
         }
-        add("of the other", [this] { return shown(other->kv_read(keys, as_bytes("k00"))); });
+        add("of the other", [this] { return shown(kv_read(*other, keys, as_bytes("k00"))); });
         for (const char* name : {"test", "other", "empty", "absent", "00000000-0000-0000-0000-000000000074"})
             add(
                 std::string("container ") + name,

@@ -94,12 +94,12 @@ protected:
     int read_once(Container& mine) const
     {
         for (int number = 0; number < keys; number += 7) {
-            const auto value = mine.kv_read(object, as_bytes(key_of(number)));
+            const auto value = kv_read(mine, object, as_bytes(key_of(number)));
             if (!value || value->size() < 16) return 2;
             const auto turn = load_little<std::uint64_t>(value->data() + 8);
             if (*value != value_of(number, turn)) return 3;
         }
-        if (mine.kv_read(object, as_bytes(std::string("no such key")))) return 4;
+        if (kv_read(mine, object, as_bytes(std::string("no such key")))) return 4;
         return count_keys(mine, object) == keys ? 0 : 5;
     }
     // As a stranger, until the end and at least once. Every `check_every`th time with a check.
@@ -293,7 +293,7 @@ TEST_F(ForeignReaders, SeeTheLatestUpdateWhileAnOlderVersionIsKept)
         const auto mine = Pool::open(path, Access::read_only)->open_container("test");
         std::uint64_t turn = 0;
         while (read(asked[0], &turn, sizeof turn) == sizeof turn && turn != 0) {
-            const auto value = mine->kv_read(object, as_bytes(key_of(1)));
+            const auto value = kv_read(*mine, object, as_bytes(key_of(1)));
             if (!value || *value != value_of(1, turn)) return 2;
             if (write(answered[1], "x", 1) != 1) return 3;
         }
@@ -463,7 +463,7 @@ TEST_F(ForeignReaders, AreKeptAVersionByAProcessThatForksAndGrowsItsMap)
                       if (!any_kept()) return 1;
                       const int child = run_in_child([&] {
                           mine->kv_put(long_object, as_bytes(key_of(0)), value);
-                          return mine->kv_read(long_object, as_bytes(key_of(1))) ? 0 : 1;
+                          return kv_read(*mine, long_object, as_bytes(key_of(1))) ? 0 : 1;
                       });
                       if (child != 0) return 2;
                       mine->kv_put(long_object, as_bytes(key_of(0)), value);
@@ -508,7 +508,7 @@ TEST_F(ForeignReaders, AreKeptAVersionByThreadsOfAProcess)
                                   for (std::uint64_t turn = 1; turn < turns; ++turn) {
                                       const int number = (thread + static_cast<int>(turn) * 4) % keys;
                                       mine->kv_put(object, as_bytes(key_of(number)), value_of(number, turn));
-                                      if (!mine->kv_read(object, as_bytes(key_of(thread)))) wrong = 1;
+                                      if (!kv_read(*mine, object, as_bytes(key_of(thread)))) wrong = 1;
                                   }
                                   if (any_kept()) seen = true;
                               });
@@ -530,7 +530,7 @@ TEST_F(ForeignReaders, MayBeForkedByAProcessThatWrites)
     open->kv_put(object, as_bytes(key_of(1)), value_of(1, 7));
     EXPECT_EQ(run_in_child([&] {
                   if (!become_stranger()) return 1;
-                  const auto as_parent = open->kv_read(object, as_bytes(key_of(1)));
+                  const auto as_parent = kv_read(*open, object, as_bytes(key_of(1)));
                   if (!as_parent || *as_parent != value_of(1, 7)) return 2;
                   const auto own = Pool::open(path, Access::read_only)->open_container("test");
                   if (count_keys(*own, object) != keys) return 3;
@@ -544,11 +544,11 @@ TEST_F(ForeignReaders, MayBeForkedByAProcessThatWrites)
                       if (code != DER_NO_PERM) return 4;
                   }
                   if (error_of([&] { Pool::open(path, Access::read_write); }) != DER_NO_PERM) return 5;
-                  return open->kv_read(object, as_bytes(key_of(2))) ? 0 : 6;
+                  return kv_read(*open, object, as_bytes(key_of(2))) ? 0 : 6;
               }),
               0);
     open->kv_put(object, as_bytes(key_of(1)), value_of(1, 9));
-    EXPECT_EQ(*open->kv_read(object, as_bytes(key_of(1))), value_of(1, 9));
+    EXPECT_EQ(*kv_read(*open, object, as_bytes(key_of(1))), value_of(1, 9));
 }
 
 } // namespace

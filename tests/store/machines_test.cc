@@ -38,9 +38,8 @@ protected:
     }
     std::string get() const
     {
-        const auto value = Pool::open(path, Access::read_only)
-                               ->open_container("test")
-                               ->kv_read(kv_object(1), as_bytes("key"));
+        const auto container = Pool::open(path, Access::read_only)->open_container("test");
+        const auto value = kv_read(*container, kv_object(1), as_bytes("key"));
         return value ? std::string(as_text(*value)) : "(none)";
     }
 
@@ -152,7 +151,7 @@ TEST_F(Machines, ThatOnlyReadLeaveNoTrace)
                   be_on("beta");
                   const auto reader = Pool::open(path, Access::read_only)->open_container("test");
                   put(*Pool::open(path, Access::read_write), "of one who had read");
-                  const auto value = reader->kv_read(kv_object(1), as_bytes("key"));
+                  const auto value = kv_read(*reader, kv_object(1), as_bytes("key"));
                   return value && as_text(*value) == "of one who had read" ? 0 : 1;
               }),
               0);

@@ -64,9 +64,9 @@ TEST_F(Processes, WriteReadAndListTheSameObjectsAtOnce)
             const std::string key = "writer" + std::to_string(me) + "/" + std::to_string(turn);
             const auto value = signed_value(me, turn);
             mine->kv_put(own, as_bytes(key), value);
-            if (mine->kv_read(own, as_bytes(key)) != value) return 1; // one reads what one wrote
+            if (kv_read(*mine, own, as_bytes(key)) != value) return 1; // one reads what one wrote
             mine->kv_put(shared, as_bytes("key" + std::to_string(random() % 5)), value);
-            const auto seen = mine->kv_read(shared, as_bytes("key" + std::to_string(random() % 5)));
+            const auto seen = kv_read(*mine, shared, as_bytes("key" + std::to_string(random() % 5)));
             if (seen && !is_whole(*seen)) return 2;
             const auto cells = pattern(slot, me << 20 | turn);
             write_cells(*mine, array, attributes, me * slot, cells);
@@ -85,7 +85,7 @@ TEST_F(Processes, WriteReadAndListTheSameObjectsAtOnce)
         const auto me = static_cast<std::uint64_t>(number);
         for (std::uint64_t turn = 0; turn < 60; ++turn) {
             const std::string key = "writer" + std::to_string(me) + "/" + std::to_string(turn);
-            ASSERT_EQ(container->kv_read(own, as_bytes(key)), signed_value(me, turn)) << key;
+            ASSERT_EQ(kv_read(*container, own, as_bytes(key)), signed_value(me, turn)) << key;
         }
         EXPECT_EQ(read_cells(*container, array, attributes, me * slot, slot), pattern(slot, me << 20 | 59U));
     }
@@ -114,7 +114,7 @@ TEST_F(Processes, ReadersOfReplacedExtentsSeeWholeValues)
                     write_cells(*mine, array, attributes, 0, content);
                 continue;
             }
-            const auto value = mine->kv_read(oid, as_bytes("key"));
+            const auto value = kv_read(*mine, oid, as_bytes("key"));
             if (!value || value->size() != 300000 || !is_whole(*value)) return 1;
             for (const Verify verify : {Verify::yes, Verify::no, Verify::no, Verify::no, Verify::no}) {
                 const auto cells = read_cells(*mine, array, attributes, 0, 400000, latest, nullptr, verify);
@@ -213,7 +213,7 @@ TEST_F(Processes, ACheckBesideWritersFindsNoDamage)
     const auto keys = list_keys(*container, kv_object(1, class_rp_2gx));
     EXPECT_EQ(keys.size(), 10U);
     for (const auto& key : keys)
-        EXPECT_TRUE(is_whole(*container->kv_read(kv_object(1, class_rp_2gx), as_bytes(key)))) << key;
+        EXPECT_TRUE(is_whole(*kv_read(*container, kv_object(1, class_rp_2gx), as_bytes(key)))) << key;
 }
 
 } // namespace

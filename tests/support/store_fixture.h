@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -43,6 +44,20 @@ inline std::vector<std::byte> to_bytes(std::string_view text)
 {
     const Bytes bytes = as_bytes(text);
     return {bytes.begin(), bytes.end()};
+}
+
+// A whole value. nullopt: no such key.
+inline std::optional<std::vector<std::byte>> kv_read(Container& container, const ObjectId& oid, Bytes key,
+                                                     Epoch epoch = latest)
+{
+    std::vector<std::byte> value(256);
+    for (;;) { // another one may be longer
+        const auto size = container.kv_get(oid, key, value, epoch);
+        if (!size) return std::nullopt;
+        const bool whole = *size <= value.size();
+        value.resize(*size);
+        if (whole) return value;
+    }
 }
 
 // Bytes that differ from place to place and from seed to seed.

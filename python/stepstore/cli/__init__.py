@@ -48,6 +48,7 @@ app.command("ls")(browse.ls)
 app.command("stat")(browse.stat)
 app.command("cat")(browse.cat)
 app.command("steps")(steps.steps)
+app.command("rm")(steps.remove)
 app.command(
     "bench",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},

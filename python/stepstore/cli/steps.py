@@ -10,11 +10,15 @@ import typer
 from rich.progress import track
 from rich.text import Text
 
+from stepstore import _core
 from stepstore.cli.address import escape, not_found, open_container, resolve
+from stepstore.cli.browse import streams_of
 from stepstore.cli.common import (
     JsonOption,
     Settings,
     SnapshotOption,
+    YesOption,
+    confirm,
     emit_json,
     human_bytes,
     human_time,
@@ -104,6 +108,21 @@ def steps(
         emit_json(report)
         return
     _show(report, long=long, blocks=blocks, attributes=attributes)
+
+
+def remove(
+    location: Annotated[str, typer.Argument(metavar="POOL/CONTAINER/STREAM")], yes: YesOption = False
+) -> None:
+    """Remove a stream of steps with all its objects. One that is being written is refused."""
+    address = resolve(location)
+    if not address.stream:
+        usage_error(f"{location!r} names no stream: 'cont destroy' removes containers, 'pool destroy' pools")
+    where = f"{address.pool}/{address.container}"
+    if address.stream not in streams_of(address):  # said before the question
+        raise not_found(f"{where} has no stream {address.stream}: 'stepstore ls {where}' lists them")
+    confirm(f"Remove the stream {address.stream} of {where}?", yes)
+    _core.remove_stream(f"{where}/{address.stream}")
+    show(f"removed stream {address.stream}")
 
 
 def _open(location: str, snapshot: str | None) -> Steps:
