@@ -121,6 +121,27 @@ class AdministrationTest(Archives):
         self.assertNotEqual(status, 0)
         self.assertIn("no section 'stepstore'", errors)
 
+    # In a process that was not told where the plugin is: FDB's own words, as docs/fdb.md has them.
+    def test_the_document_has_what_fdb_says_without_the_plugin(self):
+        document = (HERE.parents[1] / "docs" / "fdb.md").read_text()
+        manifest = {"DYNAMIC_LIBRARY_PATH": ""}
+        nothing = {"PLUGINS_MANIFEST_PATH": "", **manifest}
+        archive = self.archive()
+        file = archive.folder / "fields.grib"
+        file.write_bytes(grib())
+        for client, tool, argument, environment, words in [
+            ("stepstore", "fdb-list", DATASET, nothing, 'FDB factory "stepstore" not found'),
+            ("local", "fdb-list", DATASET, nothing, "No FDB Engine registered with name stepstore"),
+            ("local", "fdb-write", file, nothing, "No CatalogueWriterBuilder called stepstore"),
+            ("stepstore", "fdb-list", DATASET, manifest, "Failed to load library stepstore_fdb5"),
+        ]:
+            with self.subTest(words=words):
+                config = json.dumps(archive.config(type=client))
+                status, _, errors = archive.run(tool, argument, check=False, FDB_CONFIG=config, **environment)
+                self.assertNotEqual(status, 0)
+                self.assertIn(words, errors)
+                self.assertIn(f"`{words}`", document)
+
     def test_client_for_another_engine(self):
         archive = self.archive()
         for engine in ({"engine": "toc"}, {}):
