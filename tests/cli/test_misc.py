@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,13 @@ def builds_and_runs(cli, pool, *flags):
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
-def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool):
-    root = Path(cli("daos-root").out.strip())
+@pytest.mark.parametrize("installed", [False, True], ids=["build tree", "wheel"])
+def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool, installed):
+    package = Path(sysconfig.get_path("platlib")) / "stepstore"
+    if installed and not package.is_dir():
+        pytest.skip("no wheel is installed")
+    root = Path(cli("daos-root", **({"PYTHONPATH": ""} if installed else {})).out.strip())
+    assert root.is_relative_to(package) == (installed or Path(stepstore.__file__).is_relative_to(package))
     libraries = root / "lib64"
     builds_and_runs(
         cli,
