@@ -14,8 +14,8 @@
 // begins again when its pages were used again. A back end behind a network does when another process was
 // faster (docs/design/store.md). So a body depends only on what it reads through its transaction and on
 // next_epoch(). It sets all its results again in each run, and does nothing that cannot be done twice. It may
-// read extents, and call entering(). What it throws ends the transaction, changes nothing, and reaches the
-// caller unchanged.
+// read extents, and call entering() and leaving(). What it throws ends the transaction, changes nothing, and
+// reaches the caller unchanged.
 //
 // Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for
 // itself. It never uses a Target or transaction that was got before the fork. Nothing that the child does,
@@ -132,13 +132,15 @@ public:
     // `extent`. One without bytes gets an extent of length 0, which takes no room, is read as nothing and
     // need not be released. Returns one extent that spans them all, for entering() and release(). On return
     // they are as durable as the pool's level, but nothing refers to them until a write() puts the references
-    // into the index. A process that ends before it has called entering() leaves nothing that lasts: a later
-    // writer gives the room back.
+    // into the index. A process that ends before that leaves nothing that lasts: a later writer gives the
+    // room back.
     virtual ExtentRef append(std::span<Payload> payloads) = 0;
     // The transaction that refers to what append() returned is about to commit. Called at the end of its
-    // body, so maybe more than once. A process that dies between this and the commit leaves bytes for a check
-    // to give back.
+    // body, so maybe more than once.
     virtual void entering(const ExtentRef& appended) = 0;
+    // The transaction that drops the last reference to this is about to commit, and release() will follow.
+    // Called as entering() is. Where the process dies in between, a later writer gives the room back.
+    virtual void leaving(const ExtentRef& dropped) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
     // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;

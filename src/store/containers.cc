@@ -259,6 +259,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
                 done = erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
                        erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
                        erase_batch(transaction, container_prefix(Space::history, id).view(), released);
+                leave_all(target, released);
             });
             release_all(target, released);
         }

@@ -57,16 +57,19 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
         body(transactions, released);
         for (const Appended& one : appended)
             one.entering();
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            // A copy that commits a second time replaces its own first record, which refers to the same
+            // extent.
+            const ExtentRef mine = appended.empty() || !again[copy] ? ExtentRef{} : appended[copy].all();
+            std::erase_if(released[copy], [&](const ExtentRef& one) {
+                return one.file == mine.file && one.offset >= mine.offset &&
+                       one.offset < mine.offset + mine.length;
+            });
+            leave_all(target(set.targets[copy]), released[copy]);
+        }
     };
     const auto committed = [&](std::size_t copy) {
-        const ExtentRef mine = appended.empty() ? ExtentRef{} : appended[copy].all();
-        for (const ExtentRef& one : released[copy]) {
-            // A copy that commits a second time has replaced its own first record, which refers to the same
-            // extent.
-            const bool own = again[copy] && one.file == mine.file && one.offset >= mine.offset &&
-                             one.offset < mine.offset + mine.length;
-            if (!own) dropped[copy].push_back(one);
-        }
+        dropped[copy].insert(dropped[copy].end(), released[copy].begin(), released[copy].end());
         again[copy] = true;
         if (!appended.empty()) appended[copy].keep();
     };
@@ -177,6 +180,12 @@ Appended::~Appended()
         target_->release(all_);
     } catch (const Error&) { // nothing refers to it: check finds it and gives it back
     }
+}
+
+void leave_all(Target& target, const std::vector<ExtentRef>& extents)
+{
+    for (const ExtentRef& extent : extents)
+        target.leaving(extent);
 }
 
 void release_all(Target& target, const std::vector<ExtentRef>& extents)

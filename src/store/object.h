@@ -76,6 +76,8 @@ private:
     ExtentRef all_;
 };
 
+// At the end of a body: its transaction drops the last references to these.
+void leave_all(Target& target, const std::vector<ExtentRef>& extents);
 // Gives extents back that committed transactions no longer refer to.
 void release_all(Target& target, const std::vector<ExtentRef>& extents);
 

@@ -230,6 +230,7 @@ void Container::punch(const ObjectId& oid)
                     next = from;
                     if (epoch == 0) epoch = object.core.storage().next_epoch();
                     done = punch_batch(object, set.targets[copy], transaction, epoch, next, released);
+                    leave_all(target, released);
                 });
                 from = next;
                 release_all(target, released);

@@ -228,6 +228,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
                 released.clear();
                 next = from;
                 more = aggregate(transaction, container, next, released);
+                leave_all(target, released);
             });
             from = next;
             release_all(target, released);

@@ -144,6 +144,44 @@ TEST_P(Stopped, AForkWithinATransactionTakesNoTurn)
     EXPECT_EQ(get(pool->target(0), "child"), "1");
 }
 
+// LMDB's first user of a lock file has written version 0 there, and not yet the newest one.
+TEST_P(Stopped, AnIndexIsOpenedRightWhereAnotherWasKilledOpeningIt)
+{
+    put(open_claimed(lmdb(), path())->target(0), "key", "before");
+    const pid_t opener = start_child([&] {
+        struct flock whole {};
+        whole.l_type = F_WRLCK;
+        whole.l_whence = SEEK_SET;
+        whole.l_len = 1;
+        const int shared = open((path() + "/shared").c_str(), O_RDWR); // the lock on openers of target 0
+        if (fcntl(shared, F_OFD_SETLK, &whole) != 0) return 1;
+        const int lock = open((path() + "/target-000/lock.mdb").c_str(), O_RDWR);
+        const std::uint64_t none = 0;
+        constexpr off_t version_at = 8;
+        if (fcntl(lock, F_SETLK, &whole) != 0 || pwrite(lock, &none, sizeof none, version_at) != sizeof none)
+            return 2;
+        raise(SIGSTOP);
+        return 3;
+    });
+    int status = 0;
+    ASSERT_EQ(waitpid(opener, &status, WUNTRACED), opener);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    const pid_t waiter = start_child([&] {
+        be_a_witness(errors(), "30");
+        const auto pool = open_claimed(lmdb(), path());
+        if (get(pool->target(0), "key") != "before") return 1;
+        put(pool->target(0), "key", "after");
+        return 0;
+    });
+    usleep(6'000'000);
+    EXPECT_EQ(waitpid(waiter, nullptr, WNOHANG), 0);
+    kill(opener, SIGKILL);
+    EXPECT_EQ(end_of(opener), -SIGKILL);
+    EXPECT_EQ(end_of(waiter), 0);
+    EXPECT_EQ(count_of(content_of(errors()), "cannot open the index for 5 s: another process"), 1);
+    EXPECT_EQ(get(open_claimed(lmdb(), path())->target(0), "key"), "after");
+}
+
 TEST_P(Stopped, OnlyWhoMayWriteCanTakeATurn)
 {
     run_in_child([&] {

@@ -38,6 +38,7 @@ public:
     void write(FunctionRef<void(WriteTransaction&)> body) override { real_.write(body); }
     ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
     void entering(const ExtentRef& appended) override { real_.entering(appended); }
+    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
     void release(const ExtentRef& extent) override { real_.release(extent); }
     std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }

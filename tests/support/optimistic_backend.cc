@@ -212,6 +212,7 @@ public:
     }
     ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
     void entering(const ExtentRef& appended) override { real_.entering(appended); }
+    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         real_.read_extent(extent, skip, into);

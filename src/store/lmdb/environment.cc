@@ -96,9 +96,9 @@ Descriptor open_index(const Place& path, const std::string& where)
 } // namespace
 
 Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
-                         bool no_lock, bool for_writing, WritersFile& writers, unsigned target)
+                         bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability),
-      generation_(process_generation()), writers_(writers), target_(target), unseen_(no_lock),
+      generation_(process_generation()), pool_(pool), target_(target), unseen_(no_lock),
       file_(open_index(directory / "data.mdb", where_)), map_(file_.get()), keeper_(directory, file_.get())
 {
     const Metas metas = read_metas(file_.get());
@@ -128,6 +128,7 @@ void Environment::open(unsigned flags)
         throw Error(-DER_DF_INVAL,
                     where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
+    const SharedState::Opening alone(pool_.shared, target_, where_);
     {
         const Descriptor lock = make_ready_to_lock(directory_, where_);
         if ((flags & MDB_RDONLY) == 0) keeper_.prepare(lock.get());

@@ -30,6 +30,8 @@
 #include "base/function_ref.h"
 #include "store/backend.h"
 #include "store/lmdb/keeper.h"
+#include "store/lmdb/own_rooms.h"
+#include "store/lmdb/shared_state.h"
 #include "store/lmdb/transactions.h"
 #include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"
@@ -46,6 +48,13 @@
 
 namespace stepstore::store::lmdb {
 
+// What the targets of a pool share.
+struct PoolFiles {
+    const SharedState& shared;
+    WritersFile& writers; // where a writer takes its turn
+    OwnRooms& rooms;
+};
+
 class Environment {
 public:
     // Makes an empty index in `directory`, which must exist.
@@ -53,9 +62,8 @@ public:
     // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of
     // this reader: it copies pages (tree.h) and does not open LMDB.
     // for_writing: as it is opened; else anew at the first write.
-    // writers, target: where a writer takes its turn.
     Environment(const Place& directory, std::string where, Durability durability, bool read_only,
-                bool no_lock, bool for_writing, WritersFile& writers, unsigned target);
+                bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target);
     ~Environment();
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
@@ -66,6 +74,7 @@ public:
     // called before the index is synced, and only when something was committed since this process's last
     // sync. With `own` only this process's commits count.
     void sync(bool own, FunctionRef<void()> bulk_first);
+    std::uint64_t newest_version(); // that was committed
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
     std::uint64_t bytes() const;                                   // that the file takes
     bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
@@ -103,12 +112,14 @@ private:
     void verify_length(const Meta& meta);
     std::vector<std::string> walk(std::size_t limit) const;
 
-    bool try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen, std::size_t& wanted);
+    bool try_write(FunctionRef<void(WriteTransaction&)> body, bool inherited, std::size_t& map_seen,
+                   std::size_t& wanted);
     void write_alone(FunctionRef<void(WriteTransaction&)> body);
-    void write_in_turn(FunctionRef<void(WriteTransaction&)> body);
+    void write_in_turn(FunctionRef<void(WriteTransaction&)> body, bool inherited);
     void write_grouped(FunctionRef<void(WriteTransaction&)> body);
     void run(std::vector<Waiting*>& group);
-    bool try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted);
+    bool try_together(std::vector<Waiting*>& group, bool inherited, std::size_t& map_seen,
+                      std::size_t& wanted);
     void begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction);
     void settle_length();
     void commit(Transaction& transaction);
@@ -132,7 +143,7 @@ private:
     const std::string where_;
     const Durability durability_;
     const std::uint64_t generation_;
-    WritersFile& writers_;
+    const PoolFiles pool_;
     const unsigned target_;
     unsigned flags_ = 0;     // of opening it for what is allowed
     MDB_env* env_ = nullptr; // nullptr: it could not be opened again

@@ -85,6 +85,14 @@ void Environment::damaged_metas(const std::string& problem) const
                                "): \"stepstore pool check\" says what can be saved");
 }
 
+std::uint64_t Environment::newest_version()
+{
+    const MapUse use(*this);
+    MDB_envinfo info;
+    mdb_env_info(env_, &info);
+    return info.me_last_txnid;
+}
+
 // The meta page of this version, and the file reaches as far as it says. nullptr, or why it does not stand
 // there.
 const char* Environment::meta_of(std::uint64_t version, Meta& meta)

@@ -247,7 +247,7 @@ void Environment::compact()
 // From this page on, and for a short time. False: all of them are done.
 bool Environment::punch_free_pages(std::uint64_t& from)
 {
-    const WriteTurn turn(writers_, target_, where_);
+    const WriteTurn turn(pool_.writers, target_, where_);
     std::optional<MapUse> use;
     std::optional<Transaction> transaction; // never commits
     begin_to_write(use, transaction);

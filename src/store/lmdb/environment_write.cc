@@ -24,15 +24,16 @@ void Environment::write(FunctionRef<void(WriteTransaction&)> body)
 
 void Environment::write_alone(FunctionRef<void(WriteTransaction&)> body)
 {
-    const WriteTurn turn(writers_, target_, where_);
-    write_in_turn(body);
+    const WriteTurn turn(pool_.writers, target_, where_);
+    write_in_turn(body, turn.inherited());
 }
 
-void Environment::write_in_turn(FunctionRef<void(WriteTransaction&)> body)
+// inherited: the turn was a dead process's.
+void Environment::write_in_turn(FunctionRef<void(WriteTransaction&)> body, bool inherited)
 {
     std::size_t seen = 0;
     std::size_t wanted = 0;
-    while (!try_write(body, seen, wanted))
+    while (!try_write(body, inherited, seen, wanted))
         grow(seen, wanted);
 }
 
@@ -51,7 +52,7 @@ void Environment::begin_to_write(std::optional<MapUse>& use, std::optional<Trans
 }
 
 // False: the map was full; nothing is left of the attempt.
-bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size_t& map_seen,
+bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, bool inherited, std::size_t& map_seen,
                             std::size_t& wanted)
 {
     std::optional<MapUse> use;
@@ -59,6 +60,7 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
     begin_to_write(use, transaction);
     map_seen = map_size_.load();
     const Meta meta = committed_last(transaction->get());
+    OwnRooms::Commit rooms(pool_.rooms, target_, meta.transaction + 1, inherited);
     if (keeper_.due()) [[unlikely]]
         tend_keeper(meta);
     Tree base = tree_of(meta);
@@ -77,6 +79,7 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, std::size
     if (writer.map_full()) return false;
     try {
         commit(*transaction);
+        rooms.done();
     } catch (const MapFull&) {
         return false;
     }
@@ -166,7 +169,7 @@ void Environment::run(std::vector<Waiting*>& group)
 {
     std::optional<WriteTurn> turn;
     try {
-        turn.emplace(writers_, target_, where_);
+        turn.emplace(pool_.writers, target_, where_);
     } catch (...) {
         for (Waiting* each : group)
             each->error = std::current_exception();
@@ -176,7 +179,7 @@ void Environment::run(std::vector<Waiting*>& group)
         try {
             std::size_t seen = 0;
             std::size_t wanted = 0;
-            while (!try_together(group, seen, wanted))
+            while (!try_together(group, turn->inherited(), seen, wanted))
                 grow(seen, wanted);
             return;
         } catch (...) { // nothing of it is stored: each gets its own result below
@@ -185,20 +188,22 @@ void Environment::run(std::vector<Waiting*>& group)
     for (Waiting* each : group) {
         each->error = nullptr;
         try {
-            write_in_turn(each->body);
+            write_in_turn(each->body, turn->inherited());
         } catch (...) {
             each->error = std::current_exception();
         }
     }
 }
 
-bool Environment::try_together(std::vector<Waiting*>& group, std::size_t& map_seen, std::size_t& wanted)
+bool Environment::try_together(std::vector<Waiting*>& group, bool inherited, std::size_t& map_seen,
+                               std::size_t& wanted)
 {
     const MapUse use(*this);
     Transaction common(env_, nullptr);
     if (common.result() != 0) fail(common.result(), where_, "cannot begin to write");
     map_seen = map_size_.load();
     const Meta meta = committed_last(common.get());
+    OwnRooms::Commit rooms(pool_.rooms, target_, meta.transaction + 1, inherited);
     if (keeper_.due()) [[unlikely]]
         tend_keeper(meta);
     Tree base = tree_of(meta);
@@ -221,6 +226,7 @@ bool Environment::try_together(std::vector<Waiting*>& group, std::size_t& map_se
     }
     try {
         commit(common);
+        rooms.done();
     } catch (const MapFull&) {
         return false;
     }

@@ -52,6 +52,13 @@ std::uint64_t wanted_skew(std::span<const Bytes> pieces, std::uint64_t length)
     return ExtentStore::alignment / 2 + reinterpret_cast<std::uintptr_t>(pieces.front().data()) % cache_line;
 }
 
+bool possible(const ExtentRef& extent)
+{
+    constexpr auto most = static_cast<std::uint64_t>(INT64_MAX) - ExtentStore::alignment;
+    return extent.offset % ExtentStore::alignment <= most_skew && extent.offset <= most &&
+           extent.length <= most - extent.offset;
+}
+
 // What is written in one go: the payloads, each in a room of its own, at offsets from where the first room
 // begins.
 struct Together {
@@ -311,13 +318,16 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
     }
 }
 
+void ExtentStore::leaving(const ExtentRef& extent)
+{
+    if (extent.length != 0 && possible(extent)) rooms_.leaving(target_, room_of(extent));
+}
+
 void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
     const Place path = path_of(extent.file);
-    if (extent.offset % alignment > most_skew ||
-        extent.offset > static_cast<std::uint64_t>(INT64_MAX) - alignment ||
-        extent.length > static_cast<std::uint64_t>(INT64_MAX) - alignment - extent.offset) {
+    if (!possible(extent)) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
     }

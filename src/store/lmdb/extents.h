@@ -55,7 +55,8 @@ public:
     ~ExtentStore();
 
     ExtentRef append(std::span<Payload> payloads);
-    void entering(const ExtentRef& extent) { rooms_.forget(room_of(extent)); }
+    void entering(const ExtentRef& extent) { rooms_.entering(target_, room_of(extent)); }
+    void leaving(const ExtentRef& extent);
     void punch_left(const ExtentRef& room); // what a dead process left
     void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
     void release(const ExtentRef& extent);

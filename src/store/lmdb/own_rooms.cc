@@ -6,6 +6,7 @@
 
 #include <array>
 #include <numeric>
+#include <optional>
 #include <span>
 
 namespace stepstore::store::lmdb {
@@ -15,10 +16,22 @@ namespace {
 using Word = std::atomic<std::uint64_t>;
 static_assert(max_targets < extent_unit, "a target fits below a length that is a multiple of the alignment");
 
-std::uint64_t sum_of(std::uint64_t length, std::uint64_t file, std::uint64_t offset)
+template <std::size_t n>
+std::uint64_t sum_of(const std::array<std::uint64_t, n>& words)
 {
-    const std::array<std::uint64_t, 3> words{length, file, offset};
     return checksum(std::as_bytes(std::span(words)));
+}
+
+std::uint64_t stamp_of(unsigned slot, std::uint64_t version)
+{
+    return sum_of(std::array<std::uint64_t, 2>{slot, version});
+}
+
+// The condition of an entry: 0, or the version that is being made, and whether the room leaves or enters.
+constexpr std::uint64_t leaves = 1;
+constexpr std::uint64_t condition(std::uint64_t version, std::uint64_t kind)
+{
+    return version << 1 | kind;
 }
 
 } // namespace
@@ -27,7 +40,26 @@ struct OwnRooms::Entry {
     Word length; // and the target in the bits below the alignment; 0: nothing is noted here
     Word file;
     Word offset;
-    Word sum; // of the three
+    Word when; // the condition
+    Word sum;  // of the four
+
+    unsigned target() const { return static_cast<unsigned>(length.load() % extent_unit); }
+    ExtentRef room() const { return {file.load(), offset.load(), length.load() - target()}; }
+    bool whole() const
+    {
+        return sum.load() == sum_of(std::array{length.load(), file.load(), offset.load(), when.load()});
+    }
+    void clear() { length.store(0, std::memory_order_release); }
+    void set(unsigned target, const ExtentRef& room, std::uint64_t condition)
+    {
+        clear();
+        file.store(room.file, std::memory_order_release);
+        offset.store(room.offset, std::memory_order_release);
+        when.store(condition, std::memory_order_release);
+        sum.store(sum_of(std::array{room.length | target, room.file, room.offset, condition}),
+                  std::memory_order_release);
+        length.store(room.length | target, std::memory_order_release);
+    }
 };
 
 struct OwnRooms::Slot {
@@ -41,6 +73,8 @@ OwnRooms::Slot* OwnRooms::slot_at(unsigned number)
     static_assert(sizeof(Slot) <= WritersFile::slot_size);
     return reinterpret_cast<Slot*>(file_.slot(number));
 }
+
+// ---- slots
 
 void OwnRooms::begin()
 {
@@ -64,21 +98,25 @@ void OwnRooms::begin()
     });
 }
 
-void OwnRooms::reclaim()
+// The slots with entries of dead processes, each with its lock held.
+template <class Visit>
+void OwnRooms::for_each_dead(Visit visit)
 {
     if (file_.line(0) == nullptr) return;
     const std::lock_guard alone(reclaiming_);
     for (unsigned number = 0; number < WritersFile::slots; ++number) {
-        {
-            const std::lock_guard lock(guard_);
-            if (mine_ != nullptr && number == number_)
-                continue; // its lock is ours and would be given to us again
-        }
+        if (number == number_.load()) continue;      // its lock is ours and would be given to us again
         if (file_.first_word(number) == 0) continue; // never used, or given back whole
         if (!file_.try_slot(number)) continue;       // its process lives
-        take_over(number);
+        visit(number);
         file_.leave_slot(number);
     }
+}
+
+void OwnRooms::reclaim()
+{
+    due_ = false;
+    for_each_dead([this](unsigned number) { take_over(number); });
 }
 
 bool OwnRooms::take_over(unsigned number)
@@ -87,14 +125,12 @@ bool OwnRooms::take_over(unsigned number)
     const bool valid = slot.mark.load() != 0 && slot.mark.load() == file_.mark();
     bool empty = true;
     for (Entry& entry : slot.entries) {
-        const std::uint64_t word = entry.length.load();
-        if (word == 0) continue;
-        const std::uint64_t target = word % extent_unit;
-        const bool whole = entry.sum.load() == sum_of(word, entry.file.load(), entry.offset.load());
+        if (entry.length.load() == 0) continue;
         try {
-            if (valid && whole)
-                give_back_(static_cast<unsigned>(target), {entry.file, entry.offset, word - target});
-            entry.length.store(0);
+            const bool named = valid && entry.whole() && entry.target() < versions_.size();
+            if (named && entry.when.load() != 0) settle(entry, number, newest_(entry.target()));
+            if (named && entry.length.load() != 0) give_back_(entry.target(), entry.room());
+            entry.clear();
         } catch (const Error&) { // another time, or by a check
             empty = false;
         }
@@ -103,28 +139,171 @@ bool OwnRooms::take_over(unsigned number)
     return empty;
 }
 
+// ---- conditions
+
+// newest: looked up before the stamp is, for a writer sets its stamp before it commits.
+OwnRooms::Fate OwnRooms::fate_of(unsigned target, std::uint64_t version, unsigned slot, std::uint64_t newest)
+{
+    if (newest < version) return Fate::not_committed;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool ours = file_.line(target)->stamp.load() == stamp_of(slot, version);
+    return newest == version && ours ? Fate::committed : Fate::unknown;
+}
+
+namespace {
+
+constexpr bool free_after(bool committed, bool not_committed, std::uint64_t when)
+{
+    return (when & leaves) != 0 ? committed : not_committed;
+}
+
+} // namespace
+
+// Of a dead process. The entry is unconditional afterwards, or cleared.
+void OwnRooms::settle(Entry& entry, unsigned slot, std::uint64_t newest)
+{
+    const std::uint64_t when = entry.when.load();
+    const Fate fate = fate_of(entry.target(), when >> 1, slot, newest);
+    if (free_after(fate == Fate::committed, fate == Fate::not_committed, when))
+        entry.set(entry.target(), entry.room(), 0);
+    else
+        entry.clear();
+}
+
+void OwnRooms::settle_dead(unsigned target, std::uint64_t newest)
+{
+    for_each_dead([&](unsigned number) {
+        Slot& slot = *slot_at(number);
+        if (slot.mark.load() != file_.mark()) return;
+        for (Entry& entry : slot.entries) {
+            const bool asked = entry.length.load() != 0 && entry.target() == target;
+            if (asked && entry.when.load() != 0 && entry.whole()) settle(entry, number, newest);
+        }
+    });
+    due_ = true;
+}
+
+template <class FateOf>
+void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
+{
+    if (pending_size_.load(std::memory_order_relaxed) == 0) return;
+    const std::lock_guard lock(guard_);
+    std::erase_if(pending_, [&](const Pending& one) {
+        if (one.target != target) return false;
+        const std::optional<Fate> fate = fate_of(one.when >> 1);
+        if (!fate) return false;
+        if (free_after(*fate == Fate::committed, *fate == Fate::not_committed, one.when))
+            write_down(target, one.room, 0);
+        else
+            erase(one.room);
+        return true;
+    });
+    pending_size_ = pending_.size();
+}
+
+// ---- entries of this process
+
+// With guard_ held.
+void OwnRooms::write_down(unsigned target, const ExtentRef& room, std::uint64_t when)
+{
+    if (mine_ == nullptr) return;
+    const auto found = entries_.find({room.file, room.offset});
+    if (found == entries_.end() && free_.empty()) return;
+    unsigned number = 0;
+    if (found != entries_.end()) {
+        number = found->second;
+    } else {
+        number = free_.back();
+        free_.pop_back();
+        entries_.emplace(Key{room.file, room.offset}, number);
+    }
+    mine_->entries[number].set(target, room, when);
+}
+
+// With guard_ held.
+void OwnRooms::erase(const ExtentRef& room)
+{
+    const auto found = entries_.find({room.file, room.offset});
+    if (found == entries_.end()) return;
+    mine_->entries[found->second].clear();
+    free_.push_back(found->second);
+    entries_.erase(found);
+}
+
+void OwnRooms::drop_condition(const ExtentRef& room)
+{
+    std::erase_if(pending_, [&](const Pending& one) {
+        return one.room.file == room.file && one.room.offset == room.offset;
+    });
+    pending_size_ = pending_.size();
+}
+
 void OwnRooms::note(unsigned target, const ExtentRef& room)
 {
     const std::lock_guard lock(guard_);
-    if (mine_ == nullptr || free_.empty()) return;
-    const auto [found, fresh] = entries_.try_emplace({room.file, room.offset}, free_.back());
-    if (!fresh) return;
-    free_.pop_back();
-    Entry& entry = mine_->entries[found->second];
-    entry.file.store(room.file, std::memory_order_relaxed);
-    entry.offset.store(room.offset, std::memory_order_relaxed);
-    entry.sum.store(sum_of(room.length | target, room.file, room.offset), std::memory_order_relaxed);
-    entry.length.store(room.length | target, std::memory_order_release);
+    const auto found = entries_.find({room.file, room.offset});
+    if (found != entries_.end() && mine_->entries[found->second].when.load() == 0) return;
+    drop_condition(room);
+    write_down(target, room, 0);
 }
 
 void OwnRooms::forget(const ExtentRef& room)
 {
     const std::lock_guard lock(guard_);
-    const auto found = entries_.find({room.file, room.offset});
-    if (found == entries_.end()) return;
-    mine_->entries[found->second].length.store(0, std::memory_order_release);
-    free_.push_back(found->second);
-    entries_.erase(found);
+    drop_condition(room);
+    erase(room);
+}
+
+void OwnRooms::entering(unsigned target, const ExtentRef& room)
+{
+    const std::uint64_t version = versions_[target].load();
+    if (version == 0) return forget(room); // no transaction of this process: its end is not known here
+    const std::lock_guard lock(guard_);
+    if (!entries_.contains({room.file, room.offset})) return;
+    drop_condition(room);
+    pending_.push_back({target, condition(version, 0), room});
+    pending_size_ = pending_.size();
+    write_down(target, room, pending_.back().when);
+}
+
+void OwnRooms::leaving(unsigned target, const ExtentRef& room)
+{
+    const std::uint64_t version = versions_[target].load();
+    const std::lock_guard lock(guard_);
+    if (version == 0 || mine_ == nullptr || free_.empty() || entries_.contains({room.file, room.offset}))
+        return;
+    pending_.push_back({target, condition(version, leaves), room});
+    pending_size_ = pending_.size();
+    write_down(target, room, pending_.back().when);
+}
+
+// ---- commits
+
+OwnRooms::Commit::Commit(OwnRooms& rooms, unsigned target, std::uint64_t version, bool inherited)
+    : rooms_(rooms), target_(target), version_(version)
+{
+    const std::uint64_t newest = version - 1;
+    if (inherited) rooms.settle_dead(target, newest);
+    const unsigned slot = rooms.number_.load();
+    // Those of an attempt that failed, and of one that another thread has not yet called done for.
+    rooms.settle_pending(target, [&](std::uint64_t of) -> std::optional<Fate> {
+        return rooms.fate_of(target, of, slot, newest);
+    });
+    rooms.file_.line(target)->stamp.store(stamp_of(slot, version), std::memory_order_release);
+    rooms.versions_[target].store(version);
+}
+
+OwnRooms::Commit::~Commit()
+{
+    std::uint64_t mine = version_;
+    rooms_.versions_[target_].compare_exchange_strong(mine, 0);
+}
+
+void OwnRooms::Commit::done()
+{
+    rooms_.settle_pending(target_, [&](std::uint64_t of) {
+        return of == version_ ? std::optional(Fate::committed) : std::nullopt;
+    });
 }
 
 } // namespace stepstore::store::lmdb

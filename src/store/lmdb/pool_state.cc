@@ -174,9 +174,10 @@ PoolState::PoolState(Place pool, const Format& format, Permissions permissions, 
       permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)), machine_(place_),
       shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
       writers_(place_ / writers_name, format.targets + 1),
-      rooms_(writers_, [this](unsigned target, const ExtentRef& room) {
-          if (target < targets_.size()) targets_[target].extents().punch_left(room);
-      })
+      rooms_(
+          writers_, format.targets + 1,
+          [this](unsigned target, const ExtentRef& room) { targets_[target].extents().punch_left(room); },
+          [this](unsigned target) { return targets_[target].index(true).newest_version(); })
 {
     for (unsigned index = 0; index <= format.targets; ++index)
         targets_.emplace_back(*this, index);

@@ -31,7 +31,7 @@ Environment& LmdbTarget::opened(bool for_writing)
     const Permissions& may = pool_.permissions();
     there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
                             !may.data || only_looked_, !may.lock || only_looked_, for_writing,
-                            pool_.writers(), number_);
+                            PoolFiles{pool_.shared(), pool_.writers(), pool_.rooms()}, number_);
     environment_.store(there, std::memory_order_release);
     return *there;
 }
@@ -60,6 +60,7 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
     Environment& there = index(true);
     require_there(); // with its index open
     there.write(body);
+    pool_.rooms().reclaim_if_due();
     require_there();
 }
 

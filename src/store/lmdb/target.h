@@ -25,6 +25,7 @@ public:
     void write(FunctionRef<void(WriteTransaction&)> body) override;
     ExtentRef append(std::span<Payload> payloads) override;
     void entering(const ExtentRef& appended) override { extents_.entering(appended); }
+    void leaving(const ExtentRef& dropped) override { extents_.leaving(dropped); }
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         extents_.read(extent, skip, into);

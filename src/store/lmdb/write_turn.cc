@@ -7,13 +7,13 @@
 //    then. If not, it swaps the dead owner's word for its own.
 //
 // LMDB's lock comes after this one and is what keeps writers apart. So a mistake about who lives (a process
-// in another space of process numbers, a writer without the file) costs the waiter its warning and no more. A
+// in another space of process numbers) costs the waiter its warning and no more. A
 // child of fork is another process: it does not give up its parent's turn.
 #include "store/lmdb/write_turn.h"
 
 #include "base/fork.h"
 #include "base/warning.h"
-#include "stepstore/error.h"
+#include "store/lmdb/errors.h"
 
 #include <daos_errno.h>
 
@@ -85,7 +85,8 @@ double limit_of_waits()
 WriteTurn::WriteTurn(WritersFile& file, unsigned target, const std::string& where)
     : line_(file.line(target)), generation_(process_generation())
 {
-    if (line_ == nullptr) return;
+    if (line_ == nullptr)
+        fail(file.error(), where, "cannot make or open the file writers, which each writer needs");
     mine_ = (file.process().started & UINT32_MAX) << 32 | file.process().process;
     std::uint64_t free = 0;
     if (!line_->owner.compare_exchange_strong(free, mine_, std::memory_order_acquire)) [[unlikely]]
@@ -109,8 +110,10 @@ void WriteTurn::wait(const std::string& where)
         sleep_on(*line_, seen, nap);
         if (static_cast<std::int64_t>(nanoseconds(CLOCK_MONOTONIC) - slept) < nap) continue;
         if (dead(seen) &&
-            line_->owner.compare_exchange_strong(seen, mine_ | others, std::memory_order_acquire))
+            line_->owner.compare_exchange_strong(seen, mine_ | others, std::memory_order_acquire)) {
+            inherited_ = true;
             return;
+        }
         nap = std::min(nap * 2, longest_nap);
         if (!waited) waited.emplace(where + ": cannot write");
         waited->look([&] {
@@ -124,7 +127,7 @@ void WriteTurn::wait(const std::string& where)
 
 WriteTurn::~WriteTurn()
 {
-    if (line_ == nullptr || generation_ != process_generation()) return;
+    if (generation_ != process_generation()) return;
     std::uint64_t seen = mine_;
     if (line_->owner.compare_exchange_strong(seen, 0, std::memory_order_release)) [[likely]]
         return;

@@ -15,6 +15,7 @@ public:
     ~WriteTurn();
     WriteTurn(const WriteTurn&) = delete;
     WriteTurn& operator=(const WriteTurn&) = delete;
+    bool inherited() const { return inherited_; } // from a process that died with it
 
 private:
     void wait(const std::string& where);
@@ -22,6 +23,7 @@ private:
     WriterLine* line_;
     std::uint64_t mine_ = 0;
     std::uint64_t generation_ = 0;
+    bool inherited_ = false;
 };
 
 // A wait for another process that a person should know of when it takes long.

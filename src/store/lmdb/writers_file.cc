@@ -30,10 +30,10 @@ WritersFile::~WritersFile()
 std::byte* WritersFile::first_use()
 {
     std::call_once(opened_, [this] {
-        if (open())
-            ready_.store(map_, std::memory_order_release);
-        else
-            fd_ = Descriptor();
+        errno = 0;
+        if (open()) return ready_.store(map_, std::memory_order_release);
+        error_ = errno == 0 ? EINVAL : errno;
+        fd_ = Descriptor();
     });
     return ready_.load();
 }
@@ -45,7 +45,10 @@ bool WritersFile::open()
     if (!fd_ || fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     if (status.st_size < static_cast<off_t>(length) && ftruncate(fd_.get(), length) != 0) return false;
     // Memory that has no room on a full disk would end the process when it is written.
-    if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(lines_ * sizeof(WriterLine))) != 0) return false;
+    // File systems of other machines, which know no such call, do not give room at that moment.
+    if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(lines_ * sizeof(WriterLine))) != 0 &&
+        errno != EOPNOTSUPP && errno != ENOSYS)
+        return false;
     void* map = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (map == MAP_FAILED) return false;
     process_ = this_process();
@@ -101,7 +104,7 @@ std::uint64_t WritersFile::mark()
     struct stat status {};
     if (fstat(fd_.get(), &status) != 0) return 0;
     const std::string text =
-        process_.machine + "/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
+        process_.machine + "/2/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
     return checksum(as_bytes(text));
 }
 

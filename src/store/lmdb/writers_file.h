@@ -3,8 +3,8 @@
 // (own_rooms.h).
 //
 // Bytes of zero are its first state, so the first writer makes it, also in pools that were made without it.
-// Nothing in it is needed to read or write the pool: a process that may not write the file goes without. So
-// it is never synced, and no more than a hint after the machine was started anew.
+// Every writer needs it: what the file says of dead processes holds only if no writer goes without. Nothing
+// in it outlives a run of the machine, so it is never synced.
 #pragma once
 
 #include "base/files.h"
@@ -24,6 +24,7 @@ inline constexpr const char* writers_name = "writers";
 struct alignas(64) WriterLine {
     std::atomic<std::uint64_t> owner; // 0: nobody; else see write_turn.cc
     std::atomic<std::uint64_t> since; // ns of the real-time clock
+    std::atomic<std::uint64_t> stamp; // of the last one that began to write; see own_rooms.h
 };
 
 class WritersFile {
@@ -36,7 +37,7 @@ public:
     WritersFile(const WritersFile&) = delete;
     WritersFile& operator=(const WritersFile&) = delete;
 
-    // nullptr: this process has no such file to write.
+    // nullptr: this process has no such file to write; error() says why.
     WriterLine* line(unsigned index)
     {
         std::byte* map = ready_.load(std::memory_order_acquire);
@@ -44,6 +45,7 @@ public:
             map = first_use();
         return map == nullptr ? nullptr : reinterpret_cast<WriterLine*>(map) + index;
     }
+    int error() const { return error_; }                        // of errno.h
     const ProcessIdentity& process() const { return process_; } // this one; once line() gave something
 
     // A slot is one process's while it holds the lock on its bytes, which goes with the process.
@@ -65,6 +67,7 @@ private:
     const Place path_;
     const unsigned lines_;
     std::once_flag opened_;
+    int error_ = 0;
     ProcessIdentity process_;
     Descriptor fd_;
     std::byte* map_ = nullptr;

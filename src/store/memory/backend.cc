@@ -128,6 +128,7 @@ public:
         return all;
     }
     void entering(const ExtentRef&) override {} // what this process leaves ends with it
+    void leaving(const ExtentRef&) override {}
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         std::shared_ptr<const std::vector<std::byte>> bytes;
