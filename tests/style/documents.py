@@ -15,7 +15,7 @@ from pathlib import Path
 
 WIDTH = 110
 WORDS = 35  # of a sentence in a document
-COMMENT_WORDS = 40
+COMMENT_WORDS = 35
 
 # A registry's address belongs into the configuration of the machine, not into the repository.
 HOSTS = re.compile(

@@ -128,7 +128,7 @@ void Environment::open(unsigned flags)
         throw Error(-DER_DF_INVAL,
                     where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
-    const SharedState::Opening alone(pool_.shared, target_, where_);
+    const WritersFile::Opening alone(pool_.writers, target_, where_);
     {
         const Descriptor lock = make_ready_to_lock(directory_, where_);
         if ((flags & MDB_RDONLY) == 0) keeper_.prepare(lock.get());
@@ -305,7 +305,7 @@ void Environment::sync_file()
     const bool again = lost_.load();
     if (again) {
         open_for_writing();
-        const WriteTurn turn(writers_, target_, where_);
+        const WriteTurn turn(pool_.writers, target_, where_);
         std::optional<MapUse> use;
         std::optional<Transaction> nobody_writes;
         begin_to_write(use, nobody_writes);

@@ -31,7 +31,6 @@
 #include "store/backend.h"
 #include "store/lmdb/keeper.h"
 #include "store/lmdb/own_rooms.h"
-#include "store/lmdb/shared_state.h"
 #include "store/lmdb/transactions.h"
 #include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"
@@ -50,8 +49,7 @@ namespace stepstore::store::lmdb {
 
 // What the targets of a pool share.
 struct PoolFiles {
-    const SharedState& shared;
-    WritersFile& writers; // where a writer takes its turn
+    WritersFile& writers;
     OwnRooms& rooms;
 };
 

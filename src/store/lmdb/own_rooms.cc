@@ -4,14 +4,20 @@
 #include "stepstore/error.h"
 #include "store/lmdb/format.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <thread>
 
 namespace stepstore::store::lmdb {
 
 namespace {
+
+using namespace std::chrono_literals;
+constexpr int most_tries = 100;
 
 using Word = std::atomic<std::uint64_t>;
 static_assert(max_targets < extent_unit, "a target fits below a length that is a multiple of the alignment");
@@ -98,16 +104,22 @@ void OwnRooms::begin()
     });
 }
 
-// The slots with entries of dead processes, each with its lock held.
-template <class Visit>
-void OwnRooms::for_each_dead(Visit visit)
+// The slots with entries of dead processes, each with its lock held. insist(slot): it matters, so that a
+// process that just looks at the slot is waited for.
+template <class Insist, class Visit>
+void OwnRooms::for_each_dead(Insist insist, Visit visit)
 {
     if (file_.line(0) == nullptr) return;
     const std::lock_guard alone(reclaiming_);
     for (unsigned number = 0; number < WritersFile::slots; ++number) {
         if (number == number_.load()) continue;      // its lock is ours and would be given to us again
         if (file_.first_word(number) == 0) continue; // never used, or given back whole
-        if (!file_.try_slot(number)) continue;       // its process lives
+        bool locked = file_.try_slot(number);
+        for (int tries = 0; !locked && tries < most_tries && insist(number); ++tries) {
+            std::this_thread::sleep_for(100us);
+            locked = file_.try_slot(number);
+        }
+        if (!locked) continue; // its process lives
         visit(number);
         file_.leave_slot(number);
     }
@@ -116,25 +128,33 @@ void OwnRooms::for_each_dead(Visit visit)
 void OwnRooms::reclaim()
 {
     due_ = false;
-    for_each_dead([this](unsigned number) { take_over(number); });
+    for_each_dead([](unsigned) { return false; }, [this](unsigned number) { take_over(number); });
 }
 
+// Conditions first, and quickly: the next writer of the target waits for that (settle_dead()).
 bool OwnRooms::take_over(unsigned number)
 {
     Slot& slot = *slot_at(number);
     const bool valid = slot.mark.load() != 0 && slot.mark.load() == file_.mark();
     bool empty = true;
-    for (Entry& entry : slot.entries) {
-        if (entry.length.load() == 0) continue;
-        try {
-            const bool named = valid && entry.whole() && entry.target() < versions_.size();
-            if (named && entry.when.load() != 0) settle(entry, number, newest_(entry.target()));
-            if (named && entry.length.load() != 0) give_back_(entry.target(), entry.room());
-            entry.clear();
-        } catch (const Error&) { // another time, or by a check
-            empty = false;
+    const auto for_each_entry = [&](auto visit) {
+        for (Entry& entry : slot.entries) {
+            if (entry.length.load() == 0) continue;
+            try {
+                visit(entry, valid && entry.whole() && entry.target() < versions_.size());
+            } catch (const Error&) { // another time, or by a check
+                empty = false;
+            }
         }
-    }
+    };
+    for_each_entry([&](Entry& entry, bool named) {
+        if (named && entry.when.load() != 0) settle(entry, number, newest_(entry.target()));
+    });
+    for_each_entry([&](Entry& entry, bool named) {
+        if (named && entry.when.load() != 0) return; // it could not be settled
+        if (named) give_back_(entry.target(), entry.room());
+        entry.clear();
+    });
     if (empty && slot.mark.load() != 0) slot.mark.store(0);
     return empty;
 }
@@ -170,14 +190,19 @@ void OwnRooms::settle(Entry& entry, unsigned slot, std::uint64_t newest)
         entry.clear();
 }
 
+// With LMDB's lock on writers held, and before this process leaves its stamp.
 void OwnRooms::settle_dead(unsigned target, std::uint64_t newest)
 {
-    for_each_dead([&](unsigned number) {
+    const std::uint64_t mark = file_.mark();
+    const auto asks = [&](const Entry& entry) {
+        return entry.length.load() != 0 && entry.target() == target && entry.when.load() >> 1 >= newest;
+    };
+    const auto insist = [&](unsigned number) { return std::ranges::any_of(slot_at(number)->entries, asks); };
+    for_each_dead(insist, [&](unsigned number) {
         Slot& slot = *slot_at(number);
-        if (slot.mark.load() != file_.mark()) return;
+        if (slot.mark.load() != mark) return;
         for (Entry& entry : slot.entries) {
-            const bool asked = entry.length.load() != 0 && entry.target() == target;
-            if (asked && entry.when.load() != 0 && entry.whole()) settle(entry, number, newest);
+            if (asks(entry) && entry.when.load() != 0 && entry.whole()) settle(entry, number, newest);
         }
     });
     due_ = true;

@@ -1,14 +1,13 @@
-// The rooms in extent files that belong to this process and that nothing refers to: appended and not yet in
-// an index, dropped from it and not yet punched out, or kept for the next extents. They are noted in a slot
-// of the file `writers`, so that the next writer gives them back where this process is killed.
+// The rooms in extent files that belong to this process and to no record. They were appended and are not yet
+// in an index, or were dropped from it and are not yet punched out, or are kept for the next extents. They
+// are noted in a slot of the file `writers`. So the next writer gives them back if this process is killed.
 //
 // 1. A process takes a slot by a lock on its bytes. The system drops the lock when the process has ended, and
 //    with it all its writes. So a process that gets the lock on a slot with entries finds what a dead process
 //    left.
-// 2. A room is noted before its first byte is written. Before a commit the entry becomes a conditional one,
-//    with the version V that the commit makes: of a room that V will refer to (entering), or of one that V no
-//    longer refers to (leaving). After the commit an entering one is removed, and a leaving one is
-//    unconditional again.
+// 2. A room is noted before its first byte is written. Before a commit the entry gets a condition: the
+//    version V that the commit makes, and whether V begins to refer to the room (entering) or ceases to
+//    (leaving). After the commit an entering one is removed, and a leaving one loses its condition.
 // 3. A dead process's unconditional entry names room that no version needs. The newest does not refer to it,
 //    by (2). An older one does not: room is given to a new extent only after the transaction that dropped its
 //    last reference has committed (release(), which notes it again).
@@ -105,8 +104,8 @@ private:
     void write_down(unsigned target, const ExtentRef& room, std::uint64_t when);
     void erase(const ExtentRef& room);
     void drop_condition(const ExtentRef& room);
-    template <class Visit>
-    void for_each_dead(Visit visit);
+    template <class Insist, class Visit>
+    void for_each_dead(Insist insist, Visit visit);
 
     WritersFile& file_;
     const GiveBack give_back_;

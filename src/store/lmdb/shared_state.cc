@@ -3,19 +3,14 @@
 #include "base/checksum.h"
 #include "base/files.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/write_turn.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <ctime>
 #include <fcntl.h>
-#include <optional>
 #include <sched.h>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 
 namespace stepstore::store::lmdb {
@@ -165,39 +160,6 @@ Epoch SharedState::next_epoch()
     if (durable_ && next > header_->synced.load()) [[unlikely]]
         raise_ceiling(next);
     return next;
-}
-
-SharedState::Opening::Opening(const SharedState& shared, unsigned target, const std::string& where)
-    : target_(target), fd_(open_file(shared.path_, O_RDWR))
-{
-    if (!fd_) return;
-    std::optional<LongWait> waited;
-    while (!lock(F_WRLCK)) {
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EACCES) return; // a file system without locks, where LMDB has none
-        if (!waited) waited.emplace(where + ": cannot open the index");
-        waited->look([] {
-            return std::string("another process of this machine is just opening it, and may be stopped "
-                               "(\"ps -eo pid,stat,args\" says T). Let it go on (kill -CONT) or end it");
-        });
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-}
-
-// Unlocked, not just closed: a child that another thread forked meanwhile has the descriptor too.
-SharedState::Opening::~Opening()
-{
-    if (fd_) lock(F_UNLCK);
-}
-
-bool SharedState::Opening::lock(short kind)
-{
-    struct flock lock {};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = target_;
-    lock.l_len = 1;
-    return fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0;
 }
 
 void SharedState::count(unsigned target, const Counters& added)

@@ -18,26 +18,6 @@ namespace stepstore::store::lmdb {
 
 class SharedState {
 public:
-    // While LMDB opens a target's index: no other process does.
-    //
-    // LMDB's first user of a lock file locks it, writes version 0 into it, and later the newest version. A
-    // process that waits for this lock goes on when the first one is killed in between. It reads version 0
-    // then: nothing is there, or the index looks damaged. With a lock of our own before LMDB's, nobody waits
-    // for LMDB's. The next process is a first one again.
-    class Opening {
-    public:
-        // Waits, and warns as for a writer (LongWait). A process that may not write the file goes without.
-        Opening(const SharedState& shared, unsigned target, const std::string& where);
-        ~Opening();
-        Opening(const Opening&) = delete;
-        Opening& operator=(const Opening&) = delete;
-
-    private:
-        bool lock(short kind);
-        const unsigned target_;
-        Descriptor fd_;
-    };
-
     // Writes a new file. `durable`: synced, and the ceiling is kept.
     static void create(const Place& path, unsigned targets);
     // Maps the file; only for looking where it cannot be written (writable() is

@@ -31,7 +31,7 @@ Environment& LmdbTarget::opened(bool for_writing)
     const Permissions& may = pool_.permissions();
     there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
                             !may.data || only_looked_, !may.lock || only_looked_, for_writing,
-                            PoolFiles{pool_.shared(), pool_.writers(), pool_.rooms()}, number_);
+                            PoolFiles{pool_.writers(), pool_.rooms()}, number_);
     environment_.store(there, std::memory_order_release);
     return *there;
 }

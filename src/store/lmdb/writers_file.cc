@@ -3,12 +3,15 @@
 #include "base/checksum.h"
 #include "base/fork.h"
 #include "store/lmdb/format.h"
+#include "store/lmdb/write_turn.h"
 
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <span>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace stepstore::store::lmdb {
@@ -106,6 +109,41 @@ std::uint64_t WritersFile::mark()
     const std::string text =
         process_.machine + "/2/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
     return checksum(as_bytes(text));
+}
+
+// ---- opening an index
+
+WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const std::string& where)
+    : target_(target), fd_(open_lock_file(writers.path_))
+{
+    if (!fd_) return;
+    std::optional<LongWait> waited;
+    while (!lock(F_WRLCK)) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EACCES) return; // a file system without locks, where LMDB has none
+        if (!waited) waited.emplace(where + ": cannot open the index");
+        waited->look([] {
+            return std::string("another process of this machine is just opening it, and may be stopped "
+                               "(\"ps -eo pid,stat,args\" says T). Let it go on (kill -CONT) or end it");
+        });
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+}
+
+// Unlocked, not just closed: a child that another thread forked meanwhile has the descriptor too.
+WritersFile::Opening::~Opening()
+{
+    if (fd_) lock(F_UNLCK);
+}
+
+bool WritersFile::Opening::lock(short kind)
+{
+    struct flock lock {};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = target_;
+    lock.l_len = 1;
+    return fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0;
 }
 
 } // namespace stepstore::store::lmdb

@@ -2,7 +2,8 @@
 // (write_turn.h). It also says which room in extent files belongs to a process and to no record
 // (own_rooms.h).
 //
-// Bytes of zero are its first state, so the first writer makes it, also in pools that were made without it.
+// A process that may only read the pool cannot open it, so it cannot take a lock on it. Bytes of zero are its
+// first state, so the first process that needs it makes it.
 // Every writer needs it: what the file says of dead processes holds only if no writer goes without. Nothing
 // in it outlives a run of the machine, so it is never synced.
 #pragma once
@@ -36,6 +37,27 @@ public:
     ~WritersFile();
     WritersFile(const WritersFile&) = delete;
     WritersFile& operator=(const WritersFile&) = delete;
+
+    // While LMDB opens a target's index: no other process does.
+    //
+    // LMDB's first user of a lock file locks it, writes version 0 into it, and later the newest version. A
+    // process that waits for this lock goes on when the first one is killed in between. It reads version 0
+    // then: nothing is there, or the index looks damaged. With a lock of our own before LMDB's, nobody waits
+    // for LMDB's. The next process is a first one again.
+    class Opening {
+    public:
+        // Waits, and warns as for a writer (LongWait). A process that may not write the file goes without.
+        // It makes the file where that is missing.
+        Opening(const WritersFile& writers, unsigned target, const std::string& where);
+        ~Opening();
+        Opening(const Opening&) = delete;
+        Opening& operator=(const Opening&) = delete;
+
+    private:
+        bool lock(short kind);
+        const unsigned target_;
+        Descriptor fd_;
+    };
 
     // nullptr: this process has no such file to write; error() says why.
     WriterLine* line(unsigned index)
