@@ -85,12 +85,10 @@ void Environment::damaged_metas(const std::string& problem) const
                                "): \"stepstore pool check\" says what can be saved");
 }
 
+// Without the lock on the map: asked for with locks held that a writer takes within its use of the map.
 std::uint64_t Environment::newest_version()
 {
-    const MapUse use(*this);
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    return info.me_last_txnid;
+    return newest_meta(file_.get(), where_).transaction;
 }
 
 // The meta page of this version, and the file reaches as far as it says. nullptr, or why it does not stand
