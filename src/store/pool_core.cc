@@ -183,13 +183,13 @@ void PoolCore::write_all(
 
 void PoolCore::container_opened(std::uint64_t id)
 {
-    const auto lock = lock_pools();
+    const std::lock_guard lock(held_over_fork(ForkLock::containers));
     ++open_containers_[id];
 }
 
 void PoolCore::container_closed(std::uint64_t id) noexcept
 {
-    const auto lock = lock_pools();
+    const std::lock_guard lock(held_over_fork(ForkLock::containers));
     if (const auto found = open_containers_.find(id);
         found != open_containers_.end() && --found->second == 0) {
         open_containers_.erase(found);
@@ -198,7 +198,7 @@ void PoolCore::container_closed(std::uint64_t id) noexcept
 
 bool PoolCore::container_open(std::uint64_t id)
 {
-    const auto lock = lock_pools();
+    const std::lock_guard lock(held_over_fork(ForkLock::containers));
     return open_containers_.contains(id);
 }
 

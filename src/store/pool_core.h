@@ -100,7 +100,7 @@ private:
     const PoolHeader header_;
     const std::unique_ptr<Storage> storage_;
     std::unique_ptr<std::atomic<bool>[]> verified_;     // by target
-    std::map<std::uint64_t, unsigned> open_containers_; // guarded by ForkLock::pools
+    std::map<std::uint64_t, unsigned> open_containers_; // guarded by ForkLock::containers
     std::atomic<bool> tidied_ = false;                  // by the first opener that may write
 };
 
