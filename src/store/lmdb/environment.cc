@@ -128,7 +128,6 @@ void Environment::open(unsigned flags)
         throw Error(-DER_DF_INVAL,
                     where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
-    const WritersFile::Opening alone(pool_.writers, target_, where_);
     {
         const Descriptor lock = make_ready_to_lock(directory_, where_);
         if ((flags & MDB_RDONLY) == 0) keeper_.prepare(lock.get());
@@ -139,7 +138,10 @@ void Environment::open(unsigned flags)
     mdb_env_set_userctx(env_, const_cast<std::string*>(&where_));
     mdb_env_set_mapsize(env_, first_map);
     mdb_env_set_maxreaders(env_, reader_slots);
-    result = mdb_env_open(env_, path.get(), flags, 0666);
+    {
+        const WritersFile::Opening alone(pool_.writers, target_, where_);
+        result = mdb_env_open(env_, path.get(), flags, 0666);
+    }
     if (result != 0) fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
     int dead = 0;
     mdb_reader_check(env_, &dead);

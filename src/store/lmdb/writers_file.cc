@@ -5,6 +5,7 @@
 #include "store/lmdb/format.h"
 #include "store/lmdb/write_turn.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
@@ -18,6 +19,9 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
+using namespace std::chrono_literals;
+constexpr std::chrono::microseconds first_opening_nap = 10us; // an index is opened in about 100 us
+constexpr std::chrono::microseconds longest_opening_nap = 1ms;
 constexpr std::size_t slots_at = 128 << 10;
 constexpr std::size_t length = slots_at + WritersFile::slots * WritersFile::slot_size;
 static_assert((max_targets + 1) * sizeof(WriterLine) <= slots_at);
@@ -118,6 +122,7 @@ WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const
 {
     if (!fd_) return;
     std::optional<LongWait> waited;
+    auto nap = first_opening_nap;
     while (!lock(F_WRLCK)) {
         if (errno == EINTR) continue;
         if (errno != EAGAIN && errno != EACCES) return; // a file system without locks, where LMDB has none
@@ -126,7 +131,8 @@ WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const
             return std::string("another process of this machine is just opening it, and may be stopped "
                                "(\"ps -eo pid,stat,args\" says T). Let it go on (kill -CONT) or end it");
         });
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::this_thread::sleep_for(nap); // many processes of a job open a pool at once
+        nap = std::min(nap * 2, longest_opening_nap);
     }
 }
 
