@@ -185,8 +185,8 @@ void remove_content(const Place& pool)
     remove_one(pool, pool / unfinished_name);
 }
 
-// Throws where a pool must not be made. Touches nothing.
-void require_free(const Place& pool)
+// Throws where a pool must not be made. Touches nothing. locked: no other process is making one there.
+void require_free(const Place& pool, bool locked)
 {
     const Found found = look_at(pool);
     if (found == Found::pool)
@@ -196,6 +196,8 @@ void require_free(const Place& pool)
     const bool lock_alone =
         names.size() == 1 && names.front() == lock_name && content_of(pool / lock_name).empty();
     if (names.empty() || lock_alone || (foreign == names.end() && found == Found::unfinished)) return;
+    // Another process may have begun to make a pool since the first look. Its lock file comes first.
+    if (!locked && foreign == names.end() && std::ranges::find(names, lock_name) != names.end()) return;
     throw Error(-DER_EXIST, "the directory " + pool + " is neither empty nor a pool (it holds \"" +
                                 (foreign != names.end() ? *foreign : names.front()) +
                                 "\"): choose another path; nothing in it was changed");
@@ -248,12 +250,12 @@ void Making::lock()
         pool_ = Place::directory(path_);
         if (!pool_ && errno == ENOENT) continue; // it was just destroyed
         if (!pool_) fail_errno("pool " + path_, "cannot make a pool there");
-        require_free(pool_);
+        require_free(pool_, false);
         lock_ = open_lock_file(pool_ / lock_name);
         if (!lock_ && errno == ENOENT) continue;
         if (!lock_) fail_errno("pool " + path_, "cannot make its lock file" + owner_of(path_));
         if (!try_lock(lock_.get(), Lock::exclusive, path_) || unlinked(lock_.get(), path_)) continue;
-        require_free(pool_);
+        require_free(pool_, true);
         return;
     }
 }
