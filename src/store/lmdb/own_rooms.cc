@@ -33,12 +33,8 @@ std::uint64_t stamp_of(unsigned slot, std::uint64_t version)
     return sum_of(std::array<std::uint64_t, 2>{slot, version});
 }
 
-// The condition of an entry: 0, or the version that is being made, and whether the room leaves or enters.
+// The condition of an entry: 0, or twice the version that is being made, plus this where the room leaves it.
 constexpr std::uint64_t leaves = 1;
-constexpr std::uint64_t condition(std::uint64_t version, std::uint64_t kind)
-{
-    return version << 1 | kind;
-}
 
 } // namespace
 
@@ -170,21 +166,17 @@ OwnRooms::Fate OwnRooms::fate_of(unsigned target, std::uint64_t version, unsigne
     return newest == version && ours ? Fate::committed : Fate::unknown;
 }
 
-namespace {
-
-constexpr bool free_after(bool committed, bool not_committed, std::uint64_t when)
+// Does the room belong to no record then?
+bool OwnRooms::free_after(Fate fate, std::uint64_t when)
 {
-    return (when & leaves) != 0 ? committed : not_committed;
+    return fate == ((when & leaves) != 0 ? Fate::committed : Fate::not_committed);
 }
-
-} // namespace
 
 // Of a dead process. The entry is unconditional afterwards, or cleared.
 void OwnRooms::settle(Entry& entry, unsigned slot, std::uint64_t newest)
 {
     const std::uint64_t when = entry.when.load();
-    const Fate fate = fate_of(entry.target(), when >> 1, slot, newest);
-    if (free_after(fate == Fate::committed, fate == Fate::not_committed, when))
+    if (free_after(fate_of(entry.target(), when >> 1, slot, newest), when))
         entry.set(entry.target(), entry.room(), 0);
     else
         entry.clear();
@@ -217,7 +209,7 @@ void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
         if (one.target != target) return false;
         const std::optional<Fate> fate = fate_of(one.when >> 1);
         if (!fate) return false;
-        if (free_after(*fate == Fate::committed, *fate == Fate::not_committed, one.when))
+        if (free_after(*fate, one.when))
             write_down(target, one.room, 0);
         else
             erase(one.room);
@@ -232,17 +224,13 @@ void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
 void OwnRooms::write_down(unsigned target, const ExtentRef& room, std::uint64_t when)
 {
     if (mine_ == nullptr) return;
-    const auto found = entries_.find({room.file, room.offset});
-    if (found == entries_.end() && free_.empty()) return;
-    unsigned number = 0;
-    if (found != entries_.end()) {
-        number = found->second;
-    } else {
-        number = free_.back();
+    auto found = entries_.find({room.file, room.offset});
+    if (found == entries_.end()) {
+        if (free_.empty()) return;
+        found = entries_.emplace(Key{room.file, room.offset}, free_.back()).first;
         free_.pop_back();
-        entries_.emplace(Key{room.file, room.offset}, number);
     }
-    mine_->entries[number].set(target, room, when);
+    mine_->entries[found->second].set(target, room, when);
 }
 
 // With guard_ held.
@@ -261,6 +249,14 @@ void OwnRooms::drop_condition(const ExtentRef& room)
         return one.room.file == room.file && one.room.offset == room.offset;
     });
     pending_size_ = pending_.size();
+}
+
+// With guard_ held, and no condition there yet.
+void OwnRooms::note_until(unsigned target, const ExtentRef& room, std::uint64_t when)
+{
+    pending_.push_back({target, when, room});
+    pending_size_ = pending_.size();
+    write_down(target, room, when);
 }
 
 void OwnRooms::note(unsigned target, const ExtentRef& room)
@@ -286,9 +282,7 @@ void OwnRooms::entering(unsigned target, const ExtentRef& room)
     const std::lock_guard lock(guard_);
     if (!entries_.contains({room.file, room.offset})) return;
     drop_condition(room);
-    pending_.push_back({target, condition(version, 0), room});
-    pending_size_ = pending_.size();
-    write_down(target, room, pending_.back().when);
+    note_until(target, room, version << 1);
 }
 
 void OwnRooms::leaving(unsigned target, const ExtentRef& room)
@@ -297,9 +291,7 @@ void OwnRooms::leaving(unsigned target, const ExtentRef& room)
     const std::lock_guard lock(guard_);
     if (version == 0 || mine_ == nullptr || free_.empty() || entries_.contains({room.file, room.offset}))
         return;
-    pending_.push_back({target, condition(version, leaves), room});
-    pending_size_ = pending_.size();
-    write_down(target, room, pending_.back().when);
+    note_until(target, room, version << 1 | leaves);
 }
 
 // ---- commits

@@ -99,11 +99,13 @@ private:
     void settle(Entry& entry, unsigned slot, std::uint64_t newest);
     void settle_dead(unsigned target, std::uint64_t newest);
     Fate fate_of(unsigned target, std::uint64_t version, unsigned slot, std::uint64_t newest);
+    static bool free_after(Fate fate, std::uint64_t when);
     template <class FateOf>
     void settle_pending(unsigned target, FateOf fate_of);
     void write_down(unsigned target, const ExtentRef& room, std::uint64_t when);
     void erase(const ExtentRef& room);
     void drop_condition(const ExtentRef& room);
+    void note_until(unsigned target, const ExtentRef& room, std::uint64_t when);
     template <class Insist, class Visit>
     void for_each_dead(Insist insist, Visit visit);
 
