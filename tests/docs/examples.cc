@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <regex>
 
 namespace stepstore {
 namespace {
@@ -26,23 +25,30 @@ std::string hex(Bytes bytes)
     return text;
 }
 
-// The bytes in the table of an example, as hex() gives them; empty where there is no such example.
+// The first column of a row of bytes, as hex() gives them; empty where the line is no such row.
+std::string bytes_in(const std::string& line)
+{
+    if (!line.starts_with("| `")) return {};
+    const std::size_t end = line.find_first_not_of("0123456789abcdef ", 3);
+    if (end == 3 || end == std::string::npos || line.compare(end, 3, "` |") != 0) return {};
+    return line.substr(3, end - 3) + " ";
+}
+
+// The bytes in the table of an example; empty where there is no such example.
 std::string documented(const char* document, const std::string& example)
 {
     std::ifstream file(std::string(STEPSTORE_DOCS) + "/" + document);
     std::string text;
-    const std::regex row("^\\| `([0-9a-f ]+)` \\|.*\\|$");
     bool found = false;
     for (std::string line; std::getline(file, line);) {
-        std::smatch bytes;
         if (line == "<!-- example: " + example + " -->")
             found = true;
         else if (found && line.starts_with("#"))
             break;
-        else if (found && std::regex_match(line, bytes, row))
-            text += bytes[1].str() + " ";
         else if (found && !text.empty() && !line.starts_with("|"))
             break;
+        else if (found)
+            text += bytes_in(line);
     }
     return text;
 }
