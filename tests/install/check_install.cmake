@@ -32,7 +32,7 @@ endif()
 
 if(ECKIT_PROGRAM)
   run(${CMAKE_COMMAND} -E env PLUGINS_MANIFEST_PATH=${prefix}/share/stepstore/plugins
-    DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR} ${ECKIT_PROGRAM})
+    DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR} ${ECKIT_ENVIRONMENT} ${ECKIT_PROGRAM})
 endif()
 
 # Nothing that was installed points back into the build tree.
