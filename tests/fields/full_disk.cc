@@ -4,12 +4,12 @@
 #include "base/files.h"
 #include "fields/fixture.h"
 #include "support/damage.h"
+#include "support/full_device.h"
 #include "support/processes.h"
 
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
 #include <fstream>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,7 +19,6 @@ namespace {
 
 using stepstore::testing::files_with;
 using stepstore::testing::run_in_child;
-namespace fs = std::filesystem;
 
 constexpr std::size_t size = 1 << 20;
 
@@ -110,43 +109,15 @@ TEST_P(FullDisk, LosesNothingOfSmallFields)
     EXPECT_EQ(run_in_child([&] { return fill(20000, false); }), 0);
 }
 
-// A file system whose device has no room for what is new, as on thin disks and network file systems: write()
-// succeeds, only a sync fails. What the system holds in memory is dropped when it is mounted again.
+// Only a sync fails: see support/full_device.h.
 class FullDevice : public ::testing::TestWithParam<std::size_t> {
 protected:
     void SetUp() override
     {
-        if (geteuid() != 0) GTEST_SKIP() << "only root can mount a file system";
-        fs::create_directory(disk);
-        fs::create_directory(device);
-        const std::string size = std::to_string(image_size);
-        if (!run("mount -t tmpfs -o size=200m tmpfs " + device) ||
-            !run("truncate -s " + size + " " + image + " && mkfs.ext4 -q -b 4096 -m 0 " + image +
-                 " && fallocate -l " + size + " " + image) ||
-            !mount())
-            GTEST_SKIP() << "there is no tmpfs, ext4 or loop device here";
+        if (!device.usable()) GTEST_SKIP() << "there is no tmpfs, ext4 or loop device here, or no root";
         create_pool(location, "lmdb");
     }
-    ~FullDevice() override
-    {
-        Session::release();
-        run("umount " + disk);
-        run("umount " + device);
-    }
-    static bool run(const std::string& command)
-    {
-        return std::system((command + " 2>/dev/null").c_str()) == 0;
-    }
-    bool mount() const { return run("mount -o loop " + image + " " + disk); }
-    bool mount_again() const { return run("umount " + disk) && mount(); }
-    // All that is free takes no room on the device, and other data takes what is left.
-    bool take_all_room() const
-    {
-        if (!mount_again() || !run("fstrim " + disk)) return false;
-        std::ofstream(device + "/ballast") << std::string(2 * image_size, 'x');
-        return true;
-    }
-    void give_room() const { fs::remove(device + "/ballast"); }
+    ~FullDevice() override { Session::release(); }
     std::vector<std::byte> content(int step) const
     {
         return pattern(GetParam(), static_cast<std::uint64_t>(step));
@@ -168,10 +139,8 @@ protected:
         return Session::open(location, access)->find(dataset_key());
     }
 
-    static constexpr std::size_t image_size = 160 << 20;
-    TemporaryDirectory directory;
-    const std::string device = directory / "device", image = device + "/image", disk = directory / "disk";
-    const std::string location = disk + "/pool";
+    stepstore::testing::FullDevice device;
+    const std::string location = device.disk() + "/pool";
     const int each = std::max(5, (3 << 20) / static_cast<int>(GetParam())); // fields of a flush
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, FullDevice, ::testing::Values(300, 20000, 1 << 20));
@@ -179,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FullDevice, ::testing::Values(300, 20000, 1 << 2
 TEST_P(FullDevice, LosesNothingOfWhoFlushesAgain)
 {
     ASSERT_EQ(run_in_child([&] { return flush_first(); }), 0);
-    ASSERT_TRUE(take_all_room());
+    ASSERT_TRUE(device.take_all_room());
     const auto second = [&] {
         Fields fields(dataset(Access::read_write));
         archive(fields, each, 2 * each);
@@ -187,12 +156,12 @@ TEST_P(FullDevice, LosesNothingOfWhoFlushesAgain)
             const Error error = error_of([&] { fields.flush(); });
             EXPECT_EQ(error.code(), -DER_NOSPACE) << error.what();
         }
-        give_room();
+        device.give_room();
         fields.flush();
         return HasFailure() ? 1 : 0;
     };
     EXPECT_EQ(run_in_child(second), 0);
-    ASSERT_TRUE(mount_again());
+    ASSERT_TRUE(device.mount_again());
     const auto now = dataset(Access::read_only);
     ASSERT_TRUE(now);
     EXPECT_EQ(list(now).size(), static_cast<std::size_t>(2 * each));
@@ -207,8 +176,8 @@ TEST_P(FullDevice, LosesNothingOfWhoFlushesAgain)
 TEST_P(FullDevice, LosesNothingOfAStoreThatFlushesAgain)
 {
     ASSERT_EQ(run_in_child([&] { return flush_first(); }), 0);
-    ASSERT_TRUE(take_all_room());
-    const std::string names = directory / "locations";
+    ASSERT_TRUE(device.take_all_room());
+    const std::string names = device.beside() / "locations";
     const auto second = [&] {
         StoreWriter store(dataset(Access::read_write));
         std::ofstream out(names);
@@ -217,12 +186,12 @@ TEST_P(FullDevice, LosesNothingOfAStoreThatFlushesAgain)
             out << one.object << ' ' << one.offset << ' ' << one.length << '\n';
         }
         EXPECT_EQ(error_of([&] { store.flush(); }).code(), -DER_NOSPACE);
-        give_room();
+        device.give_room();
         store.flush();
         return HasFailure() ? 1 : 0;
     };
     EXPECT_EQ(run_in_child(second), 0);
-    ASSERT_TRUE(mount_again());
+    ASSERT_TRUE(device.mount_again());
     const StoreReader reader(dataset(Access::read_only));
     std::ifstream in(names);
     int read = 0;
@@ -234,12 +203,12 @@ TEST_P(FullDevice, LosesNothingOfAStoreThatFlushesAgain)
 TEST_P(FullDevice, IsReportedAsALossWhereTheSystemHasDroppedWhatItDidNotWrite)
 {
     ASSERT_EQ(run_in_child([&] { return flush_first(); }), 0);
-    ASSERT_TRUE(take_all_room());
+    ASSERT_TRUE(device.take_all_room());
     const auto second = [&] {
         Fields fields(dataset(Access::read_write));
         archive(fields, each, 2 * each);
         EXPECT_EQ(error_of([&] { fields.flush(); }).code(), -DER_NOSPACE);
-        give_room();
+        device.give_room();
         for (const auto& file : files_with(location, ".ext")) {
             const Descriptor fd = open_file(file.string(), O_RDONLY);
             EXPECT_EQ(posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED), 0);

@@ -3,7 +3,6 @@
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
 #include "store/lmdb/pages.h"
-#include "store/lmdb/write_again.h"
 
 #include <daos_errno.h>
 
@@ -138,6 +137,7 @@ void Environment::open(unsigned flags)
     mdb_env_set_userctx(env_, const_cast<std::string*>(&where_));
     mdb_env_set_mapsize(env_, first_map);
     mdb_env_set_maxreaders(env_, reader_slots);
+    if ((flags & MDB_RDONLY) == 0) known_failures_ = line().index.all.load();
     {
         const WritersFile::Opening alone(pool_.writers, target_, where_);
         result = mdb_env_open(env_, path.get(), flags, 0666);
@@ -275,55 +275,6 @@ void Environment::adopt_map()
 }
 
 // ---- the rest
-
-void Environment::sync(bool own, FunctionRef<void()> bulk_first)
-{
-    if (durability_ == Durability::power) return; // every commit did it
-    const bool had_own = own_unsynced_.exchange(false);
-    if (own && !had_own) return;
-    std::uint64_t version = 0; // what is committed meanwhile may be synced too, and is not noted
-    {
-        const MapUse use(*this);
-        MDB_envinfo info;
-        mdb_env_info(env_, &info);
-        version = info.me_last_txnid;
-    }
-    std::uint64_t synced = synced_version_.load();
-    if (version <= synced) return;
-    try {
-        bulk_first();
-        sync_file();
-    } catch (...) {
-        if (had_own) own_unsynced_ = true;
-        throw;
-    }
-    if (own) return; // others' extents are not
-    while (synced < version && !synced_version_.compare_exchange_weak(synced, version)) {
-    }
-}
-
-void Environment::sync_file()
-{
-    const bool again = lost_.load();
-    if (again) {
-        open_for_writing();
-        const WriteTurn turn(pool_.writers, target_, where_);
-        std::optional<MapUse> use;
-        std::optional<Transaction> nobody_writes;
-        begin_to_write(use, nobody_writes);
-        if (!write_again(directory_ / "data.mdb", true))
-            fail_errno(where_, "cannot write again what a failed sync of the index has left");
-    }
-    if (fdatasync(file_.get()) != 0) { // LMDB needs no more than that
-        const int error = errno;
-        lost_ = true;
-        throw system_error(error, where_, "cannot sync the index");
-    }
-    if (!again) return;
-    if (const auto damage = check(); !damage.empty()) // the system did not have all of it any more
-        throw Error(-DER_CSUM, damage.front());
-    lost_ = false;
-}
 
 std::uint64_t Environment::bytes() const
 {

@@ -24,6 +24,14 @@
 // whole, each body runs again in a transaction of its own and gets its own result. A body that writes to
 // another target meanwhile waits only for leaders of higher targets (the order that Target::write demands).
 // So no circle of waiting closes.
+//
+// Syncs that failed. Pages are in the system's memory then that are not on the medium and that no later sync
+// writes (write_again.h). Durability `process`: the next sync, of any process, writes them once more and
+// looks whether the index is whole. Durability `power`: the pages of a commit that failed are free. The next
+// one gives them new content, which would not reach the medium either. So before a commit the pages that
+// differ are written once more. A commit that a dead process was in counts as failed. LMDB's own descriptors
+// tell an old failure at their next sync, and LMDB takes that for the end if it meets a first page. So each
+// process opens the index again after a failure.
 #pragma once
 
 #include "base/files.h"
@@ -46,12 +54,6 @@
 #include <vector>
 
 namespace stepstore::store::lmdb {
-
-// What the targets of a pool share.
-struct PoolFiles {
-    WritersFile& writers;
-    OwnRooms& rooms;
-};
 
 class Environment {
 public:
@@ -96,6 +98,7 @@ private:
     void open(unsigned flags);
     void close();
     void open_for_writing();
+    void ready_to_write(bool inherited);
     void read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body);
     Reader* begin_read();
     bool find_version(Reader* reader);
@@ -119,6 +122,7 @@ private:
     bool try_together(std::vector<Waiting*>& group, bool inherited, std::size_t& map_seen,
                       std::size_t& wanted);
     void begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction);
+    void begin_alone(std::optional<MapUse>& use, std::optional<Transaction>& transaction, bool inherited);
     void settle_length();
     void commit(Transaction& transaction);
     int reason_of_short_write() const;
@@ -136,6 +140,10 @@ private:
     void step_back() const;
 
     void sync_file();
+    bool sync_failed(const WriterLine& line) const;
+    void mend_failed_syncs(bool inherited);
+    [[noreturn]] void note_failed_sync();
+    WriterLine& line() const;
 
     const Place directory_;
     const std::string where_;
@@ -160,7 +168,8 @@ private:
     std::atomic<std::uint64_t> verified_page_{0};  // the file is known to reach to the end of this page
     std::atomic<std::uint64_t> synced_version_{0}; // this transaction and those before it are on the medium
     std::atomic<bool> own_unsynced_{false};        // this process has committed what it has not synced
-    std::atomic<bool> lost_{false};                // a sync failed: the medium may lack what is in memory
+    std::atomic<std::uint64_t> known_failures_{0}; // syncs that had failed when LMDB opened the index
+    std::atomic<off_t> unwritten_{0};              // see write_again()
     std::atomic<std::uint64_t> look_at_page_{0};   // a commit that ends behind it looks at old readers
     std::atomic<bool> too_much_pinned_{false};     // by one of them
 

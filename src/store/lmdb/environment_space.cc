@@ -238,8 +238,7 @@ void Environment::compact()
         throw Error(-DER_CSUM,
                     where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
                         "), so no space of it is freed; \"stepstore pool check\" says what can be saved");
-    if (fdatasync(file_.get()) != 0)
-        fail_errno(where_, "cannot sync the index"); // most of it, with no lock held
+    sync_file(); // most of it, with no lock held
     for (std::uint64_t from = 0; punch_free_pages(from);) {
     }
 }
@@ -250,8 +249,8 @@ bool Environment::punch_free_pages(std::uint64_t& from)
     const WriteTurn turn(pool_.writers, target_, where_);
     std::optional<MapUse> use;
     std::optional<Transaction> transaction; // never commits
-    begin_to_write(use, transaction);
-    if (fdatasync(fd_) != 0) fail_errno(where_, "cannot sync the index");
+    begin_alone(use, transaction, turn.inherited());
+    if (fdatasync(file_.get()) != 0) note_failed_sync();
     const std::uint64_t oldest = oldest_reader(env_).version;
     const FreeList list(env_);
     if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");

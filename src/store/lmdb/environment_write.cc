@@ -28,11 +28,20 @@ void Environment::write_alone(FunctionRef<void(WriteTransaction&)> body)
     write_in_turn(body, turn.inherited());
 }
 
+// With the turn. A commit that failed meanwhile has closed the index for writing.
+void Environment::ready_to_write(bool inherited)
+{
+    open_for_writing();
+    if (durability_ == Durability::power && sync_failed(line())) [[unlikely]]
+        mend_failed_syncs(inherited);
+}
+
 // inherited: the turn was a dead process's.
 void Environment::write_in_turn(FunctionRef<void(WriteTransaction&)> body, bool inherited)
 {
     std::size_t seen = 0;
     std::size_t wanted = 0;
+    ready_to_write(inherited);
     while (!try_write(body, inherited, seen, wanted))
         grow(seen, wanted);
 }
@@ -49,6 +58,17 @@ void Environment::begin_to_write(std::optional<MapUse>& use, std::optional<Trans
         transaction.emplace(env_, nullptr);
     }
     if (transaction->result() != 0) fail(transaction->result(), where_, "cannot begin to write");
+}
+
+// To change nothing, and to keep others from it.
+void Environment::begin_alone(std::optional<MapUse>& use, std::optional<Transaction>& transaction,
+                              bool inherited)
+{
+    begin_to_write(use, transaction);
+    if (inherited) { // the dead process's notes are settled by who has its turn
+        const Meta meta = committed_last(transaction->get());
+        const OwnRooms::Commit none(pool_.rooms, target_, meta.transaction + 1, true);
+    }
 }
 
 // False: the map was full; nothing is left of the attempt.
@@ -96,12 +116,18 @@ Meta Environment::committed_last(MDB_txn* transaction)
 
 void Environment::commit(Transaction& transaction)
 {
+    const bool syncs = durability_ == Durability::power;
+    WriterLine& line = this->line();
+    if (syncs) line.syncing.store(1);
     const int result = transaction.commit();
+    if (syncs && result != 0 && result != MDB_MAP_FULL) line.index.all.fetch_add(1);
+    if (syncs) line.syncing.store(0);
     if (result == 0) {
         own_unsynced_.store(true, std::memory_order_release);
         return settle_length();
     }
     if (result == MDB_MAP_FULL) throw MapFull{0};
+    for_writing_ = false; // LMDB may be in no state to go on
     if (result == EIO) fail(reason_of_short_write(), where_, "cannot commit");
     fail(result, where_, "cannot commit");
 }
@@ -179,6 +205,7 @@ void Environment::run(std::vector<Waiting*>& group)
         try {
             std::size_t seen = 0;
             std::size_t wanted = 0;
+            ready_to_write(turn->inherited());
             while (!try_together(group, turn->inherited(), seen, wanted))
                 grow(seen, wanted);
             return;

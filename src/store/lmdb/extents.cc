@@ -99,7 +99,8 @@ bool counts_every_block(int fd)
 ExtentStore::Appended::~Appended()
 {
     if (!fd) return;
-    if (reach > end) (void)!ftruncate(fd.get(), static_cast<off_t>(end));
+    // Cutting a file makes the system drop the memory around the cut, as one that is on the medium.
+    if (reach > end && !sync_failed) (void)!ftruncate(fd.get(), static_cast<off_t>(end));
     forget_in_children(fd.get());
 }
 
@@ -118,9 +119,11 @@ bool ExtentStore::Appended::reach_end()
 }
 
 ExtentStore::ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
-                         std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target)
+                         std::function<std::uint64_t()> new_file_number, const PoolFiles& pool,
+                         unsigned target)
     : directory_(std::move(directory)), where_(std::move(where)), durability_(durability),
-      read_only_(read_only), new_file_number_(std::move(new_file_number)), rooms_(rooms), target_(target)
+      read_only_(read_only), new_file_number_(std::move(new_file_number)), rooms_(pool.rooms),
+      writers_(pool.writers), target_(target)
 {
 }
 
@@ -157,18 +160,23 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     std::uint64_t offset = 0;
     rooms_.begin();
     const std::shared_ptr<Appended> file = reserve(length, offset);
+    Descriptor own; // a failure is told to each descriptor once: not just to another thread's sync
+    if (durability_ == Durability::power) own = open_file(path_of(file->number), O_RDWR);
+    if (durability_ == Durability::power && !own) fail_errno(where_, "cannot open " + path_of(file->number));
+    const int fd = own ? own.get() : file->fd.get();
     const auto write = [&] {
         const std::shared_lock lock(writing_);
-        return write_all(file->fd.get(), all.pieces, offset);
+        return write_all(fd, all.pieces, offset);
     };
     int error = write();
     if (error == ENOSPC && drop_spares()) error = write();
-    if (error == 0 && durability_ == Durability::power && fdatasync(file->fd.get()) != 0) error = errno;
+    if (error == 0 && own && fdatasync(fd) != 0) error = errno;
     if (error != 0) {
         const Place path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
-        fallocate(file->fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                  static_cast<off_t>(aligned(length)));
+        if (!failed_syncs().open())
+            fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                      static_cast<off_t>(aligned(length)));
         rooms_.forget({file->number, offset, aligned(length)});
         fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
@@ -222,7 +230,9 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
         file->fd = std::move(fd);
         close_in_children(file->fd.get());
         if (file->end >= rotate_at) continue;
-        new_name_ = true; // its maker may have died before it synced the name
+        // Its maker may have died before it synced the name.
+        if (durability_ == Durability::power) sync_directory(directory_);
+        new_name_ = true;
         return file;
     }
     return nullptr;
@@ -252,7 +262,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
 bool ExtentStore::appending_to(std::uint64_t number)
 {
     std::lock_guard lock(append_guard_);
-    return appended_ && appended_->number == number;
+    return (appended_ && appended_->number == number) || (full_ && full_->number == number);
 }
 
 // ---- reading
@@ -309,6 +319,8 @@ void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes
 
 void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path)
 {
+    // A hole makes the system drop the memory around it, which may be all there is. A check finds the room.
+    if (failed_syncs().open()) return;
     while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                      static_cast<off_t>(length)) != 0) {
         if (errno == EINTR) continue;
@@ -502,38 +514,58 @@ void ExtentStore::sync(bool own)
     }
     const bool new_name = new_name_.exchange(false);
     try {
+        FailedSyncs& failed = failed_syncs();
+        const std::uint64_t failures = failed.all.load();
+        const bool doubt = failed.open();
         if (own) {
             for (const auto& file : files)
-                sync_file(file->fd, file->number, true);
+                sync_file(file->fd, file->number, true, false);
         } else {
             for (const std::uint64_t number : numbers()) {
                 const Descriptor fd = open_file(path_of(number), O_RDONLY);
-                const bool ours =
-                    std::ranges::any_of(files, [&](const auto& file) { return file->number == number; });
-                if (fd || errno != ENOENT) sync_file(fd, number, ours);
+                const bool ours = appending_to(number) || std::ranges::any_of(files, [&](const auto& file) {
+                                      return file->number == number;
+                                  });
+                if (fd || errno != ENOENT) sync_file(fd, number, ours, doubt);
             }
         }
         if (!own || new_name) sync_names();
+        if (!own) failed.mend(failures);
     } catch (...) {
         if (new_name) new_name_ = true;
         const std::lock_guard lock(append_guard_);
+        for (const auto& file : files)
+            file->sync_failed = true;
         unsynced_.insert(files.begin(), files.end());
         throw;
     }
 }
 
-void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool ours)
+FailedSyncs& ExtentStore::failed_syncs()
+{
+    WriterLine* line = writers_.line(target_);
+    if (line == nullptr)
+        fail(writers_.error(), where_, "cannot make or open the file writers, which each writer needs");
+    return line->extents;
+}
+
+// doubt: a sync of another process may have failed. What a process wrote that has ended is written again.
+void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool ours, bool doubt)
 {
     const Place path = path_of(number);
     if (!fd) fail_errno(where_, "cannot sync " + path);
-    bool again = false;
+    bool again = doubt;
     {
         const std::lock_guard lock(append_guard_);
-        again = lost_.contains(number);
+        again = again || lost_.contains(number);
     }
     if (again) {
         const std::lock_guard nobody_of_us_writes(writing_);
-        if (!write_again(path, ours))
+        const Descriptor taken = ours ? Descriptor() : open_file(path, O_RDWR);
+        const bool alone = ours || (taken && try_lock(taken.get(), Lock::exclusive, path));
+        std::atomic<off_t> first{0};
+        (void)fdatasync(fd.get()); // which tells of the past
+        if (!write_again(path, alone, first))
             fail_errno(where_, "cannot write again what a failed sync of " + path + " has left");
     }
     const int error = fdatasync(fd.get()) == 0 ? 0 : errno;
@@ -543,6 +575,7 @@ void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool our
         return;
     }
     lost_.insert(number);
+    failed_syncs().all.fetch_add(1);
     throw system_error(error, where_, "cannot sync " + path);
 }
 

@@ -51,7 +51,7 @@ public:
     // new_file_number: a number never given before to any process. rooms: of the pool, target: the number
     // there of this store's.
     ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
-                std::function<std::uint64_t()> new_file_number, OwnRooms& rooms, unsigned target);
+                std::function<std::uint64_t()> new_file_number, const PoolFiles& pool, unsigned target);
     ~ExtentStore();
 
     ExtentRef append(std::span<Payload> payloads);
@@ -77,6 +77,7 @@ private:
                                  // guarded by append_guard_
         std::uint64_t reach = 0; // the file was made so long; guarded by append_guard_
         bool reach_end();        // makes it as long as `end`, or longer
+        std::atomic<bool> sync_failed{false};
         ~Appended();
     };
     // Room of this process's own that nothing refers to; guarded by append_guard_.
@@ -97,7 +98,8 @@ private:
     std::shared_ptr<Descriptor> cached(std::uint64_t number);
     void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);
     void remove_if_empty(std::uint64_t number);
-    void sync_file(const Descriptor& fd, std::uint64_t number, bool ours);
+    void sync_file(const Descriptor& fd, std::uint64_t number, bool ours, bool doubt);
+    FailedSyncs& failed_syncs();
     void sync_names();
     Place path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
@@ -108,6 +110,7 @@ private:
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
     OwnRooms& rooms_;
+    WritersFile& writers_;
     const unsigned target_;
 
     std::atomic<bool> new_name_{false}; // this process appends to a file whose name may not be on the medium

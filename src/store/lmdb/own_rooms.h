@@ -126,4 +126,10 @@ private:
     std::atomic<std::size_t> pending_size_{0};
 };
 
+// What the targets of a pool share.
+struct PoolFiles {
+    WritersFile& writers;
+    OwnRooms& rooms;
+};
+
 } // namespace stepstore::store::lmdb

@@ -13,7 +13,8 @@ LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
     : pool_(pool), number_(index),
       extents_(
           pool.directory_of(index) / extents_name, pool.name_of(index), pool.format().durability,
-          !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); }, pool.rooms(), index)
+          !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); },
+          PoolFiles{pool.writers(), pool.rooms()}, index)
 {
 }
 

@@ -41,25 +41,25 @@ public:
         if (stored < 0 || length < 0) return false;
         if (stored != length) return fail(EBUSY); // it has just become longer or shorter
         const auto end = static_cast<std::size_t>(length);
-        for (std::size_t from = 0; from < end;) {
-            if (!differs(from, end)) {
-                from += block;
-                continue;
-            }
+        std::size_t from = differing(0, end);
+        if (from == end) return true;
+        if (!may_write_) return fail(EBUSY);
+        int error = 0;
+        while (error == 0 && from < end) {
             std::size_t to = from;
             while (to < end && differs(to, end))
                 to += block;
             to = std::min(to, end);
-            if (!may_write_) return fail(EBUSY);
-            if (!write(direct_, from, to, at)) {
-                const int error = errno;
-                for (; from < end; from += block) // back into memory, all that is not on the medium
-                    if (differs(from, end)) (void)write(cached_, from, std::min(from + block, end), at);
-                return fail(error);
-            }
-            from = to;
+            if (!write(direct_, from, to, at)) error = errno;
+            from = differing(to, end);
         }
-        return true;
+        // Where the system could not drop its memory, it has written there first, as usual: see (2).
+        if (pread(direct_, medium_.get(), piece_, at) != length && error == 0) error = EIO;
+        for (from = differing(0, end); from < end; from = differing(from + block, end)) {
+            if (error == 0) error = EIO;
+            (void)write(cached_, from, std::min(from + block, end), at); // back into memory
+        }
+        return error == 0 || fail(error);
     }
     std::size_t piece() const { return piece_; }
 
@@ -72,6 +72,12 @@ private:
     {
         errno = error;
         return false;
+    }
+    std::size_t differing(std::size_t from, std::size_t end) const // the first block; `end`: none
+    {
+        while (from < end && !differs(from, end))
+            from += block;
+        return std::min(from, end);
     }
     bool differs(std::size_t from, std::size_t end) const
     {
@@ -95,7 +101,7 @@ private:
 
 } // namespace
 
-bool write_again(const Place& path, bool may_write)
+bool write_again(const Place& path, bool may_write, std::atomic<off_t>& first)
 {
     const int access = may_write ? O_RDWR : O_RDONLY;
     const Descriptor cached = open_file(path, access);
@@ -103,11 +109,15 @@ bool write_again(const Place& path, bool may_write)
     if (!cached || !direct) return false;
     Comparison both(cached, direct, may_write);
     const auto piece = static_cast<off_t>(both.piece());
+    const off_t tried = first.load(); // while there is no room, this one tells it, and no other need be read
+    if (tried != 0 && !both.settle(tried - tried % piece)) return false;
     for (off_t at = 0;; at += piece) {
         const off_t data = lseek(cached.get(), at, SEEK_DATA);
         if (data < 0) return errno == ENXIO; // none up to the file's end
         at = data - data % piece;
-        if (!both.settle(at)) return false;
+        if (both.settle(at)) continue;
+        first = at;
+        return false;
     }
 }
 

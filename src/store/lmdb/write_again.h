@@ -11,14 +11,22 @@
 //
 // A reader in the moment between dropping and writing can meet old bytes of the medium. Checksums show it.
 // What the system has dropped before is lost. The caller finds that out by checksums too.
+//
+// A failed sync is told once to each open descriptor, and not to those opened later. So it is counted on the
+// target's line of the file `writers` (FailedSyncs). Each process sees it there, also when the one that met
+// it has ended, and mends it before its own sync.
 #pragma once
 
 #include "base/files.h"
+
+#include <atomic>
+#include <sys/types.h>
 
 namespace stepstore::store::lmdb {
 
 // may_write: nobody else writes to the file meanwhile. False: errno says why. ENOSPC: there is still no room.
 // EBUSY: something differs, and it may not write. EINVAL: the file system has no such reads.
-[[nodiscard]] bool write_again(const Place& path, bool may_write);
+// first: a byte of the piece that is taken first; where it fails, of the piece that failed.
+[[nodiscard]] bool write_again(const Place& path, bool may_write, std::atomic<off_t>& first);
 
 } // namespace stepstore::store::lmdb

@@ -21,12 +21,29 @@ namespace stepstore::store::lmdb {
 
 inline constexpr const char* writers_name = "writers";
 
-// Who writes to a target.
+// The failed syncs of a target's index, or of its extents, of all processes (write_again.h).
+struct FailedSyncs {
+    std::atomic<std::uint64_t> all;
+    std::atomic<std::uint64_t> mended; // so many of them have left nothing
+    bool open() const { return all.load() != mended.load(); }
+    void mend(std::uint64_t seen) // of `all`, before the mending began
+    {
+        std::uint64_t before = mended.load();
+        while (before < seen && !mended.compare_exchange_weak(before, seen)) {
+        }
+    }
+};
+
+// Who writes to a target, and what is known of its files.
 struct alignas(64) WriterLine {
     std::atomic<std::uint64_t> owner; // 0: nobody; else see write_turn.cc
     std::atomic<std::uint64_t> since; // ns of the real-time clock
     std::atomic<std::uint64_t> stamp; // of the last one that began to write; see own_rooms.h
+    FailedSyncs index;
+    FailedSyncs extents;
+    std::atomic<std::uint64_t> syncing; // 1: the owner is inside a commit that syncs
 };
+static_assert(sizeof(WriterLine) == 64);
 
 class WritersFile {
 public:
