@@ -1,14 +1,15 @@
 // Views of bytes, and the fixed-width encodings that every stored record uses.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 namespace stepstore {
 
@@ -25,8 +26,16 @@ inline std::string_view as_text(Bytes bytes)
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-template <class T>
-    requires std::is_unsigned_v<T>
+// The order of keys: as unsigned bytes, a prefix first. Less than 0, 0 or more, as memcmp.
+inline int compare(Bytes a, Bytes b)
+{
+    const std::size_t common = std::min(a.size(), b.size());
+    const int order = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
+    if (order != 0) return order;
+    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
+}
+
+template <std::unsigned_integral T>
 constexpr T byte_swapped(T value)
 {
     if constexpr (sizeof(T) == 1)
@@ -40,16 +49,14 @@ constexpr T byte_swapped(T value)
 }
 
 // Values are little-endian; keys are big-endian, so that their byte order is their number order.
-template <class T>
-    requires std::is_unsigned_v<T>
+template <std::unsigned_integral T>
 inline void store_little(std::byte* to, T value)
 {
     if constexpr (std::endian::native == std::endian::big) value = byte_swapped(value);
     std::memcpy(to, &value, sizeof value);
 }
 
-template <class T>
-    requires std::is_unsigned_v<T>
+template <std::unsigned_integral T>
 inline T load_little(const std::byte* from)
 {
     T value;
@@ -58,16 +65,14 @@ inline T load_little(const std::byte* from)
     return value;
 }
 
-template <class T>
-    requires std::is_unsigned_v<T>
+template <std::unsigned_integral T>
 inline void store_big(std::byte* to, T value)
 {
     if constexpr (std::endian::native == std::endian::little) value = byte_swapped(value);
     std::memcpy(to, &value, sizeof value);
 }
 
-template <class T>
-    requires std::is_unsigned_v<T>
+template <std::unsigned_integral T>
 inline T load_big(const std::byte* from)
 {
     T value;

@@ -27,11 +27,6 @@ std::uint64_t checksum_of_small(Bytes bytes, std::uint64_t seed)
 
 namespace stepstore {
 
-std::uint64_t checksum(Bytes bytes)
-{
-    return checksum(bytes, 0);
-}
-
 std::uint64_t checksum(Bytes bytes, std::uint64_t seed)
 {
     if (bytes.size() <= small) return checksum_of_small(bytes, seed);

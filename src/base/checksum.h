@@ -2,23 +2,21 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/not_copied.h"
 
 #include <cstdint>
 
 namespace stepstore {
 
-std::uint64_t checksum(Bytes bytes);
 // With a seed other than 0: the checksum of bytes that mean something only together with what the seed was
 // made from.
-std::uint64_t checksum(Bytes bytes, std::uint64_t seed);
+std::uint64_t checksum(Bytes bytes, std::uint64_t seed = 0);
 
 // The checksum of several pieces one after the other, without copying them together.
-class ChecksumStream {
+class ChecksumStream : NotCopied {
 public:
     ChecksumStream();
     ~ChecksumStream();
-    ChecksumStream(const ChecksumStream&) = delete;
-    ChecksumStream& operator=(const ChecksumStream&) = delete;
     void update(Bytes piece);
     std::uint64_t digest() const;
 

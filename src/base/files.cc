@@ -18,8 +18,8 @@ namespace stepstore {
 
 namespace {
 
-constexpr std::size_t call_limit = std::size_t{1}
-                                   << 30; // bytes a call; the kernel's own limit is just below 2 GiB
+// Bytes a call; the kernel's own limit is just below 2 GiB.
+constexpr std::size_t call_limit = std::size_t{1} << 30;
 
 struct stat status_of(int fd, const std::string& where)
 {
@@ -128,16 +128,6 @@ Place Place::operator/(const std::string& name) const
     return place;
 }
 
-std::string Place::below() const
-{
-    return path_.size() == root_length_ ? "." : path_.substr(root_length_ + 1);
-}
-
-std::string Place::name() const
-{
-    return path_.substr(path_.rfind('/') + 1);
-}
-
 Place Place::parent() const
 {
     Place place = *this;
@@ -193,8 +183,8 @@ Descriptor open_lock_file(const Place& place, bool make)
     struct stat status {};
     if (!fd || fstat(fd.get(), &status) != 0) return {};
     const bool ours = status.st_uid == geteuid() || geteuid() == 0;
-    if (ours && (status.st_mode & 0777) != mode)
-        (void)!fchmod(fd.get(), mode); // where that fails it stays as it was
+    // Where that fails it stays as it was.
+    if (ours && (status.st_mode & 0777) != mode) (void)!fchmod(fd.get(), mode);
     return fd;
 }
 
@@ -245,16 +235,49 @@ std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)
     return static_cast<std::int64_t>(done);
 }
 
-bool try_lock(int fd, Lock kind, const std::string& where)
+std::optional<std::string> read_text(int fd, std::size_t most)
+{
+    std::string text(most, '\0');
+    const std::int64_t length = read_all(fd, std::as_writable_bytes(std::span(text)), 0);
+    if (length < 0) return std::nullopt;
+    text.resize(static_cast<std::size_t>(length));
+    return text;
+}
+
+void make_file(const Place& place, Bytes content)
+{
+    const Descriptor fd = open_file(place, O_WRONLY | O_CREAT | O_EXCL);
+    if (!fd) fail_errno(place, "cannot make the file");
+    if (const int error = write_all(fd.get(), {content}, 0); error != 0)
+        throw system_error(error, place, "cannot write the file");
+    if (fsync(fd.get()) != 0) fail_errno(place, "cannot sync the file");
+}
+
+int punch_hole(int fd, std::uint64_t offset, std::uint64_t length)
+{
+    while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                     static_cast<off_t>(length)) != 0)
+        if (errno != EINTR) return errno == ENOSYS ? EOPNOTSUPP : errno;
+    return 0;
+}
+
+std::optional<int> lock_bytes(int fd, int command, int kind, std::uint64_t at, std::uint64_t length)
 {
     struct flock lock {};
-    lock.l_type = static_cast<short>(kind == Lock::shared ? F_RDLCK : F_WRLCK);
+    lock.l_type = static_cast<short>(kind);
     lock.l_whence = SEEK_SET;
-    while (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-        if (errno == EAGAIN || errno == EACCES) return false;
-        if (errno != EINTR) fail_errno(where, "cannot lock the file");
-    }
-    return true;
+    lock.l_start = static_cast<off_t>(at);
+    lock.l_len = static_cast<off_t>(length);
+    while (fcntl(fd, command, &lock) != 0)
+        if (errno != EINTR) return std::nullopt;
+    return lock.l_type;
+}
+
+bool try_lock(int fd, Lock kind, const std::string& where)
+{
+    if (lock_bytes(fd, F_OFD_SETLK, kind == Lock::shared ? F_RDLCK : F_WRLCK)) return true;
+    if (errno != EAGAIN && errno != EACCES) fail_errno(where, "cannot lock the file");
+    return false;
 }
 
 std::uint64_t size_of(int fd, const std::string& where)
@@ -264,8 +287,8 @@ std::uint64_t size_of(int fd, const std::string& where)
 
 std::uint64_t allocated_of(int fd, const std::string& where)
 {
-    return static_cast<std::uint64_t>(status_of(fd, where).st_blocks) *
-           512; // st_blocks counts 512 bytes everywhere
+    constexpr std::uint64_t block = 512; // bytes, everywhere
+    return static_cast<std::uint64_t>(status_of(fd, where).st_blocks) * block;
 }
 
 bool unlinked(int fd, const std::string& where)
@@ -282,8 +305,10 @@ bool same_file(int one, int other, const std::string& where)
 
 bool lies_at(int fd, const Place& place)
 {
-    const Descriptor there = open_file(place, O_PATH);
-    return there && same_file(fd, there.get(), place);
+    struct stat named {};
+    struct stat open {};
+    return fstatat(place.root(), place.below().c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
 bool exists(const Place& place)

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +45,9 @@ public:
     explicit operator bool() const { return root_ != nullptr; }
     operator const std::string&() const { return path_; }
     int root() const { return root_->get(); } // opened with O_PATH
-    std::string below() const;                // relative to the root; "." for the root itself
-    std::string name() const;
+    // Relative to the root; "." for the root itself.
+    std::string below() const { return path_.size() == root_length_ ? "." : path_.substr(root_length_ + 1); }
+    std::string name() const { return path_.substr(path_.rfind('/') + 1); }
     Place parent() const; // not of the root
 
 private:
@@ -91,7 +93,16 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset);
 // As much as there is: the number of bytes read, less than into.size() only at
 // the end of the file. -1 and errno on failure.
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset);
+// The first bytes of a file, at most so many. nullopt and errno on failure.
+std::optional<std::string> read_text(int fd, std::size_t most = 4096);
+// A file that was not there, with this content, synced. Throws.
+void make_file(const Place& place, Bytes content);
+// Gives the room of these bytes of a file back. 0 or the errno: EOPNOTSUPP where the file system keeps it.
+int punch_hole(int fd, std::uint64_t offset, std::uint64_t length);
 
+// fcntl(2) with a lock, again after EINTR. command: F_OFD_SETLK and such; kind: F_RDLCK, F_WRLCK or F_UNLCK;
+// length 0: to the end. The kind that F_OFD_GETLK found; nullopt and errno on failure.
+std::optional<int> lock_bytes(int fd, int command, int kind, std::uint64_t at = 0, std::uint64_t length = 0);
 // A lock on the whole file that belongs to the open file (not to the process:
 // closing another descriptor of the same file does not drop it). False when
 // another holder is in the way, without waiting. Throws what else goes wrong,
@@ -100,14 +111,14 @@ enum class Lock : std::uint8_t { shared, exclusive };
 bool try_lock(int fd, Lock kind, const std::string& where);
 
 std::uint64_t size_of(int fd, const std::string& where); // bytes
-std::uint64_t allocated_of(int fd,
-                           const std::string& where); // bytes that take space
-bool lies_at(int fd, const Place& place);             // the open file is the one of that name
+// Bytes that take space.
+std::uint64_t allocated_of(int fd, const std::string& where);
+bool lies_at(int fd, const Place& place); // the open file is the one of that name
 bool same_file(int one, int other, const std::string& where);
-bool unlinked(int fd,
-              const std::string& where); // no name leads to the file any more
-bool exists(const Place& place);         // also as a link that leads nowhere
-bool can_write(const Place& place);      // by its permissions; errno when not
+// No name leads to the file any more.
+bool unlinked(int fd, const std::string& where);
+bool exists(const Place& place);    // also as a link that leads nowhere
+bool can_write(const Place& place); // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const Place& place);

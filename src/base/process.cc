@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <unistd.h>
+#include <vector>
 
 namespace stepstore {
 
@@ -52,19 +54,11 @@ std::optional<ProcessState> state_of(std::uint64_t process)
     // proc(5).
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return std::nullopt;
-    constexpr int state_field = 3, threads_field = 20, start_field = 22;
+    constexpr std::size_t first = 3, threads = 20 - first, started = 22 - first;
     std::istringstream rest(line.substr(name_end + 1));
-    ProcessState result;
-    std::string field;
-    for (int number = state_field; rest >> field; ++number) {
-        if (number == state_field) result.state = field[0];
-        if (number == threads_field) result.threads = std::stoull(field);
-        if (number == start_field) {
-            result.started = std::stoull(field);
-            return result;
-        }
-    }
-    return std::nullopt;
+    const std::vector<std::string> fields(std::istream_iterator<std::string>(rest), {});
+    if (fields.size() <= started) return std::nullopt;
+    return ProcessState{fields[0][0], std::stoull(fields[threads]), std::stoull(fields[started])};
 }
 
 } // namespace

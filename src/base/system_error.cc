@@ -2,6 +2,7 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <sys/stat.h>
 #include <system_error>
@@ -11,20 +12,11 @@ namespace stepstore {
 
 namespace {
 
-struct Meaning {
-    int error;
-    int der;
-    const char* text;
-};
-
 const Meaning meanings[] = {
-    {ENOSPC, DER_NOSPACE,
-     "the disk is full: free some space and try again, nothing that was stored "
-     "is lost"},
+    {ENOSPC, DER_NOSPACE, "the disk is full: free some space and try again, nothing that was stored is lost"},
     {EDQUOT, DER_NOSPACE, "the disk quota is used up: nothing that was stored is lost"},
     {EFBIG, DER_NOSPACE,
-     "the file would be larger than the file system or the limit on file sizes "
-     "(ulimit -f) allows"},
+     "the file would be larger than the file system or the limit on file sizes (ulimit -f) allows"},
     {EACCES, DER_NO_PERM, "permission denied"},
     {EPERM, DER_NO_PERM, "not permitted"},
     {EROFS, DER_NO_PERM, "the file system is read-only"},
@@ -47,9 +39,7 @@ const Meaning meanings[] = {
     {ETXTBSY, DER_BUSY, "in use"},
     {EIO, DER_IO, "the disk reported an input or output error"},
     {EBADF, DER_IO, "other code of this process closed the file"},
-    {ENODEV, DER_IO,
-     "the file system cannot map files into memory: put the pool on a local "
-     "disk"},
+    {ENODEV, DER_IO, "the file system cannot map files into memory: put the pool on a local disk"},
     {ENOLCK, DER_IO, "the file system has no file locks: put the pool on a local disk"},
     {EOPNOTSUPP, DER_NOTSUPPORTED, "the file system cannot do that"},
     {ENOSYS, DER_NOSYS, "the system cannot do that"},
@@ -60,13 +50,19 @@ const Meaning meanings[] = {
 
 } // namespace
 
+Error error_of(std::span<const Meaning> meanings, int error, const std::string& where,
+               const std::string& tried, const std::string& unknown)
+{
+    const auto found = std::ranges::find(meanings, error, &Meaning::error);
+    if (found == meanings.end()) return {-DER_IO, where + ": " + tried + ": " + unknown};
+    return {-found->der, where + ": " + tried + ": " + found->text};
+}
+
 Error system_error(int error, const std::string& where, const std::string& tried)
 {
-    for (const Meaning& meaning : meanings) {
-        if (meaning.error == error) return {-meaning.der, where + ": " + tried + ": " + meaning.text};
-    }
-    return {-DER_IO, where + ": " + tried + ": system error " + std::to_string(error) + " (" +
-                         std::generic_category().message(error) + ")"};
+    return error_of(meanings, error, where, tried,
+                    "system error " + std::to_string(error) + " (" + std::generic_category().message(error) +
+                        ")");
 }
 
 void fail_errno(const std::string& where, const std::string& tried)

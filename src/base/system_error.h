@@ -3,9 +3,20 @@
 
 #include "stepstore/error.h"
 
+#include <span>
 #include <string>
 
 namespace stepstore {
+
+// What an error of the system or of a library means here.
+struct Meaning {
+    int error;
+    int der;
+    const char* text;
+};
+// The error that the table has for this one, or -DER_IO with the text `unknown`.
+Error error_of(std::span<const Meaning> meanings, int error, const std::string& where,
+               const std::string& tried, const std::string& unknown);
 
 // The error for an errno. `where` names the pool and the target or file, `tried` says what was tried:
 // "pool /p, target 3: cannot commit: the disk is full ...".

@@ -11,9 +11,9 @@ try {
     const char* wanted = std::getenv("STEPSTORE_WARNINGS");
     if (wanted != nullptr && std::string_view(wanted) == "off") return;
     const std::string line = "stepstore: warning: " + text + "\n";
-    (void)!::write(STDERR_FILENO, line.data(),
-                   line.size()); // in one call: lines of several processes stay whole
-} catch (...) {                  // no memory for a warning
+    // In one call: lines of several processes stay whole.
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+} catch (...) { // no memory for a warning
 }
 
 } // namespace stepstore

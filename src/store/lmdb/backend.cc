@@ -1,6 +1,7 @@
 // The embedded default: a pool is a directory (format.h), made and destroyed by making.h; a target an LMDB
 // environment with extent files beside it (target.h).
 #include "base/fork.h"
+#include "base/not_copied.h"
 #include "store/builtin.h"
 #include "store/failure.h"
 #include "store/lmdb/errors.h"
@@ -16,7 +17,7 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-class LmdbStorage final : public Storage {
+class LmdbStorage final : public Storage, NotCopied {
 public:
     LmdbStorage(std::string path, std::shared_ptr<PoolState> state)
         : path_(std::move(path)), targets_(state->format().targets), durability_(state->format().durability),
@@ -24,8 +25,6 @@ public:
     {
     }
     ~LmdbStorage() override { PoolState::close(std::move(state_)); }
-    LmdbStorage(const LmdbStorage&) = delete;
-    LmdbStorage& operator=(const LmdbStorage&) = delete;
 
     const std::string& path() const override { return path_; }
     unsigned targets() const override { return targets_; }

@@ -3,6 +3,7 @@
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
 #include "store/lmdb/pages.h"
+#include "store/lmdb/shared_state.h"
 
 #include <daos_errno.h>
 
@@ -22,8 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned reader_slots = 1022;
-constexpr off_t lock_file_size =
-    65'536; // of LMDB, with so many slots: 192 bytes, and 64 for each but the first
+// Of LMDB, with so many slots: 192 bytes, and 64 for each but the first.
+constexpr off_t lock_file_size = 65'536;
 constexpr auto grower_patience = 10ms; // that a reader leaves to a grower
 
 // LMDB calls this instead of going on with pages that cannot be. Its C frames
@@ -115,13 +116,8 @@ Environment::Environment(const Place& directory, std::string where, Durability d
 
 void Environment::open(unsigned flags)
 {
-    struct Closing {
-        Environment* env;
-        ~Closing()
-        {
-            if (env != nullptr) env->close();
-        }
-    } closing{this}; // what goes wrong leaves it closed
+    const auto close_it = [](Environment* env) { env->close(); };
+    std::unique_ptr<Environment, decltype(close_it)> closing(this); // what goes wrong leaves it closed
     // For writing LMDB would make a file that is not there.
     if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ / "data.mdb"))
         throw Error(-DER_DF_INVAL,
@@ -143,27 +139,21 @@ void Environment::open(unsigned flags)
         result = mdb_env_open(env_, path.get(), flags, 0666);
     }
     if (result != 0) fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
-    int dead = 0;
-    mdb_reader_check(env_, &dead);
+    free_dead_slots();
     mdb_env_get_fd(env_, &fd_);
     if (!same_file(fd_, file_.get(), where_))
         throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was replaced while it was opened");
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    map_size_ = info.me_mapsize;
+    map_size_ = info().me_mapsize;
 
     Reader* first = nullptr;
     while ((first = new_reader()) == nullptr)
         adopt_map(); // another process made the map larger since mdb_env_open looked at its size
-    struct Ending {
-        Environment& env;
-        Reader* reader;
-        ~Ending() { env.free_reader(reader); }
-    } ending{*this, first};
+    const auto end = [this](Reader* reader) { free_reader(reader); };
+    const std::unique_ptr<Reader, decltype(end)> ending(first, end);
     if (!find_meta(*first)) verify_length(newest_meta(file_.get(), where_));
     result = mdb_dbi_open(first->transaction, nullptr, 0, &database_);
     if (result != 0) fail(result, where_, "cannot open the index");
-    closing.env = nullptr;
+    (void)closing.release();
 }
 
 // Transactions that are not in the pool are not there any more.
@@ -225,9 +215,7 @@ void Environment::verify_length(const Meta& meta)
         // Spares others the walk; where it cannot be done, nothing else is lost.
         (void)!fallocate(fd_, 0, static_cast<off_t>(needed - 1), 1);
     }
-    std::uint64_t known = verified_page_.load();
-    while (known < meta.last_page && !verified_page_.compare_exchange_weak(known, meta.last_page)) {
-    }
+    raise_to(verified_page_, meta.last_page);
 }
 
 // ---- the map
@@ -245,9 +233,7 @@ void Environment::grow(std::size_t seen, std::size_t wanted)
     std::lock_guard alone(map_guard_);
     growers_.fetch_sub(1);
     if (map_size_.load() != seen) return; // another thread was faster
-    int dead = 0;
-    if (mdb_reader_check(env_, &dead) == 0 && dead > 0)
-        return; // what they kept from being used again may be enough
+    if (free_dead_slots() > 0) return;    // what they kept from being used again may be enough
     std::size_t size = seen * 2;
     while (size - seen < wanted + wanted / 8)
         size *= 2;
@@ -256,9 +242,7 @@ void Environment::grow(std::size_t seen, std::size_t wanted)
         mdb_env_set_mapsize(env_, seen);
         fail(result, where_, "cannot map an index of " + std::to_string(size >> 20) + " MiB");
     }
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    map_size_ = info.me_mapsize;
+    map_size_ = info().me_mapsize;
 }
 
 void Environment::adopt_map()
@@ -269,17 +253,10 @@ void Environment::adopt_map()
     growers_.fetch_sub(1);
     const int result = mdb_env_set_mapsize(env_, 0);
     if (result != 0) fail(result, where_, "another process made the index larger: cannot map the new size");
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    map_size_ = info.me_mapsize;
+    map_size_ = info().me_mapsize;
 }
 
 // ---- the rest
-
-std::uint64_t Environment::bytes() const
-{
-    return allocated_of(file_.get(), where_);
-}
 
 // Within a read transaction, so that no page of the walked version is used again meanwhile. A writer keeps
 // every page that was freed since the oldest reader began.

@@ -36,6 +36,7 @@
 
 #include "base/files.h"
 #include "base/function_ref.h"
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/lmdb/keeper.h"
 #include "store/lmdb/own_rooms.h"
@@ -55,7 +56,7 @@
 
 namespace stepstore::store::lmdb {
 
-class Environment {
+class Environment : NotCopied {
 public:
     // Makes an empty index in `directory`, which must exist.
     static void create(const Place& directory, const std::string& where);
@@ -65,8 +66,6 @@ public:
     Environment(const Place& directory, std::string where, Durability durability, bool read_only,
                 bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target);
     ~Environment();
-    Environment(const Environment&) = delete;
-    Environment& operator=(const Environment&) = delete;
 
     void read(FunctionRef<void(ReadTransaction&)> body);
     void write(FunctionRef<void(WriteTransaction&)> body);
@@ -76,8 +75,8 @@ public:
     void sync(bool own, FunctionRef<void()> bulk_first);
     std::uint64_t newest_version(); // that was committed
     bool own_unsynced() const { return own_unsynced_.load(std::memory_order_acquire); }
-    std::uint64_t bytes() const;                                   // that the file takes
-    bool removed() const { return unlinked(file_.get(), where_); } // somebody deleted the file
+    std::uint64_t bytes() const { return allocated_of(file_.get(), where_); } // that the file takes
+    bool removed() const { return unlinked(file_.get(), where_); }            // somebody deleted the file
     void look_for_unseen_readers() // at most every few milliseconds, by who is going to write or has written
     {
         if (for_writing_.load(std::memory_order_relaxed)) keeper_.look();
@@ -95,6 +94,19 @@ private:
     class MapUse;
     class Transaction;
 
+    MDB_envinfo info() const
+    {
+        MDB_envinfo info;
+        mdb_env_info(env_, &info);
+        return info;
+    }
+    // How many dead processes had left their reader slot taken.
+    int free_dead_slots() const
+    {
+        int dead = 0;
+        mdb_reader_check(env_, &dead);
+        return dead;
+    }
     void open(unsigned flags);
     void close();
     void open_for_writing();
@@ -113,14 +125,13 @@ private:
     void verify_length(const Meta& meta);
     std::vector<std::string> walk(std::size_t limit) const;
 
-    bool try_write(FunctionRef<void(WriteTransaction&)> body, bool inherited, std::size_t& map_seen,
-                   std::size_t& wanted);
-    void write_alone(FunctionRef<void(WriteTransaction&)> body);
-    void write_in_turn(FunctionRef<void(WriteTransaction&)> body, bool inherited);
+    using Bodies = FunctionRef<bool(Transaction& transaction, Tree& base, std::size_t& wanted)>;
+    void write_in_turn(bool inherited, Bodies bodies);
+    bool try_write(bool inherited, Bodies bodies, std::size_t& map_seen, std::size_t& wanted);
+    bool write_one(FunctionRef<void(WriteTransaction&)> body, Transaction& transaction, Tree& base,
+                   bool changed, std::size_t& wanted);
     void write_grouped(FunctionRef<void(WriteTransaction&)> body);
     void run(std::vector<Waiting*>& group);
-    bool try_together(std::vector<Waiting*>& group, bool inherited, std::size_t& map_seen,
-                      std::size_t& wanted);
     void begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction);
     void begin_alone(std::optional<MapUse>& use, std::optional<Transaction>& transaction, bool inherited);
     void settle_length();

@@ -43,11 +43,8 @@ void Environment::read(FunctionRef<void(ReadTransaction&)> body)
         adopt_map();
         use.emplace(*this);
     }
-    struct Ending {
-        Environment& env;
-        Reader* reader;
-        ~Ending() { env.end_read(reader); }
-    } ending{*this, reader};
+    const auto end = [this](Reader* used) { end_read(used); };
+    const std::unique_ptr<Reader, decltype(end)> ending(reader, end);
     Tree transaction = tree_of(reader->meta);
     body(transaction);
 }
@@ -120,9 +117,7 @@ bool Environment::find_meta(Reader& reader)
         reader.meta = meta;
         return true;
     }
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    if (info.me_last_txnid <= version) damaged_metas(problem != nullptr ? problem : "a version is missing");
+    if (info().me_last_txnid <= version) damaged_metas(problem != nullptr ? problem : "a version is missing");
     return false;
 }
 
@@ -155,12 +150,11 @@ void Environment::read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body)
             std::this_thread::sleep_for(500us);
         } while (std::chrono::steady_clock::now() < pause_end);
     }
-    throw Error(
-        -DER_TIMEDOUT,
-        where_ +
-            ": other processes write faster than this process can read, because it may not write the pool's "
-            "lock files: read less at once, or ask the owner for write permission" +
-            owner_of(directory_));
+    throw Error(-DER_TIMEDOUT,
+                where_ +
+                    ": other processes write faster than this process can read, because it may not write the "
+                    "pool's lock files: read less at once, or ask the owner for write permission" +
+                    owner_of(directory_));
 }
 
 // nullptr: another process made the map larger.
@@ -195,9 +189,7 @@ Environment::Reader* Environment::new_reader()
         if (result == MDB_MAP_RESIZED) return nullptr;
         if (result != MDB_READERS_FULL || std::chrono::steady_clock::now() > deadline)
             fail(result, where_, "cannot begin to read");
-        int dead = 0;
-        mdb_reader_check(env_, &dead); // a process that died in a read left its slot taken
-        if (dead == 0) std::this_thread::sleep_for(1ms);
+        if (free_dead_slots() == 0) std::this_thread::sleep_for(1ms);
     }
 }
 

@@ -22,6 +22,7 @@
 //    first punch, so both trees are on the medium. After a power failure either may be the current one, and
 //    no page of it was punched.
 // 4. The index is walked first, without the lock: what is damaged is left alone, and LMDB does not read it.
+#include "base/not_copied.h"
 #include "base/warning.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
@@ -74,7 +75,7 @@ OldestReader oldest_reader(MDB_env* env)
 }
 
 // A transaction that reads the newest version, for LMDB's own list of free pages.
-class FreeList {
+class FreeList : NotCopied {
 public:
     explicit FreeList(MDB_env* env)
     {
@@ -84,8 +85,6 @@ public:
     {
         if (transaction_ != nullptr) mdb_txn_abort(transaction_);
     }
-    FreeList(const FreeList&) = delete;
-    FreeList& operator=(const FreeList&) = delete;
 
     explicit operator bool() const { return transaction_ != nullptr; }
     std::uint64_t version() const { return mdb_txn_id(transaction_); }
@@ -152,23 +151,20 @@ Environment::Pinned Environment::pinned()
     found.reader = oldest_reader(env_);
     const FreeList list(env_);
     if (!list || found.reader.version >= list.version()) return found;
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
     std::uint64_t free = 0;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> pages) {
         free += pages.size();
         if (version >= found.reader.version) found.bytes += pages.size() * page_size_;
     });
-    found.bound =
-        bound_for((info.me_last_pgno + 1 - std::min<std::uint64_t>(free, info.me_last_pgno)) * page_size_);
+    const std::uint64_t last_page = info().me_last_pgno;
+    found.bound = bound_for((last_page + 1 - std::min(free, last_page)) * page_size_);
     found.behind = list.version() - found.reader.version;
     return found;
 }
 
 void Environment::look_at_readers(std::uint64_t last_page)
 {
-    int dead = 0;
-    mdb_reader_check(env_, &dead);
+    free_dead_slots();
     const Pinned now = pinned();
     // A small bound is looked for in small steps.
     std::uint64_t step = std::max(least_step, last_page * page_size_ / 8);
@@ -189,8 +185,7 @@ void Environment::wait_for_readers()
     for (;;) {
         {
             const MapUse use(*this);
-            int dead = 0;
-            mdb_reader_check(env_, &dead);
+            free_dead_slots();
             const Pinned now = pinned();
             if (now.bytes < now.bound || now.bound == 0 || keeper_.is_kept(now.reader.version)) break;
             waited.look([&] {
@@ -254,13 +249,12 @@ bool Environment::punch_free_pages(std::uint64_t& from)
     const std::uint64_t oldest = oldest_reader(env_).version;
     const FreeList list(env_);
     if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
+    const std::uint64_t last_page = info().me_last_pgno;
     std::vector<std::uint64_t> pages;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> freed) {
         if (version >= std::min(oldest, list.version())) return;
         std::ranges::copy_if(freed, std::back_inserter(pages), [&](std::uint64_t page) {
-            return page >= from && page > 1 && page <= info.me_last_pgno;
+            return page >= from && page > 1 && page <= last_page;
         });
     });
     std::ranges::sort(pages);
@@ -273,13 +267,9 @@ bool Environment::punch_free_pages(std::uint64_t& from)
             from = pages[at];
             return true;
         }
-        while (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                         static_cast<off_t>(pages[at] * page_size_),
-                         static_cast<off_t>((end - at) * page_size_)) != 0) {
-            if (errno == EINTR) continue;
-            if (errno == EOPNOTSUPP || errno == ENOSYS) return false; // such a file system keeps the space
-            fail_errno(where_, "cannot free space of the index");
-        }
+        const int error = punch_hole(fd_, pages[at] * page_size_, (end - at) * page_size_);
+        if (error == EOPNOTSUPP) return false; // such a file system keeps the space
+        if (error != 0) fail(error, where_, "cannot free space of the index");
         at = end;
     }
     return false;

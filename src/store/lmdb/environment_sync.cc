@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
+#include "store/lmdb/shared_state.h"
 #include "store/lmdb/write_again.h"
 
 #include <cerrno>
@@ -17,12 +18,9 @@ void Environment::sync(bool own, FunctionRef<void()> bulk_first)
     std::uint64_t version = 0; // what is committed meanwhile may be synced too, and is not noted
     {
         const MapUse use(*this);
-        MDB_envinfo info;
-        mdb_env_info(env_, &info);
-        version = info.me_last_txnid;
+        version = info().me_last_txnid;
     }
-    std::uint64_t synced = synced_version_.load();
-    if (version <= synced) return;
+    if (version <= synced_version_.load()) return;
     try {
         bulk_first();
         sync_file();
@@ -31,8 +29,7 @@ void Environment::sync(bool own, FunctionRef<void()> bulk_first)
         throw;
     }
     if (own) return; // others' extents are not
-    while (synced < version && !synced_version_.compare_exchange_weak(synced, version)) {
-    }
+    raise_to(synced_version_, version);
 }
 
 void Environment::sync_file()

@@ -1,6 +1,7 @@
 // What the transactions of an environment hold while they run. Only the files environment*.cc include it.
 #pragma once
 
+#include "base/not_copied.h"
 #include "stepstore/error.h"
 #include "store/lmdb/environment.h"
 
@@ -9,7 +10,7 @@
 namespace stepstore::store::lmdb {
 
 // A use of the map by one transaction, shared with all others.
-class Environment::MapUse {
+class Environment::MapUse : NotCopied {
 public:
     explicit MapUse(Environment& env) : env_(env)
     {
@@ -24,23 +25,19 @@ public:
         }
     }
     ~MapUse() { env_.map_guard_.unlock_shared(); }
-    MapUse(const MapUse&) = delete;
-    MapUse& operator=(const MapUse&) = delete;
 
 private:
     Environment& env_;
 };
 
 // A write transaction, aborted when it goes without having been committed.
-class Environment::Transaction {
+class Environment::Transaction : NotCopied {
 public:
     Transaction(MDB_env* env, MDB_txn* parent) : result_(mdb_txn_begin(env, parent, 0, &transaction_)) {}
     ~Transaction()
     {
         if (transaction_ != nullptr) mdb_txn_abort(transaction_);
     }
-    Transaction(const Transaction&) = delete;
-    Transaction& operator=(const Transaction&) = delete;
     int result() const { return result_; } // of beginning
     MDB_txn* get() const { return transaction_; }
     // What LMDB asserts may end this by an exception, before anything is committed: then it is aborted too,

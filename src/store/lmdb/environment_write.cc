@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
+#include "store/lmdb/shared_state.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -16,16 +17,11 @@ void Environment::write(FunctionRef<void(WriteTransaction&)> body)
     open_for_writing();
     if (too_much_pinned_.load(std::memory_order_relaxed)) [[unlikely]]
         wait_for_readers();
-    if (durability_ == Durability::power)
-        write_grouped(body);
-    else
-        write_alone(body);
-}
-
-void Environment::write_alone(FunctionRef<void(WriteTransaction&)> body)
-{
+    if (durability_ == Durability::power) return write_grouped(body);
     const WriteTurn turn(pool_.writers, target_, where_);
-    write_in_turn(body, turn.inherited());
+    write_in_turn(turn.inherited(), [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
+        return write_one(body, transaction, base, false, wanted);
+    });
 }
 
 // With the turn. A commit that failed meanwhile has closed the index for writing.
@@ -36,13 +32,13 @@ void Environment::ready_to_write(bool inherited)
         mend_failed_syncs(inherited);
 }
 
-// inherited: the turn was a dead process's.
-void Environment::write_in_turn(FunctionRef<void(WriteTransaction&)> body, bool inherited)
+// inherited: the turn was a dead process's. bodies: false where the map was full.
+void Environment::write_in_turn(bool inherited, Bodies bodies)
 {
     std::size_t seen = 0;
     std::size_t wanted = 0;
     ready_to_write(inherited);
-    while (!try_write(body, inherited, seen, wanted))
+    while (!try_write(inherited, bodies, seen, wanted))
         grow(seen, wanted);
 }
 
@@ -72,8 +68,7 @@ void Environment::begin_alone(std::optional<MapUse>& use, std::optional<Transact
 }
 
 // False: the map was full; nothing is left of the attempt.
-bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, bool inherited, std::size_t& map_seen,
-                            std::size_t& wanted)
+bool Environment::try_write(bool inherited, Bodies bodies, std::size_t& map_seen, std::size_t& wanted)
 {
     std::optional<MapUse> use;
     std::optional<Transaction> transaction;
@@ -85,24 +80,31 @@ bool Environment::try_write(FunctionRef<void(WriteTransaction&)> body, bool inhe
         tend_keeper(meta);
     Tree base = tree_of(meta);
     base.require_sound_free_pages();
-    LmdbWrite writer(transaction->get(), database_, where_, base, false);
-    try {
-        body(writer);
-    } catch (...) {
-        writer.close_cursor();
-        wanted = writer.wanted();
-        if (writer.map_full()) return false;
-        throw;
-    }
-    writer.close_cursor();
-    wanted = writer.wanted();
-    if (writer.map_full()) return false;
+    if (!bodies(*transaction, base, wanted)) return false;
     try {
         commit(*transaction);
         rooms.done();
     } catch (const MapFull&) {
         return false;
     }
+    return true;
+}
+
+// Runs a body. False: the map was full.
+bool Environment::write_one(FunctionRef<void(WriteTransaction&)> body, Transaction& transaction, Tree& base,
+                            bool changed, std::size_t& wanted)
+{
+    LmdbWrite writer(transaction.get(), database_, where_, base, changed);
+    std::exception_ptr error;
+    try {
+        body(writer);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    writer.close_cursor();
+    wanted = writer.wanted();
+    if (writer.map_full()) return false;
+    if (error) std::rethrow_exception(error);
     return true;
 }
 
@@ -148,17 +150,14 @@ int Environment::reason_of_short_write() const
 // another process may have gone on.
 void Environment::settle_length()
 {
-    MDB_envinfo info;
-    mdb_env_info(env_, &info);
-    if (info.me_last_pgno >= look_at_page_.load(std::memory_order_relaxed)) [[unlikely]]
-        look_at_readers(info.me_last_pgno);
-    std::uint64_t known = verified_page_.load(std::memory_order_relaxed);
-    if (info.me_last_pgno <= known) [[likely]]
+    const std::uint64_t last_page = info().me_last_pgno;
+    if (last_page >= look_at_page_.load(std::memory_order_relaxed)) [[unlikely]]
+        look_at_readers(last_page);
+    if (last_page <= verified_page_.load(std::memory_order_relaxed)) [[likely]]
         return;
-    const std::uint64_t needed = (info.me_last_pgno + 1) * page_size_;
+    const std::uint64_t needed = (last_page + 1) * page_size_;
     if (size_of(fd_, where_) < needed && fallocate(fd_, 0, static_cast<off_t>(needed - 1), 1) != 0) return;
-    while (known < info.me_last_pgno && !verified_page_.compare_exchange_weak(known, info.me_last_pgno)) {
-    }
+    raise_to(verified_page_, last_page);
 }
 
 // ---- writing together
@@ -201,63 +200,41 @@ void Environment::run(std::vector<Waiting*>& group)
             each->error = std::current_exception();
         return;
     }
+    const auto alone = [&](Waiting* each) {
+        write_in_turn(turn->inherited(), [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
+            return write_one(each->body, transaction, base, false, wanted);
+        });
+    };
+    // Each in a nested transaction of the common one.
+    const auto together = [&](Transaction& common, Tree& base, std::size_t& wanted) {
+        for (Waiting* each : group) {
+            each->error = nullptr;
+            Transaction nested(env_, common.get());
+            if (nested.result() != 0) fail(nested.result(), where_, "cannot begin to write");
+            try {
+                if (!write_one(each->body, nested, base, each != group.front(), wanted)) return false;
+            } catch (...) {
+                each->error = std::current_exception();
+                continue;
+            }
+            if (const int result = nested.commit(); result != 0) fail(result, where_, "cannot commit");
+        }
+        return true;
+    };
     if (group.size() > 1) {
         try {
-            std::size_t seen = 0;
-            std::size_t wanted = 0;
-            ready_to_write(turn->inherited());
-            while (!try_together(group, turn->inherited(), seen, wanted))
-                grow(seen, wanted);
-            return;
+            return write_in_turn(turn->inherited(), together);
         } catch (...) { // nothing of it is stored: each gets its own result below
         }
     }
     for (Waiting* each : group) {
         each->error = nullptr;
         try {
-            write_in_turn(each->body, turn->inherited());
+            alone(each);
         } catch (...) {
             each->error = std::current_exception();
         }
     }
-}
-
-bool Environment::try_together(std::vector<Waiting*>& group, bool inherited, std::size_t& map_seen,
-                               std::size_t& wanted)
-{
-    const MapUse use(*this);
-    Transaction common(env_, nullptr);
-    if (common.result() != 0) fail(common.result(), where_, "cannot begin to write");
-    map_seen = map_size_.load();
-    const Meta meta = committed_last(common.get());
-    OwnRooms::Commit rooms(pool_.rooms, target_, meta.transaction + 1, inherited);
-    if (keeper_.due()) [[unlikely]]
-        tend_keeper(meta);
-    Tree base = tree_of(meta);
-    base.require_sound_free_pages();
-    for (Waiting* each : group) {
-        each->error = nullptr;
-        Transaction nested(env_, common.get());
-        if (nested.result() != 0) fail(nested.result(), where_, "cannot begin to write");
-        LmdbWrite writer(nested.get(), database_, where_, base, each != group.front());
-        try {
-            each->body(writer);
-        } catch (...) {
-            each->error = std::current_exception();
-        }
-        writer.close_cursor();
-        wanted = writer.wanted();
-        if (writer.map_full()) return false;
-        if (each->error) continue;
-        if (const int result = nested.commit(); result != 0) fail(result, where_, "cannot commit");
-    }
-    try {
-        commit(common);
-        rooms.done();
-    } catch (const MapFull&) {
-        return false;
-    }
-    return true;
 }
 
 } // namespace stepstore::store::lmdb

@@ -7,14 +7,8 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-struct Meaning {
-    int code;
-    int der;
-    const char* text;
-};
-
-constexpr const char* damaged_index = "the index file is damaged; \"stepstore pool "
-                                      "check\" says what can be saved";
+constexpr const char* damaged_index =
+    "the index file is damaged; \"stepstore pool check\" says what can be saved";
 
 const Meaning meanings[] = {
     {MDB_KEYEXIST, DER_EXIST, "the key exists already"},
@@ -23,8 +17,7 @@ const Meaning meanings[] = {
      "the index refers to a page that does not exist: the index file is damaged"},
     {MDB_CORRUPTED, DER_CSUM, damaged_index},
     {MDB_PANIC, DER_IO,
-     "an earlier failure of the disk made the index unusable for this process: "
-     "open the pool again"},
+     "an earlier failure of the disk made the index unusable for this process: open the pool again"},
     {MDB_VERSION_MISMATCH, DER_DF_INCOMPT, "the index file was written by another major version of LMDB"},
     {MDB_INVALID, DER_DF_INVAL, "the index file is not an LMDB file, or its first pages are damaged"},
     {MDB_MAP_FULL, DER_NOSPACE, "the map of the index is full and cannot grow"},
@@ -39,8 +32,7 @@ const Meaning meanings[] = {
     {MDB_BAD_RSLOT, DER_BUSY, "a reader slot of the index is used twice"},
     {MDB_BAD_TXN, DER_IO, "the transaction failed in an earlier operation"},
     {MDB_BAD_VALSIZE, DER_REC2BIG,
-     "the key or value has a size that LMDB cannot store (keys 1 to 511 bytes, "
-     "values below 4 GiB)"},
+     "the key or value has a size that LMDB cannot store (keys 1 to 511 bytes, values below 4 GiB)"},
     {MDB_BAD_DBI, DER_IO, "LMDB's database handle changed unexpectedly"},
 };
 
@@ -49,11 +41,8 @@ const Meaning meanings[] = {
 Error error_of(int code, const std::string& where, const std::string& tried)
 {
     if (code >= 0) return system_error(code, where, tried);
-    for (const Meaning& meaning : meanings) {
-        if (meaning.code == code) return {-meaning.der, where + ": " + tried + ": " + meaning.text};
-    }
-    return {-DER_IO,
-            where + ": " + tried + ": LMDB error " + std::to_string(code) + " (" + mdb_strerror(code) + ")"};
+    return stepstore::error_of(meanings, code, where, tried,
+                               "LMDB error " + std::to_string(code) + " (" + mdb_strerror(code) + ")");
 }
 
 void fail(int code, const std::string& where, const std::string& tried)

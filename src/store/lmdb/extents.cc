@@ -96,9 +96,14 @@ bool counts_every_block(int fd)
 
 } // namespace
 
+ExtentStore::Appended::Appended(std::uint64_t its_number, Descriptor locked, const Place& path)
+    : number(its_number), fd(std::move(locked)), begin(aligned(size_of(fd.get(), path))), end(begin)
+{
+    close_in_children(fd.get());
+}
+
 ExtentStore::Appended::~Appended()
 {
-    if (!fd) return;
     // Cutting a file makes the system drop the memory around the cut, as one that is on the medium.
     if (reach > end && !sync_failed) (void)!ftruncate(fd.get(), static_cast<off_t>(end));
     forget_in_children(fd.get());
@@ -125,11 +130,6 @@ ExtentStore::ExtentStore(Place directory, std::string where, Durability durabili
       read_only_(read_only), new_file_number_(std::move(new_file_number)), rooms_(pool.rooms),
       writers_(pool.writers), target_(target)
 {
-}
-
-ExtentStore::~ExtentStore()
-{
-    drop_spares();
 }
 
 Place ExtentStore::path_of(std::uint64_t number) const
@@ -174,9 +174,7 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     if (error != 0) {
         const Place path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
-        if (!failed_syncs().open())
-            fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                      static_cast<off_t>(aligned(length)));
+        if (!failed_syncs().open()) punch_hole(fd, offset, aligned(length));
         rooms_.forget({file->number, offset, aligned(length)});
         fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
@@ -219,17 +217,12 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
 {
     for (const std::uint64_t number : numbers()) {
         const Place path = path_of(number);
-        auto file = std::make_shared<Appended>();
         Descriptor fd = open_file(path, O_RDWR);
         if (!fd) continue; // removed meanwhile, or another user's: a new file is as good
         if (size_of(fd.get(), path) >= rotate_at || !try_lock(fd.get(), Lock::exclusive, path)) continue;
         if (unlinked(fd.get(), path)) continue;
-        file->number = number;
-        file->begin = file->end = aligned(size_of(fd.get(), path)); // again: its last holder may have
-                                                                    // gone on until it lost the lock
-        file->fd = std::move(fd);
-        close_in_children(file->fd.get());
-        if (file->end >= rotate_at) continue;
+        auto file = std::make_shared<Appended>(number, std::move(fd), path);
+        if (file->end >= rotate_at) continue; // its last holder may have gone on until it lost the lock
         // Its maker may have died before it synced the name.
         if (durability_ == Durability::power) sync_directory(directory_);
         new_name_ = true;
@@ -241,18 +234,15 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
 std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
 {
     for (;;) {
-        auto file = std::make_shared<Appended>();
-        file->number = new_file_number_();
-        const Place path = path_of(file->number);
+        const std::uint64_t number = new_file_number_();
+        const Place path = path_of(number);
         Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
         if (!fd && errno == EEXIST) continue;
         if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
         // Between its making and its locking the file can be taken over, or found
         // empty and removed: then it is theirs.
         if (!try_lock(fd.get(), Lock::exclusive, path) || unlinked(fd.get(), path)) continue;
-        file->begin = file->end = aligned(size_of(fd.get(), path));
-        file->fd = std::move(fd);
-        close_in_children(file->fd.get());
+        auto file = std::make_shared<Appended>(number, std::move(fd), path);
         if (durability_ == Durability::power) sync_directory(directory_);
         new_name_ = true;
         return file;
@@ -271,9 +261,9 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
 {
     {
         std::lock_guard lock(cache_guard_);
-        if (const auto found = by_number_.find(number); found != by_number_.end()) {
-            recent_.splice(recent_.begin(), recent_, found->second);
-            return found->second->second;
+        if (const auto found = std::ranges::find(recent_, number, &Recent::first); found != recent_.end()) {
+            recent_.splice(recent_.begin(), recent_, found);
+            return found->second;
         }
     }
     const Place path = path_of(number);
@@ -284,13 +274,8 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
                                    " is missing, and its data are lost: put the file back from a copy");
     if (!*fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
     std::lock_guard lock(cache_guard_);
-    if (by_number_.contains(number)) return fd;
     recent_.emplace_front(number, fd);
-    by_number_[number] = recent_.begin();
-    if (recent_.size() > cached_files) {
-        by_number_.erase(recent_.back().first);
-        recent_.pop_back();
-    }
+    if (recent_.size() > cached_files) recent_.pop_back();
     return fd;
 }
 
@@ -321,13 +306,9 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
 {
     // A hole makes the system drop the memory around it, which may be all there is. A check finds the room.
     if (failed_syncs().open()) return;
-    while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                     static_cast<off_t>(length)) != 0) {
-        if (errno == EINTR) continue;
-        if (errno == EOPNOTSUPP || errno == ENOSYS)
-            return; // such a file system keeps the space; all else is the same
-        fail_errno(where_, "cannot free space in " + path);
-    }
+    // A file system without holes keeps the space; all else is the same.
+    if (const int error = punch_hole(fd, offset, length); error != 0 && error != EOPNOTSUPP)
+        fail(error, where_, "cannot free space in " + path);
 }
 
 void ExtentStore::leaving(const ExtentRef& extent)
@@ -441,10 +422,7 @@ void ExtentStore::remove_if_empty(std::uint64_t number)
     if (allocated_of(fd.get(), path) != 0 || unlinked(fd.get(), path)) return;
     remove(path);
     std::lock_guard lock(cache_guard_);
-    if (const auto found = by_number_.find(number); found != by_number_.end()) {
-        recent_.erase(found->second);
-        by_number_.erase(found);
-    }
+    std::erase_if(recent_, [&](const Recent& one) { return one.first == number; });
 }
 
 // ---- looking

@@ -35,7 +35,6 @@
 #include <set>
 #include <shared_mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace stepstore::store::lmdb {
@@ -52,7 +51,7 @@ public:
     // there of this store's.
     ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
                 std::function<std::uint64_t()> new_file_number, const PoolFiles& pool, unsigned target);
-    ~ExtentStore();
+    ~ExtentStore() { drop_spares(); }
 
     ExtentRef append(std::span<Payload> payloads);
     void entering(const ExtentRef& extent) { rooms_.entering(target_, room_of(extent)); }
@@ -70,14 +69,14 @@ private:
     // A file this process appends to. Closing it, when the last writer is done
     // with it, drops the lock.
     struct Appended {
-        std::uint64_t number = 0;
-        Descriptor fd;
-        std::uint64_t begin = 0; // what lies before it was appended by others
-        std::uint64_t end = 0;   // where the next extent begins at the earliest;
-                                 // guarded by append_guard_
-        std::uint64_t reach = 0; // the file was made so long; guarded by append_guard_
-        bool reach_end();        // makes it as long as `end`, or longer
+        const std::uint64_t number;
+        const Descriptor fd;
+        const std::uint64_t begin; // what lies before it was appended by others
+        std::uint64_t end;         // where the next extent begins at the earliest; guarded by append_guard_
+        std::uint64_t reach = 0;   // the file was made so long; guarded by append_guard_
+        bool reach_end();          // makes it as long as `end`, or longer
         std::atomic<bool> sync_failed{false};
+        Appended(std::uint64_t its_number, Descriptor locked, const Place& path);
         ~Appended();
     };
     // Room of this process's own that nothing refers to; guarded by append_guard_.
@@ -126,10 +125,9 @@ private:
     std::vector<Spare> spares_;
     std::uint64_t spare_bytes_ = 0;
 
-    using Recent = std::list<std::pair<std::uint64_t, std::shared_ptr<Descriptor>>>;
-    std::mutex cache_guard_; // guards recent_, by_number_
-    Recent recent_;          // the file used last comes first
-    std::unordered_map<std::uint64_t, Recent::iterator> by_number_;
+    using Recent = std::pair<std::uint64_t, std::shared_ptr<Descriptor>>;
+    std::mutex cache_guard_;   // guards recent_
+    std::list<Recent> recent_; // the file used last comes first
 };
 
 } // namespace stepstore::store::lmdb

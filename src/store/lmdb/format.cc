@@ -28,7 +28,20 @@ std::string hexadecimal(std::uint64_t value)
     return text;
 }
 
-// The value after "word " on the line that begins so.
+[[noreturn]] void damaged_format(const std::string& path, const std::string& why)
+{
+    throw Error(-DER_DF_INVAL, path + " is damaged (" + why +
+                                   "): the pool cannot be opened; \"stepstore "
+                                   "pool check\" says what can be saved");
+}
+
+} // namespace
+
+std::string with_checksum(const std::string& text)
+{
+    return text + std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
+}
+
 std::optional<std::string_view> value_of(std::string_view text, std::string_view word)
 {
     std::size_t at = 0;
@@ -42,24 +55,15 @@ std::optional<std::string_view> value_of(std::string_view text, std::string_view
     return std::nullopt;
 }
 
-std::optional<unsigned> number_of(std::string_view text, std::string_view word)
+std::optional<std::uint64_t> number_of(std::string_view text, std::string_view word)
 {
     const auto value = value_of(text, word);
-    unsigned number = 0;
+    std::uint64_t number = 0;
     if (!value) return std::nullopt;
     const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
     if (error != std::errc{} || end != value->data() + value->size()) return std::nullopt;
     return number;
 }
-
-[[noreturn]] void damaged_format(const std::string& path, const std::string& why)
-{
-    throw Error(-DER_DF_INVAL, path + " is damaged (" + why +
-                                   "): the pool cannot be opened; \"stepstore "
-                                   "pool check\" says what can be saved");
-}
-
-} // namespace
 
 std::string target_name(unsigned index)
 {
@@ -93,7 +97,7 @@ std::vector<std::string> values_of(std::string_view text, std::string_view word)
     return values;
 }
 
-[[noreturn]] void other_version(const std::string& pool, unsigned version)
+[[noreturn]] void other_version(const std::string& pool, std::uint64_t version)
 {
     throw Error(-DER_DF_INCOMPT,
                 "pool " + pool + " has format version " + std::to_string(version) +
@@ -105,19 +109,16 @@ std::vector<std::string> values_of(std::string_view text, std::string_view word)
 Format parse_format(const Place& pool, const Descriptor& fd, const std::string& path)
 {
     constexpr std::uint64_t longest = 1 << 20; // bytes: hundreds of directories
-    std::string buffer(std::min(size_of(fd.get(), path), longest), '\0');
-    const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(buffer)), 0);
-    if (length < 0) fail_errno(path, "cannot read the file");
-    const std::string_view text(buffer.data(), static_cast<std::size_t>(length));
-
+    const auto content = read_text(fd.get(), std::min(size_of(fd.get(), path), longest));
+    if (!content) fail_errno(path, "cannot read the file");
+    const std::string_view text = *content;
     if (!text.starts_with(first_line))
         damaged_format(path, "it does not begin with the line \"stepstore pool\"");
     const std::size_t end = text.rfind(checksum_word);
     if (end == std::string_view::npos || end == 0 || text[end - 1] != '\n')
         damaged_format(path, "it has no checksum");
     const std::string_view body = text.substr(0, end);
-    if (text.substr(end) != std::string(checksum_word) + hexadecimal(checksum(as_bytes(body))) + "\n")
-        damaged_format(path, "its checksum does not match");
+    if (text != with_checksum(std::string(body))) damaged_format(path, "its checksum does not match");
     const auto version = number_of(body, "version");
     if (!version || *version == 0) damaged_format(path, "it names no version");
     if (*version != format_version) other_version(pool, *version);
@@ -125,7 +126,7 @@ Format parse_format(const Place& pool, const Descriptor& fd, const std::string& 
     const auto targets = number_of(body, "targets");
     if (!targets || *targets == 0 || *targets > max_targets)
         damaged_format(path, "it names no number of targets");
-    format.targets = *targets;
+    format.targets = static_cast<unsigned>(*targets);
     const auto durability = value_of(body, "durability");
     if (durability != "process" && durability != "power") damaged_format(path, "it names no durability");
     format.durability = durability == "power" ? Durability::power : Durability::process;
@@ -144,13 +145,7 @@ void write_unfinished(const Place& pool, const Format& format)
         std::string("durability ") + (format.durability == Durability::power ? "power" : "process") + "\n";
     for (const std::string& directory : format.directories)
         text += "targets-in " + directory + "\n";
-    text += std::string(checksum_word) + hexadecimal(checksum(as_bytes(text))) + "\n";
-    const Place path = pool / unfinished_name;
-    const Descriptor fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL);
-    if (!fd) fail_errno(path, "cannot make the file");
-    if (const int error = write_all(fd.get(), {as_bytes(text)}, 0); error != 0)
-        fail(error, path, "cannot write the file");
-    if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
+    make_file(pool / unfinished_name, as_bytes(with_checksum(text)));
 }
 
 void publish(const Place& pool)

@@ -41,8 +41,14 @@ inline constexpr const char* lock_name = "lock";
 inline constexpr const char* shared_name = "shared";
 inline constexpr const char* meta_name = "meta";
 inline constexpr const char* extents_name = "extents";
-inline constexpr const char* files_name =
-    "files"; // what the pool's users keep beside its objects; goes with the pool
+// What the pool's users keep beside its objects; goes with the pool.
+inline constexpr const char* files_name = "files";
+
+// Texts with a word and its value on each line.
+std::string with_checksum(const std::string& text); // with the line "checksum <16 hexadecimal digits>" behind
+// The value after "word " on the first line that begins so.
+std::optional<std::string_view> value_of(std::string_view text, std::string_view word);
+std::optional<std::uint64_t> number_of(std::string_view text, std::string_view word);
 
 std::string target_name(unsigned index); // "target-007"
 bool is_target_name(const std::string& name);

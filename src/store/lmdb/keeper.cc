@@ -1,11 +1,11 @@
 #include "store/lmdb/keeper.h"
 
+#include "base/clock.h"
 #include "base/fork.h"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <ctime>
 #include <fcntl.h>
 #include <new>
 #include <sys/mman.h>
@@ -27,9 +27,7 @@ constexpr unsigned looks_per_name = 16;     // looks at the locks between two at
 
 std::int64_t now()
 {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-    return std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+    return static_cast<std::int64_t>(nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000);
 }
 
 std::atomic_ref<std::uint64_t> version_in(std::byte* slot)
@@ -40,11 +38,6 @@ std::atomic_ref<std::uint64_t> version_in(std::byte* slot)
 std::uint32_t process_in(std::byte* slot)
 {
     return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(slot + 8)).load();
-}
-
-bool same_file(const struct stat& a, const struct stat& b)
-{
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 } // namespace
@@ -198,8 +191,8 @@ bool Keeper::publish(std::uint64_t newest)
     own_->said = {newest, index.st_ino, static_cast<std::uint64_t>(getpid()), *slot};
     const auto bytes = own_->said.encoded();
     if (write_all(number_.get(), {bytes}, 0) != 0) return false;
-    (void)!fchown(number_.get(), static_cast<uid_t>(-1),
-                  index.st_gid); // where that fails its group reads nothing
+    // Where that fails its group reads nothing.
+    (void)!fchown(number_.get(), static_cast<uid_t>(-1), index.st_gid);
     if (fchmod(number_.get(), 0600 | (index.st_mode & 0444)) != 0) return false;
     return rename_file(making, directory_ / kept_name) == 0;
 }
@@ -216,16 +209,6 @@ void Keeper::end_own()
     if (!reserve()) number_ = {}; // either way the lock goes first
     if (own_->transaction != nullptr) mdb_txn_abort(own_->transaction);
     own_.reset();
-}
-
-bool Keeper::own_in_force() const
-{
-    struct stat named {};
-    struct stat open {};
-    const Place name = directory_ / kept_name;
-    return held_for_writing(number_.get()) && fstat(number_.get(), &open) == 0 &&
-           fstatat(name.root(), name.below().c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           same_file(named, open);
 }
 
 // ---- what another one keeps

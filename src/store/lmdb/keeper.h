@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "base/function_ref.h"
+#include "base/not_copied.h"
 #include "store/lmdb/kept_version.h"
 
 #include <array>
@@ -15,13 +16,11 @@
 
 namespace stepstore::store::lmdb {
 
-class Keeper {
+class Keeper : NotCopied {
 public:
     // data: data.mdb, open as long as this.
     Keeper(Place directory, int data) : directory_(std::move(directory)), data_(data) {}
     ~Keeper();
-    Keeper(const Keeper&) = delete;
-    Keeper& operator=(const Keeper&) = delete;
 
     // Just before LMDB opens the index for writing. lock_file: lock.mdb, closed by the caller before LMDB
     // opens.
@@ -50,7 +49,10 @@ private:
     void start(std::uint64_t newest);
     bool publish(std::uint64_t newest);
     void end_own();
-    bool own_in_force() const;
+    bool own_in_force() const
+    {
+        return held_for_writing(number_.get()) && lies_at(number_.get(), directory_ / kept_name);
+    }
     bool over(std::uint64_t version, std::uint64_t newest,
               FunctionRef<std::uint64_t(std::uint64_t)> freed_since, std::uint64_t bound);
     bool revoke(const KeptFile& file, std::uint64_t newest);

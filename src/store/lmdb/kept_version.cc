@@ -15,23 +15,15 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-constexpr off_t announcement_at = off_t{1} << 61;
+constexpr std::uint64_t announcement_at = std::uint64_t{1} << 61;
 static_assert(sizeof(off_t) == 8);
 constexpr char kept_magic[8] = {'S', 'T', 'K', 'E', 'P', 'T', '1', '\n'};
 
 // Whether somebody else's lock is in the way of one of this kind on this byte. Locks of this process that
 // belong to no open file count as somebody else's.
-bool in_the_way(int fd, short kind, off_t at)
+bool in_the_way(int fd, int kind, std::uint64_t at)
 {
-    struct flock lock {};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = at;
-    lock.l_len = 1;
-    while (fcntl(fd, F_OFD_GETLK, &lock) != 0) {
-        if (errno != EINTR) return false;
-    }
-    return lock.l_type != F_UNLCK;
+    return lock_bytes(fd, F_OFD_GETLK, kind, at, 1).value_or(F_UNLCK) != F_UNLCK;
 }
 
 } // namespace
@@ -66,15 +58,7 @@ bool held_for_writing(int fd)
 
 bool take_for_writing(int fd)
 {
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_len = 1;
-    int result;
-    do
-        result = fcntl(fd, F_SETLK, &lock);
-    while (result != 0 && errno == EINTR);
-    return result == 0;
+    return lock_bytes(fd, F_SETLK, F_WRLCK, 0, 1).has_value();
 }
 
 bool announced(int data)
@@ -96,21 +80,6 @@ KeptFile KeptFile::open(const Place& path, int data)
     return file;
 }
 
-bool KeptFile::living() const
-{
-    return fd_ && held_for_writing(fd_.get());
-}
-
-// The lock is looked at before the name: each alone says that the keep was in force until then.
-bool KeptView::in_force() const
-{
-    if (!file_.living()) return false;
-    struct stat named {};
-    struct stat open {};
-    return fstatat(path_.root(), path_.below().c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstat(file_.fd_.get(), &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
-}
-
 bool KeptView::keeps(std::uint64_t version)
 {
     if (!in_force()) {
@@ -123,30 +92,13 @@ bool KeptView::keeps(std::uint64_t version)
     return file_.said().version <= version;
 }
 
-namespace {
-
 // A lock of the open file: other threads of this process may announce themselves as well.
-bool lock_announcement(int fd, short kind)
-{
-    struct flock lock {};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = announcement_at;
-    lock.l_len = 1;
-    while (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-        if (errno != EINTR) return false;
-    }
-    return true;
-}
-
-} // namespace
-
 Announcement::Announcement(const Place& data)
     : fd_(open_file(data, O_RDONLY)), generation_(process_generation())
 {
     if (!fd_) return;
     close_in_children(fd_.get());
-    lock_announcement(fd_.get(), F_RDLCK);
+    lock_bytes(fd_.get(), F_OFD_SETLK, F_RDLCK, announcement_at, 1);
 }
 
 Announcement::~Announcement()
@@ -156,7 +108,8 @@ Announcement::~Announcement()
         fd_.release(); // closed already
         return;
     }
-    lock_announcement(fd_.get(), F_UNLCK); // also where a fork was faster than close_in_children
+    // Also where a fork was faster than close_in_children.
+    lock_bytes(fd_.get(), F_OFD_SETLK, F_UNLCK, announcement_at, 1);
     forget_in_children(fd_.get());
 }
 

@@ -51,6 +51,7 @@
 #pragma once
 
 #include "base/files.h"
+#include "base/not_copied.h"
 
 #include <array>
 #include <cstddef>
@@ -76,6 +77,12 @@ struct KeptVersion {
     friend bool operator==(const KeptVersion&, const KeptVersion&) = default;
 };
 
+// A lock for writing on it is held by somebody.
+bool held_for_writing(int fd);
+bool take_for_writing(int fd); // as this process's. False: it cannot be
+// Some reader without a slot has announced itself.
+bool announced(int data);
+
 // The file of one of the names above, with or without a holder.
 class KeptFile {
 public:
@@ -85,19 +92,14 @@ public:
     static KeptFile open(const Place& path, int data);
     explicit operator bool() const { return static_cast<bool>(fd_); }
     const KeptVersion& said() const { return said_; }
-    bool living() const; // now: its keeper lives, and has not ended it
+    // Now: its keeper lives, and has not ended it.
+    bool living() const { return fd_ && held_for_writing(fd_.get()); }
 
 private:
     Descriptor fd_;
     KeptVersion said_;
     friend class KeptView;
 };
-
-// A lock for writing on it is held by somebody.
-bool held_for_writing(int fd);
-bool take_for_writing(int fd); // as this process's. False: it cannot be
-// Some reader without a slot has announced itself.
-bool announced(int data);
 
 // What a reader without a slot sees.
 class KeptView {
@@ -107,19 +109,18 @@ public:
     bool keeps(std::uint64_t version);
 
 private:
-    bool in_force() const;
+    // The lock is looked at before the name: each alone says that the keep was in force until then.
+    bool in_force() const { return file_.living() && lies_at(file_.fd_.get(), path_); }
     const Place path_;
     const int data_;
     KeptFile file_;
 };
 
 // Announces a reader while it lives. Where that cannot be, it does nothing.
-class Announcement {
+class Announcement : NotCopied {
 public:
     explicit Announcement(const Place& data);
     ~Announcement();
-    Announcement(const Announcement&) = delete;
-    Announcement& operator=(const Announcement&) = delete;
 
 private:
     Descriptor fd_;

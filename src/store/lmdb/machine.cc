@@ -1,7 +1,9 @@
 #include "store/lmdb/machine.h"
 
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "store/lmdb/errors.h"
+#include "store/lmdb/format.h"
 
 #include <daos_errno.h>
 
@@ -10,9 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
-#include <sstream>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <utility>
 
 namespace stepstore::store::lmdb {
 
@@ -26,42 +28,15 @@ constexpr int signs_per_timeout = 3;
 constexpr auto look_interval = 50ms;
 constexpr auto settling = 200ms; // that a file needs at most to be seen by others
 
-struct KnownSystem {
-    std::uint64_t magic;
-    const char* name; // nullptr: only one machine can have it
-};
-constexpr KnownSystem known_systems[] = {
-    // ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, zfs, overlay, bcachefs, jfs, reiserfs, nilfs, vfat,
-    // exfat, ntfs
-    {0xEF53, nullptr},
-    {0x58465342, nullptr},
-    {0x9123683E, nullptr},
-    {0x01021994, nullptr},
-    {0x858458F6, nullptr},
-    {0xF2F52010, nullptr},
-    {0x2FC12FC1, nullptr},
-    {0x794C7630, nullptr},
-    {0xCA451A4E, nullptr},
-    {0x3153464A, nullptr},
-    {0x52654973, nullptr},
-    {0x3434, nullptr},
-    {0x4D44, nullptr},
-    {0x2011BAB0, nullptr},
-    {0x7366746E, nullptr},
-    // shared
-    {0x6969, "NFS"},
-    {0x517B, "SMB"},
-    {0xFF534D42, "SMB (CIFS)"},
-    {0xFE534D42, "SMB"},
-    {0x0BD00BD0, "Lustre"},
-    {0x47504653, "GPFS"},
-    {0x19830326, "BeeGFS"},
-    {0x00C36400, "CephFS"},
-    {0x65735546, "FUSE"},
-    {0x01021997, "9P"},
-    {0x01161970, "GFS2"},
-    {0x7461636F, "OCFS2"},
-};
+// Of which only one machine can have one: ext2 to ext4, xfs, btrfs, tmpfs, ramfs, f2fs, zfs, overlay,
+// bcachefs, jfs, reiserfs, nilfs, vfat, exfat, ntfs.
+constexpr std::uint64_t local_systems[] = {0xEF53,     0x58465342, 0x9123683E, 0x01021994, 0x858458F6,
+                                           0xF2F52010, 0x2FC12FC1, 0x794C7630, 0xCA451A4E, 0x3153464A,
+                                           0x52654973, 0x3434,     0x4D44,     0x2011BAB0, 0x7366746E};
+constexpr std::pair<std::uint64_t, const char*> shared_systems[] = {
+    {0x6969, "NFS"},        {0x517B, "SMB"},      {0xFF534D42, "SMB (CIFS)"}, {0xFE534D42, "SMB"},
+    {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"},     {0x00C36400, "CephFS"},
+    {0x65735546, "FUSE"},   {0x01021997, "9P"},   {0x01161970, "GFS2"},       {0x7461636F, "OCFS2"}};
 
 std::string shared_file_system_of(const Place& pool)
 {
@@ -86,13 +61,12 @@ std::chrono::milliseconds timeout_of_environment()
 
 std::uint64_t now_ms()
 {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+    return nanoseconds(CLOCK_REALTIME) / 1'000'000;
 }
 
 std::int64_t steady_ms()
 {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+    return static_cast<std::int64_t>(nanoseconds(CLOCK_MONOTONIC) / 1'000'000);
 }
 
 } // namespace
@@ -100,9 +74,9 @@ std::int64_t steady_ms()
 std::string shared_file_system(std::uint64_t type)
 {
     const std::uint64_t magic = type & 0xFFFFFFFF; // some kernels tell it with its sign
-    for (const KnownSystem& known : known_systems) {
-        if (known.magic == magic) return known.name == nullptr ? "" : known.name;
-    }
+    if (std::ranges::find(local_systems, magic) != std::end(local_systems)) return {};
+    for (const auto& [known, name] : shared_systems)
+        if (known == magic) return name;
     char text[64];
     std::snprintf(text, sizeof text, "a file system of the unknown type %#llx",
                   static_cast<unsigned long long>(magic));
@@ -144,10 +118,7 @@ std::string MachineClaim::encoded() const
                   static_cast<unsigned long long>(timeout_.count()));
     std::string text = std::string(note_begin) + "\nhost " + mine_.host + "\nid " + mine_.id + "\nboot " +
                        mine_.boot + "\n" + numbers;
-    char sum[32];
-    std::snprintf(sum, sizeof sum, "checksum %016llx\n",
-                  static_cast<unsigned long long>(checksum(as_bytes(text))));
-    return text + sum;
+    return with_checksum(text);
 }
 
 // One that cannot be read is that of a machine of which nothing is known but its signs: the bytes change or
@@ -157,24 +128,16 @@ MachineClaim::Note MachineClaim::decode(const std::string& text)
     Note note;
     note.machine.host = "an unknown machine (its note is damaged)";
     const std::size_t end = text.rfind("checksum ");
-    char sum[32] = {};
     if (end == std::string::npos || !text.starts_with(note_begin)) return note;
     const std::string body = text.substr(0, end);
-    std::snprintf(sum, sizeof sum, "checksum %016llx\n",
-                  static_cast<unsigned long long>(checksum(as_bytes(body))));
-    if (text.substr(end) != sum) return note;
-    std::istringstream lines(body);
-    for (std::string line; std::getline(lines, line);) {
-        const std::size_t blank = line.find(' ');
-        const std::string word = line.substr(0, blank);
-        const std::string value = blank == std::string::npos ? "" : line.substr(blank + 1);
-        if (word == "host") note.machine.host = value;
-        if (word == "id") note.machine.id = value;
-        if (word == "boot") note.machine.boot = value;
-        if (word == "process") note.process = std::strtoull(value.c_str(), nullptr, 10);
-        if (word == "sign") note.sign_ms = std::strtoull(value.c_str(), nullptr, 10);
-        if (word == "timeout") note.timeout_ms = std::strtoull(value.c_str(), nullptr, 10);
-    }
+    if (text != with_checksum(body)) return note;
+    const auto number = [&](std::string_view word) { return number_of(body, word).value_or(0); };
+    note.machine = {std::string(value_of(body, "host").value_or("")),
+                    std::string(value_of(body, "id").value_or("")),
+                    std::string(value_of(body, "boot").value_or(""))};
+    note.process = number("process");
+    note.sign_ms = number("sign");
+    note.timeout_ms = number("timeout");
     note.readable = true;
     return note;
 }
@@ -186,10 +149,8 @@ std::optional<std::string> MachineClaim::read() const
     if (!fd && errno == ENOENT) return std::nullopt;
     if (!fd)
         fail_errno("pool " + pool_, "cannot read which machine writes it from " + place + owner_of(place));
-    std::string text(4096, '\0');
-    const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0);
-    if (length < 0) fail_errno("pool " + pool_, "cannot read " + place);
-    text.resize(static_cast<std::size_t>(length));
+    auto text = read_text(fd.get());
+    if (!text) fail_errno("pool " + pool_, "cannot read " + place);
     return text;
 }
 
@@ -299,11 +260,9 @@ bool MachineClaim::give_sign()
     const Descriptor fd = open_file(pool_ / name, O_RDWR);
     if (!fd && errno == ENOENT) return false;
     if (!fd) return true; // it may be over by the next sign
-    std::string text(4096, '\0');
-    const std::int64_t length = read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0);
-    if (length < 0) return true;
-    text.resize(static_cast<std::size_t>(length));
-    const Note there = decode(text);
+    const auto text = read_text(fd.get());
+    if (!text) return true;
+    const Note there = decode(*text);
     if (there.readable && !there.machine.same_as(mine_)) return false;
     const std::string fresh = encoded();
     if (write_all(fd.get(), {as_bytes(fresh)}, 0) == 0 &&

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/files.h"
+#include "base/not_copied.h"
 #include "base/process.h"
 
 #include <atomic>
@@ -33,7 +34,7 @@ namespace stepstore::store::lmdb {
 // that statfs() tells; one that is not known may be shared.
 std::string shared_file_system(std::uint64_t type);
 
-class MachineClaim {
+class MachineClaim : NotCopied {
 public:
     static constexpr const char* name = "machine";
     static bool is_name(const std::string& file); // that, or one of the files that get this name
@@ -41,8 +42,6 @@ public:
     explicit MachineClaim(const Place& pool);
     MachineClaim(Place pool, std::string file_system); // the name of a shared one, or empty
     ~MachineClaim();
-    MachineClaim(const MachineClaim&) = delete;
-    MachineClaim& operator=(const MachineClaim&) = delete;
 
     bool needed() const { return !file_system_.empty(); }
     // Returns once no other machine writes, which may take the time-out. DER_BUSY names the one that does.

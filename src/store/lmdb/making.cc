@@ -31,11 +31,8 @@ std::string parent_of(const std::string& path)
 
 std::string content_of(const Place& place)
 {
-    std::string text(4096, '\0');
     const Descriptor fd = open_file(place, O_RDONLY);
-    const std::int64_t length = fd ? read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0) : 0;
-    text.resize(static_cast<std::size_t>(std::max<std::int64_t>(length, 0)));
-    return text;
+    return fd ? read_text(fd.get()).value_or("") : "";
 }
 
 void write_text(const Place& place, const std::string& text, const std::string& where)
@@ -106,11 +103,10 @@ Place own_directory(const Place& pool, const std::string& path)
     if (owner.empty() &&
         std::ranges::all_of(names_in(directory), [](const auto& name) { return name == owner_name; }))
         return directory; // its maker died before it had said so
-    throw Error(-DER_NO_PERM,
-                "pool " + pool + ": its format file names " + path + " as a directory of its targets, but " +
-                    directory + "/" + owner_name +
-                    " does not name the pool. Nothing was removed. If the pool was moved, correct its path "
-                    "there");
+    throw Error(-DER_NO_PERM, "pool " + pool + ": its format file names " + path +
+                                  " as a directory of its targets, but " + directory + "/" + owner_name +
+                                  " does not name the pool. Nothing was removed. If the pool was moved, "
+                                  "correct its path there");
 }
 
 // All of them. Throws as above.
@@ -173,8 +169,8 @@ void remove_content(const Place& pool)
     for (const Place& directory : directories) {
         remove_targets(directory);
         remove_one(pool, directory / owner_name);
-        rmdir(
-            static_cast<const std::string&>(directory).c_str()); // stays where there is something else in it
+        // Stays where there is something else in it.
+        rmdir(static_cast<const std::string&>(directory).c_str());
     }
     remove_target(pool, pool / meta_name);
     remove_one(pool, pool / shared_name);

@@ -17,17 +17,16 @@
 // that it has no name, and begins again.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/lmdb/pool_state.h"
 
 namespace stepstore::store::lmdb {
 
 // A pool that is not there yet for anybody else. What was made of it goes when it is not published.
-class Making {
+class Making : NotCopied {
 public:
     Making(const std::string& path, const NewPool& options); // steps 1 to 4; DER_EXIST
     ~Making();
-    Making(const Making&) = delete;
-    Making& operator=(const Making&) = delete;
 
     const std::shared_ptr<PoolState>& state() const { return state_; }
     void publish(); // steps 5 and 6

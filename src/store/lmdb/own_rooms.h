@@ -31,6 +31,7 @@
 //    checksum, are dropped.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/lmdb/writers_file.h"
 
@@ -68,13 +69,11 @@ public:
     void leaving(unsigned target, const ExtentRef& room);
 
     // A write transaction of this process, with LMDB's lock on writers held.
-    class Commit {
+    class Commit : NotCopied {
     public:
         // Before its bodies run. version: that it makes. inherited: the turn was a dead process's.
         Commit(OwnRooms& rooms, unsigned target, std::uint64_t version, bool inherited);
         ~Commit();
-        Commit(const Commit&) = delete;
-        Commit& operator=(const Commit&) = delete;
         void done(); // it has committed
 
     private:

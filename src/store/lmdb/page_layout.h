@@ -28,13 +28,6 @@ T number_at(const std::byte* bytes, std::size_t offset)
     return result;
 }
 
-inline int compare_keys(Bytes a, Bytes b)
-{
-    const int common = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
-    if (common != 0) return common;
-    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
-}
-
 inline std::uint32_t value_size(const std::byte* node)
 {
     return number_at<std::uint16_t>(node, 0) | std::uint32_t{number_at<std::uint16_t>(node, 2)} << 16;

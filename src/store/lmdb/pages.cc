@@ -335,9 +335,7 @@ private:
     {
         if (tree.list_of_pages && a.size() == 8 && b.size() == 8)
             return at<std::uint64_t>(a, 0) < at<std::uint64_t>(b, 0);
-        const std::size_t common = std::min(a.size(), b.size());
-        const int order = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
-        return order != 0 ? order < 0 : a.size() < b.size();
+        return compare(a, b) < 0;
     }
 
     int fd_;

@@ -71,8 +71,8 @@ Descriptor take_lock(const Place& pool)
     const auto deadline = std::chrono::steady_clock::now() + lock_patience;
     for (;;) {
         Descriptor fd = open_lock_file(name, false);
-        if (!fd && errno == ENOENT && exists(pool / format_name))
-            fd = open_lock_file(name); // a copy without it
+        // A copy without it.
+        if (!fd && errno == ENOENT && exists(pool / format_name)) fd = open_lock_file(name);
         if (!fd && (errno == EACCES || errno == EPERM || errno == EROFS)) return fd;
         if (!fd && errno != ENOENT) fail_errno("pool " + pool, "cannot open its lock file" + owner_of(name));
         if (fd && try_lock(fd.get(), Lock::shared, name)) {

@@ -72,8 +72,8 @@ private:
     const std::vector<Place> directories_; // of the targets, in turn
     const Permissions permissions_;
     const std::uint64_t generation_;
-    Descriptor
-        lock_; // shared lock on the pool's lock file; none: this process may not write it, and only reads
+    // A shared lock on the pool's lock file; none: this process may not write it, and only reads.
+    Descriptor lock_;
     MachineClaim machine_;
     SharedState shared_;
     WritersFile writers_;

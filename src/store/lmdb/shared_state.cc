@@ -1,13 +1,13 @@
 #include "store/lmdb/shared_state.h"
 
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "store/lmdb/errors.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -24,21 +24,12 @@ constexpr Epoch ceiling_step = 10'000'000'000; // ns
 using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 8, "the words are shared between processes");
 
-Epoch real_time()
-{
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<Epoch>(now.tv_sec) * 1'000'000'000 + static_cast<Epoch>(now.tv_nsec);
-}
-
 // Differs from boot to boot; 0 where the system does not tell.
 std::uint64_t boot_id()
 {
     const Descriptor fd = open_file(std::string("/proc/sys/kernel/random/boot_id"), O_RDONLY);
-    std::byte text[64];
-    if (!fd) return 0;
-    const std::int64_t length = read_all(fd.get(), text, 0);
-    return length > 0 ? checksum({text, static_cast<std::size_t>(length)}) : 0;
+    const std::string text = fd ? read_text(fd.get()).value_or("") : "";
+    return text.empty() ? 0 : checksum(as_bytes(text));
 }
 
 } // namespace
@@ -74,11 +65,7 @@ void SharedState::create(const Place& path, unsigned targets)
     std::memcpy(first.magic, shared_magic, sizeof shared_magic);
     first.targets = targets;
     std::memcpy(bytes.data(), static_cast<const void*>(&first), sizeof first);
-    const Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
-    if (!fd) fail_errno(path, "cannot make the file");
-    if (const int error = write_all(fd.get(), {bytes}, 0); error != 0)
-        fail(error, path, "cannot write the file");
-    if (fsync(fd.get()) != 0) fail_errno(path, "cannot sync the file");
+    make_file(path, bytes);
 }
 
 SharedState::SharedState(const Place& path, unsigned targets, bool durable)
@@ -119,10 +106,7 @@ void SharedState::start_clock()
 {
     const std::uint64_t boot = boot_id();
     if (header_->boot.load() != boot || boot == 0) {
-        const Epoch floor = header_->ceiling.load();
-        Epoch last = header_->clock.load();
-        while (last < floor && !header_->clock.compare_exchange_weak(last, floor)) {
-        }
+        raise_to(header_->clock, header_->ceiling.load());
         header_->boot.store(boot);
     }
     started_.store(true, std::memory_order_release);
@@ -139,9 +123,7 @@ void SharedState::raise_ceiling(Epoch epoch)
         if (ceiling.compare_exchange_weak(bound, epoch + ceiling_step)) bound = epoch + ceiling_step;
     }
     if (msync(header_, sizeof(Header), MS_SYNC) != 0) fail_errno(path_, "cannot sync the clock");
-    Epoch synced = header_->synced.load();
-    while (synced < bound && !header_->synced.compare_exchange_weak(synced, bound)) {
-    }
+    raise_to(header_->synced, bound);
 }
 
 Epoch SharedState::next_epoch()
@@ -155,7 +137,7 @@ Epoch SharedState::next_epoch()
     Epoch last = header_->clock.load(std::memory_order_relaxed);
     Epoch next;
     do
-        next = std::max(real_time(), last + 1);
+        next = std::max(nanoseconds(CLOCK_REALTIME), last + 1);
     while (!header_->clock.compare_exchange_weak(last, next));
     if (durable_ && next > header_->synced.load()) [[unlikely]]
         raise_ceiling(next);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/files.h"
+#include "base/not_copied.h"
 #include "store/backend.h"
 
 #include <atomic>
@@ -16,7 +17,15 @@
 
 namespace stepstore::store::lmdb {
 
-class SharedState {
+// Sets the word to the value, unless it is as great already.
+inline void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value)
+{
+    std::uint64_t known = word.load();
+    while (known < value && !word.compare_exchange_weak(known, value)) {
+    }
+}
+
+class SharedState : NotCopied {
 public:
     // Writes a new file. `durable`: synced, and the ceiling is kept.
     static void create(const Place& path, unsigned targets);
@@ -24,8 +33,6 @@ public:
     // false then).
     SharedState(const Place& path, unsigned targets, bool durable);
     ~SharedState();
-    SharedState(const SharedState&) = delete;
-    SharedState& operator=(const SharedState&) = delete;
 
     bool writable() const { return writable_; }
     Epoch next_epoch();

@@ -89,8 +89,8 @@ bool LmdbTarget::begin_sync(bool own)
 
 void LmdbTarget::sync(bool own)
 {
-    if (!pool_.permissions().data || (own && environment_.load() == nullptr))
-        return;                                     // nothing of ours to sync
+    // Nothing of ours to sync.
+    if (!pool_.permissions().data || (own && environment_.load() == nullptr)) return;
     index().sync(own, [&] { extents_.sync(own); }); // before the index that refers to them
 }
 

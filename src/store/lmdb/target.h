@@ -1,12 +1,13 @@
 // One target of an open pool: an LMDB environment and the extents beside it.
 #pragma once
 
+#include "base/clock.h"
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/lmdb/environment.h"
 #include "store/lmdb/extents.h"
 
 #include <atomic>
-#include <ctime>
 #include <memory>
 #include <mutex>
 
@@ -14,12 +15,10 @@ namespace stepstore::store::lmdb {
 
 class PoolState;
 
-class LmdbTarget final : public Target {
+class LmdbTarget final : public Target, NotCopied {
 public:
     LmdbTarget(PoolState& pool, unsigned index);
     ~LmdbTarget() override;
-    LmdbTarget(const LmdbTarget&) = delete;
-    LmdbTarget& operator=(const LmdbTarget&) = delete;
 
     void read(FunctionRef<void(ReadTransaction&)> body) override { index().read(body); }
     void write(FunctionRef<void(WriteTransaction&)> body) override;
@@ -56,11 +55,10 @@ private:
     // has a name and this machine the pool. DER_STALE.
     void require_there()
     {
-        timespec now{};
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-        if (looked_.load(std::memory_order_relaxed) == now.tv_nsec) [[likely]]
+        const std::uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE);
+        if (looked_.load(std::memory_order_relaxed) == now) [[likely]]
             return;
-        looked_.store(now.tv_nsec, std::memory_order_relaxed);
+        looked_.store(now, std::memory_order_relaxed);
         look();
     }
     void look();
@@ -71,7 +69,7 @@ private:
     std::atomic<Environment*> environment_{nullptr}; // owned
     bool only_looked_ = false;                       // so was it opened
     std::unique_ptr<Environment> before_claim_;      // other threads may be in it
-    std::atomic<long> looked_{-1};                   // when the index was last seen: nanoseconds of a second
+    std::atomic<std::uint64_t> looked_{0};           // when the index was last seen
     ExtentStore extents_;
 };
 

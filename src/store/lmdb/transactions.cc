@@ -28,11 +28,11 @@ bool possible_key(Bytes key)
 
 } // namespace
 
-// ---- Lookup
-
-bool Lookup::get(Bytes key, Bytes& value)
+bool LmdbWrite::get(Bytes key, Bytes& value)
 {
+    if (!changed_) return base_.get(key, value);
     if (!possible_key(key)) return false;
+    base_.require_sound_for_lookup(key);
     MDB_val wanted = value_of(key);
     MDB_val found;
     const int result = mdb_get(transaction_, database_, &wanted, &found);
@@ -42,23 +42,16 @@ bool Lookup::get(Bytes key, Bytes& value)
     return true;
 }
 
-MDB_cursor* Lookup::cursor()
+int LmdbWrite::move(MDB_cursor_op operation)
 {
-    if (cursor_ready_) [[likely]]
-        return cursor_;
-    const int result = cursor_ != nullptr ? mdb_cursor_renew(transaction_, cursor_)
-                                          : mdb_cursor_open(transaction_, database_, &cursor_);
-    if (result != 0) fail(result, where_, "cannot open a cursor");
-    cursor_ready_ = true;
-    return cursor_;
+    if (cursor_ == nullptr) {
+        if (const int result = mdb_cursor_open(transaction_, database_, &cursor_); result != 0)
+            fail(result, where_, "cannot open a cursor");
+    }
+    return mdb_cursor_get(cursor_, &key_, &value_, operation);
 }
 
-int Lookup::move(MDB_cursor_op operation)
-{
-    return mdb_cursor_get(cursor(), &key_, &value_, operation);
-}
-
-bool Lookup::give(int result, Entry& entry)
+bool LmdbWrite::give(int result, Entry& entry)
 {
     if (result == MDB_NOTFOUND) {
         astray_ = true;
@@ -73,14 +66,18 @@ bool Lookup::give(int result, Entry& entry)
     return true;
 }
 
-bool Lookup::seek(Bytes key, Entry& entry)
+bool LmdbWrite::seek(Bytes key, Entry& entry)
 {
+    if (!changed_) return base_.seek(key, entry);
+    base_.require_sound_for_lookup(key);
     key_ = value_of(key);
     return give(key.empty() ? move(MDB_FIRST) : move(MDB_SET_RANGE), entry);
 }
 
-bool Lookup::seek_last(Bytes key, Entry& entry)
+bool LmdbWrite::seek_last(Bytes key, Entry& entry)
 {
+    if (!changed_) return base_.seek_last(key, entry);
+    base_.require_sound_for_lookup(key);
     if (key.empty()) return false;
     key_ = value_of(key);
     int result = move(MDB_SET_RANGE);
@@ -91,88 +88,38 @@ bool Lookup::seek_last(Bytes key, Entry& entry)
     return give(result, entry);
 }
 
-bool Lookup::next(Entry& entry)
+bool LmdbWrite::next(Entry& entry)
 {
+    if (!changed_) return base_.next(entry);
+    base_.require_sound_for_lookup(placed_ ? position_ : Bytes{});
     if (!placed_) return false;
     if (astray_) {
         key_ = value_of(position_);
         const int result = move(MDB_SET_RANGE);
-        if (result != 0 || !std::ranges::equal(bytes_of(key_), position_)) return give(result, entry);
+        if (result != 0 || compare(bytes_of(key_), position_) != 0) return give(result, entry);
     }
     return give(move(MDB_NEXT), entry);
-}
-
-bool Lookup::previous(Entry& entry)
-{
-    if (!placed_) return false;
-    if (astray_) return seek_last(position_, entry);
-    return give(move(MDB_PREV), entry);
-}
-
-void Lookup::before_change()
-{
-    if (!placed_ || position_.data() == kept_.data()) return;
-    std::ranges::copy(position_, kept_.begin());
-    position_ = Bytes(kept_).first(position_.size());
-    astray_ = true;
-}
-
-void Lookup::stand_at(Bytes key)
-{
-    std::ranges::copy(key, kept_.begin());
-    position_ = Bytes(kept_).first(key.size());
-    placed_ = true;
-    astray_ = true;
-}
-
-// ---- LmdbWrite
-
-bool LmdbWrite::get(Bytes key, Bytes& value)
-{
-    if (!changed_) return base_.get(key, value);
-    if (!possible_key(key)) return false;
-    base_.require_sound_for_lookup(key);
-    return lookup_.get(key, value);
-}
-
-bool LmdbWrite::seek(Bytes key, Entry& entry)
-{
-    if (!changed_) return base_.seek(key, entry);
-    base_.require_sound_for_lookup(key);
-    return lookup_.seek(key, entry);
-}
-
-bool LmdbWrite::seek_last(Bytes key, Entry& entry)
-{
-    if (!changed_) return base_.seek_last(key, entry);
-    base_.require_sound_for_lookup(key);
-    return lookup_.seek_last(key, entry);
-}
-
-bool LmdbWrite::next(Entry& entry)
-{
-    if (!changed_) return base_.next(entry);
-    base_.require_sound_for_lookup(lookup_.position());
-    return lookup_.next(entry);
 }
 
 bool LmdbWrite::previous(Entry& entry)
 {
     if (!changed_) return base_.previous(entry);
-    base_.require_sound_for_lookup(lookup_.position());
-    return lookup_.previous(entry);
+    if (placed_ && astray_) return seek_last(position_, entry);
+    base_.require_sound_for_lookup(placed_ ? position_ : Bytes{});
+    return placed_ && give(move(MDB_PREV), entry);
 }
 
 void LmdbWrite::before_change()
 {
-    if (!changed_ && !base_.position().empty()) lookup_.stand_at(base_.position());
+    if (!changed_ && !base_.position().empty()) {
+        position_ = base_.position();
+        placed_ = true;
+    }
     changed_ = true;
-    lookup_.before_change();
-}
-
-LmdbWrite::~LmdbWrite()
-{
-    close_cursor();
+    if (!placed_ || position_.data() == kept_.data()) return;
+    std::ranges::copy(position_, kept_.begin());
+    position_ = Bytes(kept_).first(position_.size());
+    astray_ = true;
 }
 
 void LmdbWrite::close_cursor()
@@ -200,11 +147,6 @@ std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
     if (result != 0)
         fail(result, where_, "cannot store a value of " + std::to_string(value.size()) + " bytes");
     return static_cast<std::byte*>(content.mv_data);
-}
-
-void LmdbWrite::put(Bytes key, Bytes value)
-{
-    store(key, value, 0);
 }
 
 MutableBytes LmdbWrite::reserve(Bytes key, std::size_t length)

@@ -1,6 +1,7 @@
 // WriteTransaction over a transaction of LMDB's. Only environment_write.cc makes them.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/lmdb/tree.h"
 
@@ -15,61 +16,23 @@ struct MapFull {
     std::size_t wanted;
 };
 
-// Lookups in a write transaction, and the one position.
-class Lookup {
-public:
-    Lookup(MDB_txn* transaction, MDB_dbi database, MDB_cursor*& cursor, const std::string& where)
-        : transaction_(transaction), database_(database), cursor_(cursor), where_(where)
-    {
-    }
-    bool get(Bytes key, Bytes& value);
-    bool seek(Bytes key, Entry& entry);
-    bool seek_last(Bytes key, Entry& entry);
-    bool next(Entry& entry);
-    bool previous(Entry& entry);
-    // The pages are about to change: the position's key is kept, and found again
-    // by the next move.
-    void before_change();
-    void stand_at(Bytes key);                                        // as if it had been given last
-    Bytes position() const { return placed_ ? position_ : Bytes{}; } // the key last given
-
-private:
-    bool give(int result, Entry& entry);
-    int move(MDB_cursor_op operation);
-    MDB_cursor* cursor();
-
-    MDB_txn* transaction_;
-    MDB_dbi database_;
-    MDB_cursor*& cursor_; // renewed or opened by the first move
-    const std::string& where_;
-    bool cursor_ready_ = false;
-    bool placed_ = false;
-    bool astray_ = false; // the cursor does not stand on position_
-    MDB_val key_{}, value_{};
-    Bytes position_; // the key last given
-    std::array<std::byte, ReadTransaction::max_key + 12> kept_;
-};
-
 // Until its first change a transaction reads the version that it began with, and by our own means (tree.h).
 // LMDB itself is let near the pages of a key only after they were looked at.
-class LmdbWrite final : public WriteTransaction {
+class LmdbWrite final : public WriteTransaction, NotCopied {
 public:
     // base: what was committed last. changed: others have written in this transaction before.
     LmdbWrite(MDB_txn* transaction, MDB_dbi database, const std::string& where, Tree& base, bool changed)
-        : transaction_(transaction), database_(database), where_(where), base_(base), changed_(changed),
-          lookup_(transaction, database, cursor_, where)
+        : transaction_(transaction), database_(database), where_(where), base_(base), changed_(changed)
     {
     }
-    ~LmdbWrite() override;
-    LmdbWrite(const LmdbWrite&) = delete;
-    LmdbWrite& operator=(const LmdbWrite&) = delete;
+    ~LmdbWrite() override { close_cursor(); }
 
     bool get(Bytes key, Bytes& value) override;
     bool seek(Bytes key, Entry& entry) override;
     bool seek_last(Bytes key, Entry& entry) override;
     bool next(Entry& entry) override;
     bool previous(Entry& entry) override;
-    void put(Bytes key, Bytes value) override;
+    void put(Bytes key, Bytes value) override { store(key, value, 0); }
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
 
@@ -80,6 +43,9 @@ public:
 
 private:
     std::byte* store(Bytes key, Bytes value, unsigned flags);
+    bool give(int result, Entry& entry);
+    int move(MDB_cursor_op operation);
+    // The pages are about to change: the position's key is kept, and found again by the next move.
     void before_change();
 
     MDB_txn* transaction_;
@@ -87,8 +53,14 @@ private:
     const std::string& where_;
     Tree& base_;
     bool changed_;
-    MDB_cursor* cursor_ = nullptr;
-    Lookup lookup_;
+    // The one position, since the first change.
+    MDB_cursor* cursor_ = nullptr; // opened by the first move
+    bool placed_ = false;
+    bool astray_ = false; // the cursor does not stand on position_
+    MDB_val key_{}, value_{};
+    Bytes position_; // the key last given
+    std::array<std::byte, max_key + 12> kept_;
+
     bool map_full_ = false;
     std::size_t wanted_ = 0;
 };

@@ -127,11 +127,6 @@ Tree::Page Tree::load(std::uint64_t number, bool leaf) const
     return {bytes, number, static_cast<unsigned>((lower - page_header_size) / 2), upper};
 }
 
-std::uint64_t Tree::child(const Page& page, unsigned index) const
-{
-    return page_below(node(page, index).bytes);
-}
-
 Bytes Tree::value(const Page& page, unsigned index) const
 {
     const Node entry = node(page, index);
@@ -157,11 +152,6 @@ Bytes Tree::value(const Page& page, unsigned index) const
 
 // ---- ways through the tree
 
-void Tree::copy(const Path& from, Path& to) const
-{
-    std::copy_n(from.begin(), meta_.content.depth, to.begin());
-}
-
 void Tree::descend_along(Path& path, unsigned from, bool last) const
 {
     for (unsigned level = from; level <= bottom(); ++level) {
@@ -185,7 +175,7 @@ bool Tree::descend(Path& path, Bytes key) const
         int middle = 0;
         while (low <= high) {
             middle = (low + high) / 2;
-            found = compare_keys(key, node(page, static_cast<unsigned>(middle)).key);
+            found = compare(key, node(page, static_cast<unsigned>(middle)).key);
             if (found == 0) break;
             if (found > 0)
                 low = middle + 1;
@@ -260,12 +250,12 @@ bool Tree::give(Entry& entry, bool forward, bool ascends)
     if (forward) {
         if (index + 1 < leaf.page.nodes) {
             if (!ascends) require_ascending(leaf.page, index);
-        } else if (upper_border(path_, bottom(), ahead) && compare_keys(position_, ahead) >= 0) {
+        } else if (upper_border(path_, bottom(), ahead) && compare(position_, ahead) >= 0) {
             damaged(leaf.page.number, "a key belongs after it");
         }
     } else if (index > 0) {
         require_ascending(leaf.page, index - 1);
-    } else if (lower_border(path_, bottom(), ahead) && compare_keys(position_, ahead) < 0) {
+    } else if (lower_border(path_, bottom(), ahead) && compare(position_, ahead) < 0) {
         damaged(leaf.page.number, "a key belongs before it");
     }
     placed_ = true;
@@ -347,19 +337,9 @@ bool Tree::go_on(Entry& entry, bool forward)
     const Bytes from = position_;
     if (!move(forward)) return lost();
     give(entry, forward);
-    const int found = compare_keys(from, position_);
+    const int found = compare(from, position_);
     if (forward ? found >= 0 : found <= 0) damaged(path_[bottom()].page.number, "its keys are not in order");
     return true;
-}
-
-bool Tree::next(Entry& entry)
-{
-    return go_on(entry, true);
-}
-
-bool Tree::previous(Entry& entry)
-{
-    return go_on(entry, false);
 }
 
 } // namespace stepstore::store::lmdb

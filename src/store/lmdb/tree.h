@@ -20,6 +20,7 @@
 //   (kept_version.h). Else SnapshotGone ends the transaction.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/lmdb/kept_version.h"
 #include "store/lmdb/page_layout.h"
@@ -39,12 +40,10 @@ namespace stepstore::store::lmdb {
 struct SnapshotGone {};
 
 // The index file, mapped for reading. It grows; what was mapped once stays so until the end.
-class IndexMap {
+class IndexMap : NotCopied {
 public:
     explicit IndexMap(int fd) : fd_(fd) {}
     ~IndexMap();
-    IndexMap(const IndexMap&) = delete;
-    IndexMap& operator=(const IndexMap&) = delete;
     // The file from its beginning, at least `length` bytes, which must be there. nullptr and errno on
     // failure.
     const std::byte* covering(std::uint64_t length)
@@ -66,12 +65,9 @@ private:
 };
 
 // Memory for the whole index, for one try after the other: the system takes long to hand it out.
-class IndexMemory {
+class IndexMemory : NotCopied {
 public:
-    IndexMemory() = default;
     ~IndexMemory();
-    IndexMemory(const IndexMemory&) = delete;
-    IndexMemory& operator=(const IndexMemory&) = delete;
     // nullptr: there is not so much, or it would be too large a part of what the machine has.
     std::byte* of(std::uint64_t length);
 
@@ -120,8 +116,8 @@ public:
     bool get(Bytes key, Bytes& value) override;
     bool seek(Bytes key, Entry& entry) override;
     bool seek_last(Bytes key, Entry& entry) override;
-    bool next(Entry& entry) override;
-    bool previous(Entry& entry) override;
+    bool next(Entry& entry) override { return go_on(entry, true); }
+    bool previous(Entry& entry) override { return go_on(entry, false); }
     Bytes position() const { return placed_ ? position_ : Bytes{}; } // the key last given
 
     // Before LMDB looks at this key or changes something there: it trusts the pages that it meets. DER_CSUM.
@@ -174,10 +170,17 @@ private:
     Page load(std::uint64_t number, bool leaf) const;
     Node node(const Page& page, unsigned index) const;
     Bytes value(const Page& page, unsigned index) const;
-    std::uint64_t child(const Page& page, unsigned index) const;
+    std::uint64_t child(const Page& page, unsigned index) const
+    {
+        return page_below(node(page, index).bytes);
+    }
 
-    void copy(const Path& from, Path& to) const; // the levels in use
-    bool descend(Path& path, Bytes key) const;   // to the first entry that is not less; true: it is the key
+    // The levels in use.
+    void copy(const Path& from, Path& to) const
+    {
+        std::copy_n(from.begin(), meta_.content.depth, to.begin());
+    }
+    bool descend(Path& path, Bytes key) const; // to the first entry that is not less; true: it is the key
     void descend_along(Path& path, unsigned from, bool last) const;
     bool step(Path& path, bool forward) const; // to the leaf beside; false: there is none
     Place& locate(Bytes key);
@@ -216,8 +219,8 @@ private:
     Path path_; // of the position
     bool placed_ = false;
     bool astray_ = false; // path_ does not lead to position_
-    Side verified_side_ =
-        Side::none;  // of the position: the way from there to the next leaf on this side was verified
+    // Of the position: the way from there to the next leaf on this side was verified.
+    Side verified_side_ = Side::none;
     Bytes position_; // the key last given
 };
 

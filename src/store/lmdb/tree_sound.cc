@@ -66,17 +66,16 @@ void Tree::verify_page(const Path& path, unsigned level) const
     require_filled(page, leaf);
     Bytes before;
     Bytes border;
-    for (unsigned index = leaf ? 0 : 1; index < page.nodes;
-         ++index) { // the first key of a branch is not used
+    // The first key of a branch is not used.
+    for (unsigned index = leaf ? 0 : 1; index < page.nodes; ++index) {
         const Bytes key = node(page, index).key;
         if (key.empty() || key.size() > max_key + 12) damaged(page.number, "the size of a key");
-        if (!before.empty() && compare_keys(before, key) >= 0)
-            damaged(page.number, "its keys are not in order");
-        if (before.empty() && lower_border(path, level, border) && compare_keys(key, border) < 0)
+        if (!before.empty() && compare(before, key) >= 0) damaged(page.number, "its keys are not in order");
+        if (before.empty() && lower_border(path, level, border) && compare(key, border) < 0)
             damaged(page.number, "a key belongs before it");
         before = key;
     }
-    if (!before.empty() && upper_border(path, level, border) && compare_keys(before, border) >= 0)
+    if (!before.empty() && upper_border(path, level, border) && compare(before, border) >= 0)
         damaged(page.number, "a key belongs after it");
 }
 
@@ -119,7 +118,7 @@ void Tree::require_upper(const Page& page) const
 
 void Tree::require_ascending(const Page& page, unsigned index) const
 {
-    if (compare_keys(node(page, index).key, node(page, index + 1).key) >= 0)
+    if (compare(node(page, index).key, node(page, index + 1).key) >= 0)
         damaged(page.number, "its keys are not in order");
 }
 
@@ -169,8 +168,7 @@ void Tree::verify_edge(const Place& place) const
     const Page& other = beside[bottom()].page;
     const Bytes edge = node(other, behind ? 0 : other.nodes - 1).key;
     const Bytes key(place.key.data(), place.key_size);
-    if (behind ? compare_keys(edge, border) < 0 || compare_keys(edge, key) <= 0
-               : compare_keys(edge, border) >= 0)
+    if (behind ? compare(edge, border) < 0 || compare(edge, key) <= 0 : compare(edge, border) >= 0)
         damaged(other.number, "a key belongs in the page beside it");
 }
 
@@ -183,8 +181,8 @@ void Tree::verify_borders(const Path& path, unsigned first, bool behind) const
         const unsigned unused = level == bottom() ? 0 : 1;
         if (page.nodes <= unused) continue;
         const Bytes key = node(page, behind ? page.nodes - 1 : unused).key;
-        if (behind ? lower_border(path, level, border) && compare_keys(key, border) < 0
-                   : upper_border(path, level, border) && compare_keys(key, border) >= 0)
+        if (behind ? lower_border(path, level, border) && compare(key, border) < 0
+                   : upper_border(path, level, border) && compare(key, border) >= 0)
             damaged(page.number, "it is not the page that should be here");
     }
 }
@@ -207,8 +205,8 @@ Tree::Change& Tree::change_of(const Page& leaf)
         return one;
     }
     Change& one = changes_[changed_ % changes_.size()];
-    one = {leaf.number, changed_ >= changes_.size(), false,
-           false}; // what was forgotten may have been this one
+    // What was forgotten may have been this one.
+    one = {leaf.number, changed_ >= changes_.size(), false, false};
     ++changed_;
     return one;
 }

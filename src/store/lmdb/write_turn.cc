@@ -11,6 +11,7 @@
 // child of fork is another process: it does not give up its parent's turn.
 #include "store/lmdb/write_turn.h"
 
+#include "base/clock.h"
 #include "base/fork.h"
 #include "base/warning.h"
 #include "store/lmdb/errors.h"
@@ -35,13 +36,6 @@ constexpr double default_limit = 600;         // seconds
 constexpr std::int64_t first_nap = 2'000'000; // ns, until a sleeper looks for itself
 constexpr std::int64_t longest_nap = 100'000'000;
 constexpr std::uint64_t silence = 60'000'000'000; // ns, between two warnings of a process
-
-std::uint64_t nanoseconds(clockid_t clock)
-{
-    timespec now{};
-    clock_gettime(clock, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 // The half of the word that futexes compare: process number and `others`.
 std::uint32_t* low_half(WriterLine& line)

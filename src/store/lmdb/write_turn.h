@@ -2,19 +2,18 @@
 // whom it waits.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/lmdb/writers_file.h"
 
 #include <string>
 
 namespace stepstore::store::lmdb {
 
-class WriteTurn {
+class WriteTurn : NotCopied {
 public:
     // Waits. After five seconds it warns once, naming the process that writes. -DER_TIMEDOUT after the limit.
     WriteTurn(WritersFile& file, unsigned target, const std::string& where);
     ~WriteTurn();
-    WriteTurn(const WriteTurn&) = delete;
-    WriteTurn& operator=(const WriteTurn&) = delete;
     bool inherited() const { return inherited_; } // from a process that died with it
 
 private:

@@ -22,9 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::chrono::microseconds first_opening_nap = 10us; // an index is opened in about 100 us
 constexpr std::chrono::microseconds longest_opening_nap = 1ms;
-constexpr std::size_t slots_at = 128 << 10;
-constexpr std::size_t length = slots_at + WritersFile::slots * WritersFile::slot_size;
-static_assert((max_targets + 1) * sizeof(WriterLine) <= slots_at);
+constexpr std::size_t length = WritersFile::slots_at + WritersFile::slots * WritersFile::slot_size;
+static_assert((max_targets + 1) * sizeof(WriterLine) <= WritersFile::slots_at);
 
 } // namespace
 
@@ -64,46 +63,16 @@ bool WritersFile::open()
     return true;
 }
 
-bool WritersFile::lock_slot(unsigned number, short kind)
-{
-    struct flock lock {};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = static_cast<off_t>(slots_at + number * slot_size);
-    lock.l_len = static_cast<off_t>(slot_size);
-    while (fcntl(fd_.get(), F_OFD_SETLK, &lock) != 0) {
-        if (errno != EINTR) return false;
-    }
-    return true;
-}
-
-bool WritersFile::try_slot(unsigned number)
-{
-    return lock_slot(number, F_WRLCK);
-}
-
-void WritersFile::leave_slot(unsigned number)
-{
-    lock_slot(number, F_UNLCK);
-}
-
 bool WritersFile::room_for_slot(unsigned number)
 {
-    const auto at = static_cast<off_t>(slots_at + number * slot_size);
-    return fallocate(fd_.get(), 0, at, static_cast<off_t>(slot_size)) == 0;
-}
-
-std::byte* WritersFile::slot(unsigned number)
-{
-    return map_ + slots_at + number * slot_size;
+    return fallocate(fd_.get(), 0, static_cast<off_t>(place_of(number)), slot_size) == 0;
 }
 
 std::uint64_t WritersFile::first_word(unsigned number) const
 {
     std::uint64_t word = 0;
-    const bool whole = read_all(fd_.get(), std::as_writable_bytes(std::span(&word, 1)),
-                                slots_at + number * slot_size) == static_cast<std::int64_t>(sizeof word);
-    return whole ? word : 0;
+    const MutableBytes bytes = std::as_writable_bytes(std::span(&word, 1));
+    return read_all(fd_.get(), bytes, place_of(number)) == std::ssize(bytes) ? word : 0;
 }
 
 std::uint64_t WritersFile::mark()
@@ -124,7 +93,6 @@ WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const
     std::optional<LongWait> waited;
     auto nap = first_opening_nap;
     while (!lock(F_WRLCK)) {
-        if (errno == EINTR) continue;
         if (errno != EAGAIN && errno != EACCES) return; // a file system without locks, where LMDB has none
         if (!waited) waited.emplace(where + ": cannot open the index");
         waited->look([] {
@@ -140,16 +108,6 @@ WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const
 WritersFile::Opening::~Opening()
 {
     if (fd_) lock(F_UNLCK);
-}
-
-bool WritersFile::Opening::lock(short kind)
-{
-    struct flock lock {};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = target_;
-    lock.l_len = 1;
-    return fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0;
 }
 
 } // namespace stepstore::store::lmdb

@@ -9,10 +9,13 @@
 #pragma once
 
 #include "base/files.h"
+#include "base/not_copied.h"
 #include "base/process.h"
+#include "store/lmdb/shared_state.h"
 
 #include <atomic>
 #include <cstdint>
+#include <fcntl.h>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,9 +31,7 @@ struct FailedSyncs {
     bool open() const { return all.load() != mended.load(); }
     void mend(std::uint64_t seen) // of `all`, before the mending began
     {
-        std::uint64_t before = mended.load();
-        while (before < seen && !mended.compare_exchange_weak(before, seen)) {
-        }
+        raise_to(mended, seen);
     }
 };
 
@@ -45,15 +46,14 @@ struct alignas(64) WriterLine {
 };
 static_assert(sizeof(WriterLine) == 64);
 
-class WritersFile {
+class WritersFile : NotCopied {
 public:
     static constexpr unsigned slots = 256;
     static constexpr std::size_t slot_size = 16 << 10; // bytes
+    static constexpr std::size_t slots_at = 128 << 10; // in the file
 
     WritersFile(Place path, unsigned lines) : path_(std::move(path)), lines_(lines) {}
     ~WritersFile();
-    WritersFile(const WritersFile&) = delete;
-    WritersFile& operator=(const WritersFile&) = delete;
 
     // While LMDB opens a target's index: no other process does.
     //
@@ -61,17 +61,15 @@ public:
     // process that waits for this lock goes on when the first one is killed in between. It reads version 0
     // then: nothing is there, or the index looks damaged. With a lock of our own before LMDB's, nobody waits
     // for LMDB's. The next process is a first one again.
-    class Opening {
+    class Opening : NotCopied {
     public:
         // Waits, and warns as for a writer (LongWait). A process that may not write the file goes without.
         // It makes the file where that is missing.
         Opening(const WritersFile& writers, unsigned target, const std::string& where);
         ~Opening();
-        Opening(const Opening&) = delete;
-        Opening& operator=(const Opening&) = delete;
 
     private:
-        bool lock(short kind);
+        bool lock(int kind) { return lock_bytes(fd_.get(), F_OFD_SETLK, kind, target_, 1).has_value(); }
         const unsigned target_;
         Descriptor fd_;
     };
@@ -88,20 +86,25 @@ public:
     const ProcessIdentity& process() const { return process_; } // this one; once line() gave something
 
     // A slot is one process's while it holds the lock on its bytes, which goes with the process.
-    bool try_slot(unsigned number); // true: it is ours, empty or as a dead process left it
-    void leave_slot(unsigned number);
+    // try_slot: true: it is ours, empty or as a dead process left it.
+    bool try_slot(unsigned number) { return lock_slot(number, F_WRLCK); }
+    void leave_slot(unsigned number) { lock_slot(number, F_UNLCK); }
     bool room_for_slot(unsigned number); // on the medium: false where that is full
-    std::byte* slot(unsigned number);
+    std::byte* slot(unsigned number) { return map_ + place_of(number); }
     // Its first eight bytes, not through the map. On a full disk of memory (tmpfs) a look at a slot without
     // room ends the process.
     std::uint64_t first_word(unsigned number) const;
-    std::uint64_t
-    mark(); // of this file and this run of the machine: what was written under another one is void
+    // Of this file and this run of the machine: what was written under another one is void.
+    std::uint64_t mark();
 
 private:
     std::byte* first_use();
     bool open();
-    bool lock_slot(unsigned number, short kind);
+    static std::uint64_t place_of(unsigned number) { return slots_at + number * slot_size; }
+    bool lock_slot(unsigned number, int kind)
+    {
+        return lock_bytes(fd_.get(), F_OFD_SETLK, kind, place_of(number), slot_size).has_value();
+    }
 
     const Place path_;
     const unsigned lines_;
