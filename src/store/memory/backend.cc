@@ -8,6 +8,7 @@
 //    returned. An exception throws the root away.
 // 3. Bulk extents are byte vectors in a map by number, one "file" each. A released one is dropped; a reader
 //    that still copies from it holds a reference of its own.
+#include "base/clock.h"
 #include "stepstore/error.h"
 #include "store/builtin.h"
 #include "store/memory/tree.h"
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -221,14 +221,11 @@ struct PoolState {
     std::atomic<Epoch> clock{0};
 };
 
-struct Registry {
-    std::mutex guard; // guards pools
-    std::map<std::string, std::shared_ptr<PoolState>> pools;
-};
+std::mutex pools_guard; // guards pools()
 
-Registry& registry()
+std::map<std::string, std::shared_ptr<PoolState>>& pools()
 {
-    static Registry all;
+    static std::map<std::string, std::shared_ptr<PoolState>> all;
     return all;
 }
 
@@ -244,9 +241,7 @@ public:
 
     Epoch next_epoch() override
     {
-        const auto now = static_cast<Epoch>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                                std::chrono::system_clock::now().time_since_epoch())
-                                                .count());
+        const Epoch now = nanoseconds(CLOCK_REALTIME);
         Epoch last = pool_->clock.load();
         Epoch next;
         do
@@ -281,9 +276,8 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
     pool->targets.emplace_back("memory pool " + path + ", pool metadata");
     auto storage = std::make_unique<MemoryStorage>(pool);
     if (options.fill) options.fill(*storage);
-    auto& all = registry();
-    std::lock_guard lock(all.guard);
-    if (!all.pools.emplace(path, pool).second) {
+    std::lock_guard lock(pools_guard);
+    if (!pools().emplace(path, pool).second) {
         throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or choose another path");
     }
     return storage;
@@ -291,10 +285,9 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
 
 std::unique_ptr<Storage> open(const std::string& path)
 {
-    auto& all = registry();
-    std::lock_guard lock(all.guard);
-    const auto found = all.pools.find(path);
-    if (found == all.pools.end()) {
+    std::lock_guard lock(pools_guard);
+    const auto found = pools().find(path);
+    if (found == pools().end()) {
         throw Error(-DER_NONEXIST, "there is no memory pool " + path + " in this process: create it first");
     }
     return std::make_unique<MemoryStorage>(found->second);
@@ -302,17 +295,15 @@ std::unique_ptr<Storage> open(const std::string& path)
 
 void destroy(const std::string& path)
 {
-    auto& all = registry();
-    std::lock_guard lock(all.guard);
-    if (all.pools.erase(path) == 0)
+    std::lock_guard lock(pools_guard);
+    if (pools().erase(path) == 0)
         throw Error(-DER_NONEXIST, "there is no memory pool " + path + " to destroy");
 }
 
 Found look(const std::string& path)
 {
-    auto& all = registry();
-    std::lock_guard lock(all.guard);
-    return all.pools.contains(path) ? Found::pool : Found::nothing;
+    std::lock_guard lock(pools_guard);
+    return pools().contains(path) ? Found::pool : Found::nothing;
 }
 
 } // namespace

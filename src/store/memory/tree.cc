@@ -45,60 +45,28 @@ void split(const Tree& tree, Bytes key, Tree& less, Tree& greater)
     }
 }
 
-Tree insert(const Tree& tree, std::uint64_t priority, Bytes key, Value& value)
-{
-    if (tree) {
-        const int order = compare(key, tree->key);
-        if (order == 0) {
-            return std::make_shared<const Node>(
-                Node{tree->key, tree->priority, std::move(value), tree->left, tree->right});
-        }
-        if (tree->priority >= priority) {
-            if (order < 0) return with_children(*tree, insert(tree->left, priority, key, value), tree->right);
-            return with_children(*tree, tree->left, insert(tree->right, priority, key, value));
-        }
-    }
-    Node node{{key.begin(), key.end()}, priority, std::move(value), nullptr, nullptr};
-    split(tree, key, node.left, node.right);
-    return std::make_shared<const Node>(std::move(node));
-}
-
 } // namespace
-
-int compare(Bytes a, Bytes b)
-{
-    const std::size_t common = std::min(a.size(), b.size());
-    const int order = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
-    if (order != 0) return order;
-    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
-}
 
 Tree insert(const Tree& tree, Bytes key, Value value)
 {
-    return insert(tree, checksum(key), key, value);
+    Tree less, greater;
+    split(tree, key, less, greater);
+    const Node node{{key.begin(), key.end()}, checksum(key), std::move(value), nullptr, nullptr};
+    return join(join(less, std::make_shared<const Node>(node)), greater);
 }
 
 Tree erase(const Tree& tree, Bytes key)
 {
-    if (!tree) return nullptr;
-    const int order = compare(key, tree->key);
-    if (order == 0) return join(tree->left, tree->right);
-    const Tree& child = order < 0 ? tree->left : tree->right;
-    Tree changed = erase(child, key);
-    if (changed == child) return tree;
-    return order < 0 ? with_children(*tree, std::move(changed), tree->right)
-                     : with_children(*tree, tree->left, std::move(changed));
+    if (find(tree, key) == nullptr) return tree;
+    Tree less, greater;
+    split(tree, key, less, greater);
+    return join(less, greater);
 }
 
 const Node* find(const Tree& tree, Bytes key)
 {
-    const Node* node = tree.get();
-    while (node != nullptr) {
-        const int order = compare(key, node->key);
-        if (order == 0) return node;
-        node = order < 0 ? node->left.get() : node->right.get();
-    }
-    return nullptr;
+    const Node* node = after(tree, key, true);
+    return node != nullptr && compare(key, node->key) == 0 ? node : nullptr;
 }
 
 const Node* after(const Tree& tree, Bytes key, bool inclusive)

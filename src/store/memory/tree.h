@@ -23,9 +23,6 @@ struct Node {
     Tree right;
 };
 
-// Unsigned byte order; a prefix comes first.
-int compare(Bytes a, Bytes b);
-
 Tree insert(const Tree& tree, Bytes key, Value value);
 Tree erase(const Tree& tree, Bytes key); // the same tree when there is no such key
 
