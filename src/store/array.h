@@ -10,6 +10,7 @@
 // most one record, and so does every unit of it (backend.h) that can be given back.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/bulk.h"
 #include "store/object.h"
 #include "store/store.h"
@@ -44,12 +45,10 @@ struct Piece {
 
 // A request taken apart. One piece of memory for one place in one chunk takes no allocation.
 template <class Memory>
-class Request {
+class Request : NotCopied {
 public:
     Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
             std::span<const Memory> memory);
-    Request(const Request&) = delete;
-    Request& operator=(const Request&) = delete;
 
     // The pieces of each group of targets that has some, in the order of the request.
     void for_each_group(FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const;
@@ -91,7 +90,10 @@ public:
     // The same where put() follows: a record that ends at `to` is left for it to replace.
     void make_room(ArrayPosition from, ArrayPosition to) { clear(from, to, SIZE_MAX, true); }
     // To be called behind clear() where nothing is put in the place of what it took out.
-    void note_removals();
+    void note_removals()
+    {
+        if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
+    }
     // Where clear() stopped for its budget.
     ArrayPosition stopped_at() const { return stopped_; }
     // Puts a record at [end - record.length, end) of the chunk, where room was made or all was cleared.

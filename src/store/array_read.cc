@@ -16,9 +16,9 @@ class GroupRead {
 public:
     GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch,
               Verify verify)
+        // At a snapshot find() fills all memory with zeros first.
         : object_(object), pieces_(pieces), target_(target), epoch_(epoch),
-          verify_(epoch == latest ? verify
-                                  : Verify::yes) // at a snapshot find() fills all memory with zeros first
+          verify_(epoch == latest ? verify : Verify::yes)
     {
     }
 
@@ -174,9 +174,8 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
     std::uint64_t end = 0;
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         end = std::max(end, from_copies(object.placement.group(group), [&](unsigned index) {
-                           std::uint64_t here = 0;
-                           object.target(index).read([&](ReadTransaction& transaction) {
-                               here = end_on_target(object, index, transaction, shape, epoch);
+                           const auto here = look_at(object.target(index), [&](ReadTransaction& transaction) {
+                               return end_on_target(object, index, transaction, shape, epoch);
                            });
                            object.target(index).count({0, 1, 0, 0});
                            return here;

@@ -84,8 +84,8 @@ Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, st
         return;
     }
     several_.reserve(pieces);
-    slices_.reserve(pieces +
-                    memory.size()); // at most: each end of a piece cuts one, and spans into it must stay
+    // At most: each end of a piece cuts one, and spans into it must stay.
+    slices_.reserve(pieces + memory.size());
     take_apart(object, shape, ranges, memory);
     std::ranges::stable_sort(several_, {}, &Piece<Memory>::group);
     pieces_ = several_;

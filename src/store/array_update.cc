@@ -23,8 +23,8 @@ struct ArrayUpdate::Cut {
     std::vector<std::byte> payload; // inline
     BulkSource bulk;                // else
     bool is_bulk;
-    std::vector<ExtentRef>
-        kept; // the rooms of the parts that records still refer to, in the order of the file
+    // The rooms of the parts that records still refer to, in the order of the file.
+    std::vector<ExtentRef> kept;
 };
 
 ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction,
@@ -79,7 +79,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         KeyBuffer key;
         key.add(entry.key);
         if (start >= a && parsed.end <= b) {
-            retire(transaction_, object_.container, state_, key.view(), entry.value, record, epoch_,
+            retire(transaction_, object_.container, state_, key.view(), entry.value, &record, epoch_,
                    released_);
             if (!put_follows || parsed.chunk != to.chunk || parsed.end != b) transaction_.erase(key.view());
         } else {
@@ -98,11 +98,6 @@ bool ArrayUpdate::damaged_before(bool there, Bytes at)
     Entry before;
     return (there ? transaction_.previous(before) : transaction_.seek_last(at, before)) &&
            damage_of(before) != nullptr;
-}
-
-void ArrayUpdate::note_removals()
-{
-    if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
 }
 
 void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, const Record& record,

@@ -147,8 +147,8 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
         if (bounds.begin == bounds.end) continue;
         const ArrayPosition from = position_of(shape, bounds.begin);
         ArrayPosition to = position_of(shape, bounds.end);
-        if (to.offset == 0)
-            to = {to.chunk - 1, shape.chunk}; // an end marker at a chunk's end belongs to that chunk
+        // An end marker at a chunk's end belongs to that chunk.
+        if (to.offset == 0) to = {to.chunk - 1, shape.chunk};
         if (from.chunk == to.chunk) {
             clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
             continue;

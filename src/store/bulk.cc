@@ -96,11 +96,6 @@ MutableBytes Scattered::contiguous(std::uint64_t offset, std::uint64_t length) c
     return {};
 }
 
-bool BulkSource::block_intact(std::uint64_t block, Bytes bytes) const
-{
-    return checksum(bytes) == load_little<std::uint64_t>(sums.data() + 8 * block);
-}
-
 bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
                       std::uint64_t offset) const
 {
@@ -134,8 +129,9 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
         }
         if (!read_extent(target, extent, begin, room)) return false;
         for (std::uint64_t one = begin; one < end; one += block) {
-            if (!block_intact(one >> block_shift, room.subspan(one - begin, std::min(block, end - one))))
-                return false;
+            const Bytes bytes = room.subspan(one - begin, std::min(block, end - one));
+            const std::byte* sum = sums.data() + 8 * (one >> block_shift);
+            if (checksum(bytes) != load_little<std::uint64_t>(sum)) return false;
         }
         if (!in_place) {
             const std::uint64_t until = std::min(end, to);

@@ -53,9 +53,6 @@ struct BulkSource {
     // damaged or gone.
     bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
               std::uint64_t offset) const;
-
-private:
-    bool block_intact(std::uint64_t block, Bytes bytes) const;
 };
 
 // One read of an extent that a transaction asked for.

@@ -19,9 +19,8 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
     const std::string path = canonical_pool_path(given);
     CheckReport report;
     const Backend& backend = backend_of(path, " to check: 'stepstore pool list' shows the pools");
-    if (options
-            // what destructions left is finished by opening for writing; a damaged pool may refuse that
-            .repair) {
+    if (options.repair) {
+        // What destructions left is finished by opening for writing; a damaged pool may refuse that.
         try {
             finish_destructions(*PoolCore::acquire(path, Access::read_write));
         } catch (const Error& refused) {
@@ -46,10 +45,9 @@ void Check::run()
         check_meta();
     } catch (const Error& error) {
         if (!says_damage(error)) throw;
-        find(
-            Severity::damage, pool_ + ", metadata", error.what(),
-            "the rest of the metadata could not be checked: put it back from a copy; the targets are checked "
-            "below");
+        find(Severity::damage, pool_ + ", metadata", error.what(),
+             "the rest of the metadata could not be checked: put it back from a copy; the targets are "
+             "checked below");
     }
     report_.containers = meta_.containers.size();
     for (unsigned index = 0; index < storage_.targets(); ++index) {
@@ -68,11 +66,6 @@ void Check::run()
 void Check::find(Severity severity, std::string where, std::string what, std::string advice)
 {
     report_.findings.push_back({severity, std::move(where), std::move(what), std::move(advice)});
-}
-
-std::string Check::target_name(unsigned index) const
-{
-    return pool_ + ", target " + std::to_string(index);
 }
 
 std::string Check::container_name(std::uint32_t id) const

@@ -23,7 +23,6 @@ struct MetaView {
     std::set<std::uint32_t> destroying;
     std::set<std::pair<std::uint32_t, Epoch>> snapshots; // not those being removed
     std::set<std::pair<std::uint32_t, Epoch>> removing;
-    std::uint64_t next_container = 1;
 };
 
 class Check {
@@ -54,6 +53,7 @@ private:
     void check_damaged(unsigned index, const TargetWalk& walk);
     void check_copy(unsigned index, unsigned other, Bytes key);
     void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
+    bool holds(unsigned index, const KeyBuffer& key);
     void check_snapshots(unsigned index, const TargetWalk& walk);
     void check_strangers(unsigned index, const TargetWalk& walk);
 
@@ -66,7 +66,7 @@ private:
     void name_references(unsigned index, const ExtentRef& extent, const std::string& what);
 
     void find(Severity severity, std::string where, std::string what, std::string advice);
-    std::string target_name(unsigned index) const;
+    std::string target_name(unsigned index) const { return pool_ + ", target " + std::to_string(index); }
     std::string container_name(std::uint32_t id) const;
     std::string record_name(unsigned index, Bytes key) const;
     // True when `wrong` holds again and again, some time apart.

@@ -86,7 +86,7 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     case MetaSpace::label:
         names[std::string(as_text(entry.key))] = static_cast<std::uint32_t>(BodyReader(body).number());
         break;
-    case MetaSpace::next: view.next_container = BodyReader(body).number(); break;
+    case MetaSpace::next:
     case MetaSpace::header:
     case MetaSpace::oids: break;
     }

@@ -261,15 +261,22 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
     walk.copied[other].push_back({{entry.key.begin(), entry.key.end()}, CopySeen(record)});
 }
 
+bool Check::holds(unsigned index, const KeyBuffer& key)
+{
+    return look_at(storage_.target(index), [&](ReadTransaction& transaction) {
+        Bytes value;
+        return transaction.get(key.view(), value);
+    });
+}
+
 void Check::check_copy(unsigned index, unsigned other, Bytes key)
 {
     CopySeen its;
+    const auto look = [&](ReadTransaction& transaction) { return look_at_copy(transaction, key); };
     const bool differ = confirmed([&] {
         CopySeen mine;
-        storage_.target(other).read(
-            [&](ReadTransaction& transaction) { its = look_at_copy(transaction, key); });
-        storage_.target(index).read(
-            [&](ReadTransaction& transaction) { mine = look_at_copy(transaction, key); });
+        its = look_at(storage_.target(other), look);
+        mine = look_at(storage_.target(index), look);
         return mine.there && mine.intact && (its.intact || !its.there) && !(mine == its);
     });
     // A damaged copy is reported where it lies, and two that differ once.
@@ -310,13 +317,10 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
         const bool differ = confirmed([&, id = id, epoch = epoch] {
             MetaView now;
             read_meta(now, false);
-            if (now.removing.contains({id, epoch}) || now.destroying.contains(id))
-                return false; // reported there
+            // Reported there.
+            if (now.removing.contains({id, epoch}) || now.destroying.contains(id)) return false;
             in_meta = now.snapshots.contains({id, epoch});
-            storage_.target(index).read([&](ReadTransaction& transaction) {
-                Bytes value;
-                here = transaction.get(snapshot_key(id, epoch).view(), value);
-            });
+            here = holds(index, snapshot_key(id, epoch));
             return in_meta != here;
         });
         if (!differ) continue;
@@ -338,16 +342,13 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
 void Check::check_strangers(unsigned index, const TargetWalk& walk)
 {
     const auto still_here = [&](std::uint32_t id) {
-        bool here = false;
-        storage_.target(index).read([&](ReadTransaction& transaction) {
-            for (const Space space : {Space::live, Space::history}) {
+        return look_at(storage_.target(index), [&](ReadTransaction& transaction) {
+            return std::ranges::any_of(std::array{Space::live, Space::history}, [&](Space space) {
                 const KeyBuffer prefix = container_prefix(space, id);
                 Entry entry;
-                here =
-                    here || (transaction.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view()));
-            }
+                return transaction.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view());
+            });
         });
-        return here;
     };
     for (const std::uint32_t id : walk.containers_of_records) {
         if (meta_.containers.contains(id) || meta_.destroying.contains(id)) continue;
@@ -371,12 +372,7 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
         const bool missing = confirmed([&, id = id] {
             MetaView now;
             read_meta(now, false);
-            bool here = false;
-            storage_.target(index).read([&](ReadTransaction& transaction) {
-                Bytes value;
-                here = transaction.get(container_key(id).view(), value);
-            });
-            return now.containers.contains(id) && !here;
+            return now.containers.contains(id) && !holds(index, container_key(id));
         });
         if (!missing) continue;
         find(Severity::damage, target_name(index) + ", " + container_name(id),

@@ -22,11 +22,6 @@ namespace {
 constexpr std::size_t longest_label = 127;
 constexpr std::size_t deleted_at_once = 1000; // records per transaction
 
-KeyBuffer by_id(MetaSpace space, std::uint64_t id)
-{
-    return meta_key(space).add(static_cast<std::uint32_t>(id));
-}
-
 KeyBuffer by_uuid(const Uuid& uuid)
 {
     return meta_key(MetaSpace::uuid).add(std::as_bytes(std::span(uuid)));
@@ -116,14 +111,12 @@ bool decode_container(Bytes body, ContainerRecord& record)
 ContainerRecord read_container(ReadTransaction& meta, const std::string& path, std::uint64_t id)
 {
     Bytes body;
-    if (!get_sealed(meta, by_id(MetaSpace::container, id).view(), body, "pool " + path + ", metadata")) {
+    if (!get_sealed(meta, meta_key(MetaSpace::container, id).view(), body, "pool " + path + ", metadata")) {
         fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     }
     ContainerRecord record;
     if (!decode_container(body, record))
-        fail(DER_CSUM,
-             "pool " + path +
-                 ": a container's record is incomplete; a check of the pool says what can be saved");
+        fail_damaged("pool " + path + ": a container's record is incomplete");
     return record;
 }
 
@@ -163,7 +156,7 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
             .bytes(as_bytes(label))
             .number(info.created)
             .bytes(properties);
-        put_sealed(meta, by_id(MetaSpace::container, id).view(), body.view());
+        put_sealed(meta, meta_key(MetaSpace::container, id).view(), body.view());
     });
     return info;
 }
@@ -198,26 +191,23 @@ std::shared_ptr<Container> Pool::open_container(std::string_view name)
 
 std::vector<ContainerInfo> Pool::containers()
 {
-    std::vector<ContainerInfo> all;
-    core_->storage().meta().read([&](ReadTransaction& meta) {
+    return look_at(core_->storage().meta(), [&](ReadTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::container);
-        all.clear();
+        std::vector<ContainerInfo> all;
         std::vector<std::uint64_t> ids;
         Entries entries(meta, prefix.view(), prefix.view());
         for (Entry entry; entries.next(entry);) {
             if (entry.key.size() != 5) {
-                fail(DER_CSUM,
-                     "pool " + core_->path() +
-                         ", metadata: the key of a container's record is damaged; a check of the pool says "
-                         "what can be saved");
+                fail_damaged("pool " + core_->path() +
+                             ", metadata: the key of a container's record is damaged");
             }
             ids.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
         }
         require_all_listed(entries, core_->path(), "containers");
         for (const std::uint64_t id : ids)
             all.push_back(describe(meta, core_->path(), id));
+        return all;
     });
-    return all;
 }
 
 void Pool::destroy_container(std::string_view name, bool force)
@@ -236,11 +226,11 @@ void Pool::destroy_container(std::string_view name, bool force)
                                " is open in this process: close it first, or destroy it by force");
         }
         const ContainerRecord record = read_container(meta, core.path(), id);
-        erase_sealed(meta, by_id(MetaSpace::container, id).view());
-        erase_sealed(meta, by_id(MetaSpace::oids, id).view());
+        erase_sealed(meta, meta_key(MetaSpace::container, id).view());
+        erase_sealed(meta, meta_key(MetaSpace::oids, id).view());
         erase_sealed(meta, by_uuid(record.uuid).view());
         if (!record.label.empty()) erase_sealed(meta, by_label(record.label).view());
-        put_number(meta, by_id(MetaSpace::destroying, id), id);
+        put_number(meta, meta_key(MetaSpace::destroying, id), id);
     });
     erase_container_records(core, static_cast<std::uint32_t>(id));
     finish_destructions(core);
@@ -251,27 +241,21 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
     Storage& storage = core.storage();
     for (unsigned index = 0; index < storage.targets(); ++index) {
         Target& target = core.target(index);
-        for (bool done = false; !done;) {
-            std::vector<ExtentRef> released;
-            target.write([&](WriteTransaction& transaction) {
-                released.clear();
-                erase_sealed(transaction, container_key(id).view());
-                done = erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
-                       erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
-                       erase_batch(transaction, container_prefix(Space::history, id).view(), released);
-                leave_all(target, released);
-            });
-            release_all(target, released);
-        }
+        write_in_batches(target, {}, [&](WriteTransaction& transaction, auto&, auto& released) {
+            erase_sealed(transaction, container_key(id).view());
+            return erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
+                   erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
+                   erase_batch(transaction, container_prefix(Space::history, id).view(), released);
+        });
     }
     storage.meta().write([&](WriteTransaction& meta) {
-        const KeyBuffer prefix = by_id(MetaSpace::snapshot, id);
+        const KeyBuffer prefix = meta_key(MetaSpace::snapshot, id);
         Entry entry;
         while (meta.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view())) {
             const std::vector<std::byte> key(entry.key.begin(), entry.key.end());
             if (!put_back(meta, key)) meta.erase(key);
         }
-        erase_sealed(meta, by_id(MetaSpace::destroying, id).view());
+        erase_sealed(meta, meta_key(MetaSpace::destroying, id).view());
     });
 }
 
@@ -330,26 +314,17 @@ Container::~Container()
     pool_->core().container_closed(id_);
 }
 
-std::shared_ptr<Pool> Container::pool()
-{
-    return pool_;
-}
-
 ContainerInfo Container::query()
 {
-    ContainerInfo info;
-    pool_->core().storage().meta().read(
-        [&](ReadTransaction& meta) { info = describe(meta, pool_->core().path(), id_); });
-    return info;
+    return look_at(pool_->core().storage().meta(),
+                   [&](ReadTransaction& meta) { return describe(meta, pool_->core().path(), id_); });
 }
 
 std::vector<std::byte> Container::properties()
 {
-    std::vector<std::byte> properties;
-    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
-        properties = read_container(meta, pool_->core().path(), id_).properties;
+    return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
+        return read_container(meta, pool_->core().path(), id_).properties;
     });
-    return properties;
 }
 
 std::uint64_t Container::allocate_oids(std::uint64_t count)
@@ -365,7 +340,7 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
     std::uint64_t first = 0;
     pool_->core().storage().meta().write([&](WriteTransaction& meta) {
         read_container(meta, path, id_);
-        const KeyBuffer key = by_id(MetaSpace::oids, id_);
+        const KeyBuffer key = meta_key(MetaSpace::oids, id_);
         first = number_at(meta, key, path);
         if (count > UINT64_MAX - first) {
             fail(DER_OVERFLOW, "pool " + path + ": " + std::to_string(count) +

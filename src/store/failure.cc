@@ -14,6 +14,11 @@ void fail(int der, const std::string& message)
     throw Error(-der, message);
 }
 
+void fail_damaged(const std::string& what)
+{
+    fail(DER_CSUM, what + "; a check of the pool says what can be saved");
+}
+
 bool says_damage(const Error& error)
 {
     constexpr int others[] = {DER_NO_PERM, DER_NOMEM,    DER_DF_INCOMPT, DER_BUSY,

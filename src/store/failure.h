@@ -12,6 +12,8 @@
 namespace stepstore::store {
 
 [[noreturn]] void fail(int der, const std::string& message);
+// DER_CSUM: what is damaged, and that a check of the pool says more.
+[[noreturn]] void fail_damaged(const std::string& what);
 
 // Whether this failure to read says that something stored is damaged or lost. Not what this process lacks
 // (permission, memory, files that it may open), who is in the way, or that another version made it.

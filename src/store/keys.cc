@@ -28,41 +28,6 @@ bool KeyBuffer::make_successor()
     return false;
 }
 
-KeyBuffer container_key(std::uint32_t container)
-{
-    return KeyBuffer(Space::container).add(container);
-}
-
-KeyBuffer snapshot_key(std::uint32_t container, Epoch epoch)
-{
-    return KeyBuffer(Space::snapshot).add(container).add(epoch);
-}
-
-KeyBuffer container_prefix(Space space, std::uint32_t container)
-{
-    return KeyBuffer(space).add(container);
-}
-
-KeyBuffer object_prefix(Space space, std::uint32_t container, const ObjectId& oid)
-{
-    return KeyBuffer(space).add(container).add(oid.hi).add(oid.lo);
-}
-
-KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectId& oid, Kind kind)
-{
-    return object_prefix(space, container, oid).add(static_cast<std::uint8_t>(kind));
-}
-
-bool starts_with(Bytes key, Bytes prefix)
-{
-    return key.size() >= prefix.size() && std::memcmp(key.data(), prefix.data(), prefix.size()) == 0;
-}
-
-bool equal(Bytes a, Bytes b)
-{
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
-}
-
 StoredKey::StoredKey(Bytes key) : size(key.size())
 {
     if (key.size() <= max_short_key) {

@@ -72,17 +72,38 @@ private:
     std::size_t size_ = 0;
 };
 
-KeyBuffer container_key(std::uint32_t container);
-KeyBuffer snapshot_key(std::uint32_t container, Epoch epoch);
-KeyBuffer container_prefix(Space space, std::uint32_t container);
-KeyBuffer object_prefix(Space space, std::uint32_t container, const ObjectId& oid);
-KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectId& oid, Kind kind);
+inline KeyBuffer container_key(std::uint32_t container)
+{
+    return KeyBuffer(Space::container).add(container);
+}
+inline KeyBuffer snapshot_key(std::uint32_t container, Epoch epoch)
+{
+    return KeyBuffer(Space::snapshot).add(container).add(epoch);
+}
+inline KeyBuffer container_prefix(Space space, std::uint32_t container)
+{
+    return KeyBuffer(space).add(container);
+}
+inline KeyBuffer object_prefix(Space space, std::uint32_t container, const ObjectId& oid)
+{
+    return KeyBuffer(space).add(container).add(oid.hi).add(oid.lo);
+}
+inline KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectId& oid, Kind kind)
+{
+    return object_prefix(space, container, oid).add(static_cast<std::uint8_t>(kind));
+}
 
 inline constexpr std::size_t object_prefix_size = 1 + 4 + 16;
 inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
 
-bool starts_with(Bytes key, Bytes prefix);
-bool equal(Bytes a, Bytes b);
+inline bool starts_with(Bytes key, Bytes prefix)
+{
+    return key.size() >= prefix.size() && std::memcmp(key.data(), prefix.data(), prefix.size()) == 0;
+}
+inline bool equal(Bytes a, Bytes b)
+{
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
 
 // The stored form of a dkey, at most 96 bytes. Keys of up to 80 bytes are stored as they are. A longer key is
 // stored as its first 80 bytes and a digest of 128 bits, and its record keeps the whole key.

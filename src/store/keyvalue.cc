@@ -16,12 +16,10 @@ constexpr std::uint64_t max_value = std::uint64_t{1} << 40;
 
 void require_key(const ObjectAccess& object, Bytes key)
 {
-    if (key.empty())
-        fail(DER_INVAL, "pool " + object.path + ", object " + text(object.oid) +
-                            ": the key is empty: give at least one byte");
+    if (key.empty()) fail(DER_INVAL, object.name() + ": the key is empty: give at least one byte");
     if (key.size() > max_key_length) {
-        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ": a key of " +
-                              std::to_string(key.size()) + " bytes: at most 1,048,576 are possible");
+        fail(DER_KEY2BIG, object.name() + ": a key of " + std::to_string(key.size()) +
+                              " bytes: at most 1,048,576 are possible");
     }
 }
 
@@ -51,8 +49,7 @@ Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransa
     if (!transaction.get(place.live.view(), value)) return Presence::absent;
     if (parse_record(place.live.view(), value, record) != nullptr) return Presence::damaged;
     if (!place.is_of_key(record)) {
-        fail(DER_KEY2BIG, "pool " + object.path + ", object " + text(object.oid) + ", key " +
-                              quoted(place.key) +
+        fail(DER_KEY2BIG, object.name() + ", key " + quoted(place.key) +
                               ": another key has the same first 80 bytes and the same 128-bit digest: change "
                               "the key, or shorten it to 80 bytes");
     }
@@ -63,12 +60,11 @@ void require_condition(const ObjectAccess& object, const KeyPlace& place, Condit
                        Presence presence)
 {
     if (condition == Condition::must_not_exist && presence != Presence::absent) {
-        fail(DER_EXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
-                            quoted(place.key) + ": it exists, and the update requires that it does not");
+        fail(DER_EXIST, object.name() + ", key " + quoted(place.key) +
+                            ": it exists, and the update requires that it does not");
     }
     if (condition == Condition::must_exist && presence == Presence::absent) {
-        fail(DER_NONEXIST, "pool " + object.path + ", object " + text(object.oid) + ", key " +
-                               quoted(place.key) +
+        fail(DER_NONEXIST, object.name() + ", key " + quoted(place.key) +
                                ": it does not exist, and the update requires that it does");
     }
 }
@@ -123,41 +119,6 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
     return false;
 }
 
-// Reads a value into `room` when it fits there. Returns its size.
-std::optional<std::uint64_t> read_value(const ObjectAccess& object, bool may_write, Bytes key, Epoch epoch,
-                                        MutableBytes room)
-{
-    const KeyPlace place(object, key);
-    return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
-        std::optional<std::uint64_t> size;
-        MutableBytes into;
-        const auto find = [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
-            Record record;
-            size.reset();
-            into = {};
-            if (!find_at(object, place, index, transaction, epoch, record)) return;
-            size = record.length;
-            if (record.length > room.size()) return;
-            into = room.first(record.length);
-            if (record.type == RecordType::bulk) {
-                reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
-                return;
-            }
-            if (!payload_intact(record)) {
-                object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
-            }
-            if (!record.payload.empty())
-                std::memcpy(into.data(), record.payload.data(), record.payload.size());
-        };
-        read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t) {
-            object.damaged(index, "key " + quoted(key),
-                           "the checksum of the value's bulk extent does not match");
-        });
-        object.target(index).count({0, 1, 0, into.size()});
-        return size;
-    });
-}
-
 } // namespace
 
 void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition)
@@ -201,12 +162,9 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
                 }
                 require_condition(object, place, condition, presence);
             }
-            if (presence == Presence::present) {
-                retire(transaction, object.container, state, place.live.view(), old_value, old, record.birth,
-                       released[copy]);
-            } else if (presence == Presence::damaged) {
-                retire_damaged(transaction, object.container, state, place.live.view(), old_value,
-                               record.birth);
+            if (presence != Presence::absent) {
+                retire(transaction, object.container, state, place.live.view(), old_value,
+                       presence == Presence::present ? &old : nullptr, record.birth, released[copy]);
             }
             if (record.type == RecordType::bulk) record.extent = appended[copy].extent();
             record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
@@ -216,11 +174,40 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         object.target(place.set.targets[copy]).count({1, 0, value.size(), 0});
 }
 
-std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes into, Epoch epoch)
+std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes room, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
-    return read_value(object, pool_->access() == Access::read_write, key, epoch, into);
+    const bool may_write = pool_->access() == Access::read_write;
+    const KeyPlace place(object, key);
+    return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
+        std::optional<std::uint64_t> size;
+        MutableBytes into;
+        const auto find = [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
+            Record record;
+            size.reset();
+            into = {};
+            if (!find_at(object, place, index, transaction, epoch, record)) return;
+            size = record.length;
+            if (record.length > room.size()) return;
+            into = room.first(record.length);
+            if (record.type == RecordType::bulk) {
+                reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
+                return;
+            }
+            if (!payload_intact(record)) {
+                object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
+            }
+            if (!record.payload.empty())
+                std::memcpy(into.data(), record.payload.data(), record.payload.size());
+        };
+        read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t) {
+            object.damaged(index, "key " + quoted(key),
+                           "the checksum of the value's bulk extent does not match");
+        });
+        object.target(index).count({0, 1, 0, into.size()});
+        return size;
+    });
 }
 
 bool Container::kv_remove(const ObjectId& oid, Bytes key)
@@ -242,13 +229,9 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
                 removed = presence != Presence::absent;
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);
             }
-            if (presence == Presence::present) {
-                retire(transaction, object.container, state, place.live.view(), value, old, epoch,
-                       released[copy]);
-            } else if (presence == Presence::damaged) {
-                retire_damaged(transaction, object.container, state, place.live.view(), value, epoch);
-            }
             if (presence == Presence::absent) continue;
+            retire(transaction, object.container, state, place.live.view(), value,
+                   presence == Presence::present ? &old : nullptr, epoch, released[copy]);
             transaction.erase(place.live.view());
             note_removal(object, transaction, state, epoch, released[copy]);
         }

@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace stepstore::store {
 
@@ -15,157 +16,78 @@ namespace {
 constexpr std::size_t keys_at_once = 256;
 
 struct Listed {
-    std::vector<std::byte> key;
     std::vector<std::byte> place; // the stored key
+    std::vector<std::byte> key;
     std::uint64_t size = 0;
+    const char* reason = nullptr; // what is wrong with the record, if anything
 };
 
 struct Batch {
-    std::vector<Listed> entries;
+    std::vector<Listed> entries; // a damaged one ends it
     bool more = false;
-    std::string damage; // what ended the batch early, if anything
-    std::vector<std::byte> damaged_place;
-    bool at_border = false; // the damage is outside of the object's records: nothing is left to list here
+    // What is wrong with a record before the object's first or behind its last one, which may have been one
+    // of its keys. Then nothing is left to list here.
+    const char* border = nullptr;
 };
 
-// Walks the records of one space behind a place, for listings at an epoch.
-class Walk {
-public:
-    Walk(const ObjectAccess& object, Space space)
-        : prefix_(object.prefix(space, Kind::keyvalue)), history_(space == Space::history)
-    {
-    }
-    // The first record, visible at `epoch`, with a place greater than `after` (any place when it is empty).
-    // False: none. A record that is damaged counts as visible; `reason` says so.
-    bool advance(ReadTransaction& transaction, Bytes after, Epoch epoch)
-    {
-        KeyBuffer from = prefix_;
-        if (!after.empty()) {
-            if (history_)
-                from.add_escaped(after).add(UINT64_MAX);
-            else
-                from.add(after).add(std::uint8_t{0});
-        }
-        Entries entries(transaction, from.view(), prefix_.view());
-        for (Entry entry; entries.next(entry);) {
-            ParsedKey parsed;
-            const bool key_good =
-                parse_key(entry.key, parsed) && (!history_ || unescape(parsed.place, stored_));
-            reason =
-                key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
-            if (!key_good) {
-                stored_.truncate(0);
-                stored_.add(entry.key.subspan(prefix_.size())
-                                .first(std::min(entry.key.size() - prefix_.size(), max_stored_key)));
-            } else if (!history_) {
-                stored_.truncate(0);
-                stored_.add(parsed.place);
-            }
-            if (reason != nullptr || (record.birth <= epoch && (!history_ || epoch < parsed.death)))
-                return true;
-        }
-        damage_behind = entries.damage_behind();
-        return false;
-    }
-    const char* damage_before(ReadTransaction& transaction) const
-    {
-        return store::damage_before(transaction, prefix_.view());
-    }
-    Bytes place() const { return stored_.view(); }
-
-    Record record; // valid until the transaction ends
-    const char* reason = nullptr;
-    const char* damage_behind = nullptr; // once advance() found none
-
-private:
-    KeyBuffer prefix_;
-    KeyBuffer stored_;
-    bool history_;
-};
-
-void take(Batch& found, const ObjectAccess& object, unsigned target, const Walk& walk)
+std::vector<std::byte> copied(Bytes bytes)
 {
-    const Bytes place = walk.place();
-    if (walk.reason != nullptr) {
-        found.damage =
-            object.where(target) + ", key " + quoted(place) + ": " + walk.reason +
-            ". The stored bytes are damaged: run a check of the pool. The listing can go on after this key";
-        found.damaged_place.assign(place.begin(), place.end());
-        return;
-    }
-    const Bytes key = walk.record.long_key.empty() ? place : walk.record.long_key;
-    found.entries.push_back({{key.begin(), key.end()}, {place.begin(), place.end()}, walk.record.length});
+    return {bytes.begin(), bytes.end()};
 }
 
-// At the end: a damaged record before the object's first or behind its last one may have been one of its
-// keys.
-void require_border(Batch& found, const ObjectAccess& object, unsigned target, const char* behind,
-                    const char* before)
+// The records of one space that are visible at `epoch`, with a place greater than `after` (any place when it
+// is empty).
+Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after, Epoch epoch)
 {
-    const char* reason = behind != nullptr ? behind : before;
-    if (reason == nullptr || found.at_border) return;
-    found.at_border = true;
-    found.damage = object.where(target) +
-                   ", a record beside the object's first or last key, which may be one of them: " + reason +
-                   ". The stored bytes are damaged: run a check of the pool. The listing can go on";
-}
-
-bool less(Bytes a, Bytes b)
-{
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-}
-
-void collect_latest(Batch& found, const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
-                    Bytes after)
-{
-    const KeyBuffer prefix = object.prefix(Space::live, Kind::keyvalue);
+    const bool history = space == Space::history;
+    const KeyBuffer prefix = object.prefix(space, Kind::keyvalue);
     KeyBuffer from = prefix;
-    if (!after.empty()) from.add(after).add(std::uint8_t{0});
+    if (!after.empty() && history)
+        from.add_escaped(after).add(UINT64_MAX);
+    else if (!after.empty())
+        from.add(after).add(std::uint8_t{0});
+    Batch found;
     Entries entries(transaction, from.view(), prefix.view());
     for (Entry entry; entries.next(entry);) {
+        ParsedKey parsed;
+        Record record;
+        KeyBuffer stored;
+        const bool key_good = parse_key(entry.key, parsed) && (!history || unescape(parsed.place, stored));
+        const char* reason =
+            key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
+        if (reason == nullptr && (record.birth > epoch || (history && parsed.death <= epoch))) continue;
+        Bytes place = history && key_good ? stored.view() : entry.key.subspan(prefix.size());
+        place = place.first(std::min(place.size(), max_stored_key));
+        // Other versions of a key that was found.
+        if (history && !found.entries.empty() && equal(found.entries.back().place, place)) continue;
         if (found.entries.size() == keys_at_once) {
             found.more = true;
-            return;
+            return found;
         }
-        const Bytes place = entry.key.subspan(prefix.size());
-        Record record;
-        if (const char* reason = parse_record(entry.key, entry.value, record)) {
-            found.damage =
-                object.where(target) + ", key " + quoted(place) + ": " + reason +
-                ". The stored bytes are damaged: the listing can go on behind this key; run a check of the "
-                "pool";
-            const Bytes kept = place.first(std::min(place.size(), max_stored_key));
-            found.damaged_place.assign(kept.begin(), kept.end());
-            return;
-        }
-        const Bytes key = record.long_key.empty() ? place : record.long_key;
-        found.entries.push_back({{key.begin(), key.end()}, {place.begin(), place.end()}, record.length});
+        const bool is_long = reason == nullptr && !record.long_key.empty();
+        found.entries.push_back(
+            {copied(place), copied(is_long ? record.long_key : place), record.length, reason});
+        if (reason != nullptr) return found;
     }
-    require_border(found, object, target, entries.damage_behind(), damage_before(transaction, prefix.view()));
+    found.border = entries.damage_behind();
+    if (found.border == nullptr) found.border = damage_before(transaction, prefix.view());
+    return found;
 }
 
-// Live records and history, merged; of a place they never both have a record for the same epoch.
-void collect_at(Batch& found, const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
-                Bytes after, Epoch epoch)
+// Live records and history; of a place they never both have a record for the same epoch. Each is whole up to
+// its own end, so the first ones of both together are.
+Batch merged(Batch live, Batch history)
 {
-    Walk live(object, Space::live);
-    Walk history(object, Space::history);
-    bool in_live = live.advance(transaction, after, epoch);
-    bool in_history = history.advance(transaction, after, epoch);
-    while (in_live || in_history) {
-        if (found.entries.size() == keys_at_once) {
-            found.more = true;
-            return;
-        }
-        const bool from_live = in_live && (!in_history || !less(history.place(), live.place()));
-        Walk& walk = from_live ? live : history;
-        take(found, object, target, walk);
-        if (!found.damage.empty()) return;
-        const std::vector<std::byte> place(walk.place().begin(), walk.place().end());
-        (from_live ? in_live : in_history) = walk.advance(transaction, place, epoch);
-    }
-    for (const Walk* walk : {&live, &history})
-        require_border(found, object, target, walk->damage_behind, walk->damage_before(transaction));
+    Batch all;
+    std::ranges::merge(
+        live.entries, history.entries, std::back_inserter(all.entries),
+        [](Bytes a, Bytes b) { return compare(a, b) < 0; }, &Listed::place, &Listed::place);
+    all.more = live.more || history.more || all.entries.size() > keys_at_once;
+    if (all.entries.size() > keys_at_once) all.entries.resize(keys_at_once);
+    const auto damaged = std::ranges::find_if(all.entries, [](const Listed& one) { return one.reason; });
+    if (damaged != all.entries.end()) all.entries.erase(damaged + 1, all.entries.end());
+    if (!all.more) all.border = live.border != nullptr ? live.border : history.border;
+    return all;
 }
 
 } // namespace
@@ -175,7 +97,7 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
-        fail(DER_INVAL, "pool " + object.path + ", object " + text(oid) +
+        fail(DER_INVAL, object.name() +
                             ": the position of the listing is damaged or belongs to another listing: begin "
                             "the listing again");
     }
@@ -190,32 +112,36 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
         }
         const ReplicaSet set = object.placement.group(position.target);
         Batch found;
+        unsigned index = 0;
         for (unsigned copy = 0; copy < set.count; ++copy) {
-            const unsigned index = set.targets[copy];
+            index = set.targets[copy];
             object.target(index).read([&](ReadTransaction& transaction) {
-                found = {};
                 object.require_epoch(transaction, index, epoch);
                 const Bytes after(position.key.data(), position.length);
-                if (epoch == latest)
-                    collect_latest(found, object, index, transaction, after);
-                else
-                    collect_at(found, object, index, transaction, after, epoch);
+                found = collect(object, transaction, Space::live, after, epoch);
+                if (epoch == latest) return;
+                found = merged(std::move(found), collect(object, transaction, Space::history, after, epoch));
             });
             object.target(index).count({0, 1, 0, 0});
-            if (found.damage.empty()) break; // else the other copy, where there is one
+            const bool damaged = !found.entries.empty() && found.entries.back().reason != nullptr;
+            if (!damaged && found.border == nullptr) break; // else the other copy, where there is one
         }
         for (const Listed& one : found.entries) {
-            if (!each(one.key, one.size)) return;
+            if (one.reason == nullptr && !each(one.key, one.size)) return;
             stand_at(one.place);
-        }
-        if (!found.damage.empty() && !found.at_border) {
-            stand_at(found.damaged_place);
-            fail(DER_CSUM, found.damage);
+            if (one.reason == nullptr) continue;
+            fail(DER_CSUM, object.where(index) + ", key " + quoted(one.place) + ": " + one.reason +
+                               ". The stored bytes are damaged: the listing can go on behind this key; run a "
+                               "check of the pool");
         }
         if (found.more) continue;
         ++position.target;
         position.length = 0;
-        if (!found.damage.empty()) fail(DER_CSUM, found.damage);
+        if (found.border == nullptr) continue;
+        fail(DER_CSUM, object.where(index) +
+                           ", a record beside the object's first or last key, which may be one of them: " +
+                           found.border +
+                           ". The stored bytes are damaged: run a check of the pool. The listing can go on");
     }
 }
 

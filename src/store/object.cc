@@ -24,9 +24,8 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
     const bool there = transaction.get(key.view(), value);
     if (there ? !unseal(key.view(), value, body) || body.size() != 8
               : damaged_neighbour(transaction, key.view()) != nullptr) {
-        fail(DER_CSUM, where(target) + ": the container's record on this target" +
-                           (there ? "" : ", or one beside it,") +
-                           " is damaged; a check of the pool says what can be saved");
+        fail_damaged(where(target) + ": the container's record on this target" +
+                     (there ? "" : ", or one beside it,") + " is damaged");
     }
     if (!there) fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
     return {load_little<std::uint64_t>(body.data())};
@@ -96,10 +95,9 @@ std::string ObjectAccess::where(unsigned target) const
 
 void ObjectAccess::damaged(unsigned target, const std::string& what, const char* reason) const
 {
-    fail(DER_CSUM,
-         where(target) + ", " + what + ": " + reason +
-             ". The stored bytes are damaged: write this again or remove it. A check of the pool says what "
-             "can be saved");
+    fail(DER_CSUM, where(target) + ", " + what + ": " + reason +
+                       ". The stored bytes are damaged: write this again or remove it. A check of the pool "
+                       "says what can be saved");
 }
 
 bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,
@@ -130,15 +128,17 @@ KeyBuffer history_key(Bytes live_key, Epoch death)
 }
 
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
-            Bytes live_key, Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released)
+            Bytes live_key, Bytes value, const Record* record, Epoch death, std::vector<ExtentRef>& released)
 {
-    if (!needed(transaction, container, state, record.birth, death)) {
-        if (record.type == RecordType::bulk) released.push_back(record.extent);
+    const bool damaged = record == nullptr;
+    if (!needed(transaction, container, state, damaged ? unknown_birth : record->birth, death)) {
+        if (!damaged && record->type == RecordType::bulk) released.push_back(record->extent);
         return;
     }
+    const KeyBuffer key = history_key(live_key, death);
+    if (damaged) return transaction.put(key.view(), lost_record(key.view(), value));
     static thread_local std::vector<std::byte> copy;
     copy.assign(value.begin(), value.end());
-    const KeyBuffer key = history_key(live_key, death);
     put_back(transaction, key.view());
     rekey(key.view(), copy);
     transaction.put(key.view(), copy);
@@ -152,25 +152,15 @@ void note_removal(const ObjectAccess& object, WriteTransaction& transaction, con
     const bool there = transaction.get(key.view(), value) ||
                        (put_back(transaction, key.view()) && transaction.get(key.view(), value));
     if (Record old; there) {
-        if (parse_record(key.view(), value, old) != nullptr)
-            retire_damaged(transaction, object.container, state, key.view(), value, epoch);
-        else if (old.birth >= epoch) // of somebody between the batches of a long punch
-            return;
-        else
-            retire(transaction, object.container, state, key.view(), value, old, epoch, released);
+        const bool damaged = parse_record(key.view(), value, old) != nullptr;
+        if (!damaged && old.birth >= epoch) return; // of somebody between the batches of a long punch
+        retire(transaction, object.container, state, key.view(), value, damaged ? nullptr : &old, epoch,
+               released);
     }
     NewRecord record;
     record.type = RecordType::marker;
     record.birth = epoch;
     record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
-}
-
-void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
-                    Bytes live_key, Bytes value, Epoch death)
-{
-    if (!needed(transaction, container, state, unknown_birth, death)) return;
-    const KeyBuffer key = history_key(live_key, death);
-    transaction.put(key.view(), lost_record(key.view(), value));
 }
 
 Appended::~Appended()
@@ -195,6 +185,23 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents)
             target.release(extent);
         } catch (const Error&) { // the update is done; check finds what could not be given back
         }
+    }
+}
+
+void write_in_batches(Target& target, const KeyBuffer& first, BatchBody batch)
+{
+    std::vector<std::byte> from(first.view().begin(), first.view().end());
+    for (bool done = false; !done;) {
+        std::vector<ExtentRef> released;
+        std::vector<std::byte> next;
+        target.write([&](WriteTransaction& transaction) {
+            released.clear();
+            next = from;
+            done = batch(transaction, next, released);
+            leave_all(target, released);
+        });
+        from = next;
+        release_all(target, released);
     }
 }
 

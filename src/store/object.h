@@ -9,6 +9,7 @@
 // `latest`.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/failure.h"
 #include "store/keys.h"
 #include "store/neighbours.h"
@@ -50,11 +51,8 @@ private:
 };
 
 // Payloads as one target has them: appended, and given back unless a committed transaction refers to them.
-class Appended {
+class Appended : NotCopied {
 public:
-    Appended() = default;
-    Appended(const Appended&) = delete;
-    Appended& operator=(const Appended&) = delete;
     ~Appended();
     void append(Target& target, std::vector<Payload> payloads)
     {
@@ -80,6 +78,11 @@ private:
 void leave_all(Target& target, const std::vector<ExtentRef>& extents);
 // Gives extents back that committed transactions no longer refer to.
 void release_all(Target& target, const std::vector<ExtentRef>& extents);
+// Runs `batch` in one transaction after the other until it returns true. It goes on from the key `from`,
+// which it moves, and adds to `released` what its transaction drops the last reference to.
+using BatchBody =
+    FunctionRef<bool(WriteTransaction&, std::vector<std::byte>& from, std::vector<ExtentRef>& released)>;
+void write_in_batches(Target& target, const KeyBuffer& first, BatchBody batch);
 
 class ObjectAccess {
 public:
@@ -99,6 +102,7 @@ public:
         FunctionRef<void(std::span<WriteTransaction* const>, std::span<std::vector<ExtentRef>>)>;
     void update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const;
 
+    std::string name() const { return "pool " + path + ", object " + text(oid); }
     std::string where(unsigned target) const; // pool, target, container, object
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
     // `what` is not there, but a damaged record beside its place (neighbours.h) may be it.
@@ -124,17 +128,15 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
 KeyBuffer history_key(Bytes live_key, Epoch death);
 // Takes a record out of the view `latest`: into history when it is needed, else its extent into `released`.
 // The caller then erases or overwrites the live key. `record` and `value` are views and not valid afterwards.
+// record: nullptr for a damaged one. Where a snapshot may need it, it goes to history as a lost one. So a
+// read at that snapshot reports it as damaged and not as absent.
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
-            Bytes live_key, Bytes value, const Record& record, Epoch death, std::vector<ExtentRef>& released);
+            Bytes live_key, Bytes value, const Record* record, Epoch death, std::vector<ExtentRef>& released);
 
 // Notes that something of the object was taken out of the view `latest` at this epoch.
 void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
                   Epoch epoch, std::vector<ExtentRef>& released);
 
-// As retire(), for a damaged record. Where a snapshot may need it, it goes to history as a lost one. So a
-// read at that snapshot reports it as damaged and not as absent.
-void retire_damaged(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
-                    Bytes live_key, Bytes value, Epoch death);
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
 
 inline bool is_damage(const Error& error)
@@ -154,6 +156,16 @@ auto from_copies(const ReplicaSet& set, Read read)
         }
     }
     return read(set.targets[set.count - 1]);
+}
+
+// What `look` finds in one moment of the first copy of a group that is not damaged.
+template <class Look>
+auto look_at_copies(const ObjectAccess& object, unsigned group, Look look)
+{
+    return from_copies(object.placement.group(group), [&](unsigned index) {
+        return look_at(object.target(index),
+                       [&](ReadTransaction& transaction) { return look(index, transaction); });
+    });
 }
 
 } // namespace stepstore::store

@@ -78,14 +78,10 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
             from.assign(prefix.view().begin(), prefix.view().end());
             return false;
         }
+        if (!damaged && record.birth > epoch) continue; // written after the punch began
         // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
-        if (damaged) {
-            retire_damaged(transaction, object.container, state, key, value, epoch);
-        } else if (record.birth > epoch) {
-            continue; // written after the punch began
-        } else {
-            retire(transaction, object.container, state, key, value, record, epoch, released);
-        }
+        retire(transaction, object.container, state, key, value, damaged ? nullptr : &record, epoch,
+               released);
         transaction.erase(key);
         removed = true;
     }
@@ -103,8 +99,8 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
     for (;;) {
         Entry entry;
         if (const char* reason = damaged_neighbour(transaction, from.view())) {
-            fail(DER_CSUM, where + ", a record by which an object is listed: " + reason +
-                               ". The stored bytes are damaged; a check of the pool says what can be saved");
+            fail_damaged(where + ", a record by which an object is listed: " + reason +
+                         ". The stored bytes are damaged");
         }
         if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
             entry.key.size() < kind_prefix_size) {
@@ -156,9 +152,8 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
 std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    return from_copies(object.placement.group(0), [&](unsigned index) -> std::optional<ArrayAttributes> {
-        std::optional<ArrayAttributes> found;
-        object.target(index).read([&](ReadTransaction& transaction) {
+    return from_copies(object.placement.group(0), [&](unsigned index) {
+        const auto look = [&](ReadTransaction& transaction) -> std::optional<ArrayAttributes> {
             object.require_epoch(transaction, index, epoch);
             KeyBuffer key = object.prefix(Space::live, Kind::attributes);
             Entry entry;
@@ -181,10 +176,11 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
                 reason = "the checksum of the attributes does not match";
             }
             if (reason != nullptr) object.damaged(index, "the array's attributes", reason);
-            if (!there) return;
-            found = ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
-                                    load_little<std::uint64_t>(record.payload.data() + 8)};
-        });
+            if (!there) return std::nullopt;
+            return ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
+                                   load_little<std::uint64_t>(record.payload.data() + 8)};
+        };
+        const auto found = look_at(object.target(index), look);
         object.target(index).count({0, 1, 0, found ? 16U : 0U});
         return found;
     });
@@ -195,18 +191,16 @@ Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     Epoch newest = 0;
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
-        newest = std::max(newest, from_copies(object.placement.group(group), [&](unsigned index) {
-                              Epoch here = 0;
-                              object.target(index).read([&](ReadTransaction& transaction) {
-                                  object.require_epoch(transaction, index, epoch);
-                                  for_each_visible(object, index, transaction, epoch,
-                                                   [&](const ParsedKey&, const Record& record) {
-                                                       here = std::max(here, record.birth);
-                                                       return true;
-                                                   });
-                              });
-                              return here;
-                          }));
+        const auto look = [&](unsigned index, ReadTransaction& transaction) {
+            Epoch here = 0;
+            object.require_epoch(transaction, index, epoch);
+            for_each_visible(object, index, transaction, epoch, [&](const ParsedKey&, const Record& record) {
+                here = std::max(here, record.birth);
+                return true;
+            });
+            return here;
+        };
+        newest = std::max(newest, look_at_copies(object, group, look));
     }
     return newest;
 }
@@ -219,22 +213,13 @@ void Container::punch(const ObjectId& oid)
         const ReplicaSet set = object.placement.group(group);
         for (unsigned copy = 0; copy < set.count; ++copy) {
             Target& target = object.target(set.targets[copy]);
-            const KeyBuffer prefix = object_prefix(Space::live, object.container, oid);
-            std::vector<std::byte> from(prefix.view().begin(), prefix.view().end());
             Epoch epoch = 0; // one for all batches: what is written after the first one stays
-            for (bool done = false; !done;) {
-                std::vector<ExtentRef> released;
-                std::vector<std::byte> next;
-                target.write([&](WriteTransaction& transaction) {
-                    released.clear();
-                    next = from;
-                    if (epoch == 0) epoch = object.core.storage().next_epoch();
-                    done = punch_batch(object, set.targets[copy], transaction, epoch, next, released);
-                    leave_all(target, released);
-                });
-                from = next;
-                release_all(target, released);
-            }
+            write_in_batches(target, object_prefix(Space::live, object.container, oid),
+                             [&](WriteTransaction& transaction, auto& from, auto& released) {
+                                 if (epoch == 0) epoch = object.core.storage().next_epoch();
+                                 return punch_batch(object, set.targets[copy], transaction, epoch, from,
+                                                    released);
+                             });
             target.count({1, 0, 0, 0});
         }
     }
@@ -244,11 +229,8 @@ bool Container::holds(const ObjectId& oid, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
-        const bool any = from_copies(object.placement.group(group), [&](unsigned index) {
-            bool here = false;
-            object.target(index).read(
-                [&](ReadTransaction& transaction) { here = holds_here(object, index, transaction, epoch); });
-            return here;
+        const bool any = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
+            return holds_here(object, index, transaction, epoch);
         });
         if (any) return true;
     }

@@ -1,6 +1,5 @@
 #include "store/placement.h"
 
-#include "base/checksum.h"
 #include "store/failure.h"
 
 #include <algorithm>
@@ -48,11 +47,6 @@ ReplicaSet Placement::group(unsigned index) const
     if (replicas_ == 1) return {1, {first}};
     const unsigned second = (first + 1) % targets_;
     return {2, {std::min(first, second), std::max(first, second)}};
-}
-
-unsigned Placement::group_of(Bytes dkey) const
-{
-    return groups_ == 1 ? 0 : static_cast<unsigned>(checksum(dkey) % groups_);
 }
 
 } // namespace stepstore::store

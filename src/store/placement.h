@@ -7,6 +7,7 @@
 // promises.
 #pragma once
 
+#include "base/checksum.h"
 #include "store/types.h"
 
 #include <array>
@@ -28,10 +29,12 @@ public:
     Placement(std::uint64_t container, const ObjectId& oid, unsigned targets);
 
     unsigned groups() const { return groups_; }
-    unsigned replicas() const { return replicas_; }
     ReplicaSet group(unsigned index) const;
     // The group of a dkey, given its bytes.
-    unsigned group_of(Bytes dkey) const;
+    unsigned group_of(Bytes dkey) const
+    {
+        return groups_ == 1 ? 0 : static_cast<unsigned>(checksum(dkey) % groups_);
+    }
 
 private:
     unsigned targets_;

@@ -28,19 +28,9 @@ void Pool::require_write(const char* what) const
     fail(DER_NO_PERM, "pool " + path() + " was opened read-only: " + what + " needs it open for writing");
 }
 
-std::shared_ptr<Pool> Pool::create(const std::string& path, const PoolOptions& options)
-{
-    return std::make_shared<Pool>(PoolCore::create(path, options), Access::read_write);
-}
-
 std::shared_ptr<Pool> Pool::open(const std::string& path, Access access)
 {
     return std::make_shared<Pool>(PoolCore::acquire(path, access), access);
-}
-
-void Pool::destroy(const std::string& path, bool force)
-{
-    PoolCore::destroy(path, force);
 }
 
 std::vector<std::string> Pool::list(const std::string& root)
@@ -170,26 +160,17 @@ std::vector<Compaction> Pool::compact()
     for (unsigned index = 0; index < storage.targets(); ++index)
         targets.push_back(&core_->target(index));
     targets.push_back(&storage.meta());
-    std::vector<Compaction> all(targets.size());
-    for (std::size_t at = 0; at < targets.size();
-         ++at) { // all of them before: dead processes left things anywhere
-        const auto usage = targets[at]->usage();
-        all[at].index_before = usage.index;
-        all[at].bulk_before = usage.bulk;
-    }
-    for (std::size_t at = 0; at < targets.size(); ++at)
-        targets[at]->compact();
+    std::vector<Target::Usage> before; // all of them: dead processes left things anywhere
+    for (Target* target : targets)
+        before.push_back(target->usage());
+    for (Target* target : targets)
+        target->compact();
+    std::vector<Compaction> all;
     for (std::size_t at = 0; at < targets.size(); ++at) {
-        const auto usage = targets[at]->usage();
-        all[at].index_after = usage.index;
-        all[at].bulk_after = usage.bulk;
+        const auto after = targets[at]->usage();
+        all.push_back({before[at].index, after.index, before[at].bulk, after.bulk});
     }
     return all;
-}
-
-Access Pool::access() const
-{
-    return access_;
 }
 
 const std::string& Pool::path() const

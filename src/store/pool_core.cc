@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 namespace stepstore::store {
@@ -46,13 +47,6 @@ const Backend& backend_named(const std::string& name)
         names += (names.empty() ? "" : ", ") + backend.name;
     }
     fail(DER_INVAL, "there is no back end '" + name + "': this build has " + names);
-}
-
-PoolHeader header_of(Storage& storage, const std::string& path)
-{
-    PoolHeader header;
-    storage.meta().read([&](ReadTransaction& meta) { header = read_pool_header(meta, path); });
-    return header;
 }
 
 } // namespace
@@ -115,7 +109,8 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
             registry().erase(path);
             const Backend& backend = backend_of(path, ": create it first (stepstore pool create)");
             auto storage = backend.open(path);
-            PoolHeader header = header_of(*storage, path);
+            PoolHeader header =
+                look_at(storage->meta(), [&](ReadTransaction& meta) { return read_pool_header(meta, path); });
             core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
             registry()[path] = core;
         }
@@ -129,7 +124,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
     return core;
 }
 
-std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolOptions& options)
+std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& options)
 {
     const std::string path = canonical_pool_path(given);
     const unsigned targets =
@@ -149,10 +144,10 @@ std::shared_ptr<PoolCore> PoolCore::create(const std::string& given, const PoolO
     auto storage = backend.create(path, {targets, options.durability, options.target_directories, fill});
     auto core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
     registry()[path] = core;
-    return core;
+    return std::make_shared<Pool>(std::move(core), Access::read_write);
 }
 
-void PoolCore::destroy(const std::string& given, bool force)
+void Pool::destroy(const std::string& given, bool force)
 {
     const std::string path = canonical_pool_path(given);
     const auto lock = lock_pools();
@@ -184,16 +179,13 @@ void PoolCore::write_all(
 void PoolCore::container_opened(std::uint64_t id)
 {
     const std::lock_guard lock(held_over_fork(ForkLock::containers));
-    ++open_containers_[id];
+    open_containers_.insert(id);
 }
 
 void PoolCore::container_closed(std::uint64_t id) noexcept
 {
     const std::lock_guard lock(held_over_fork(ForkLock::containers));
-    if (const auto found = open_containers_.find(id);
-        found != open_containers_.end() && --found->second == 0) {
-        open_containers_.erase(found);
-    }
+    open_containers_.erase(open_containers_.find(id));
 }
 
 bool PoolCore::container_open(std::uint64_t id)

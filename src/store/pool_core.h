@@ -2,16 +2,18 @@
 #pragma once
 
 #include "base/function_ref.h"
+#include "base/not_copied.h"
 #include "store/backend.h"
 #include "store/neighbours.h"
 #include "store/sealed.h"
 #include "store/store.h"
 
 #include <atomic>
-#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace stepstore::store {
@@ -33,6 +35,10 @@ inline KeyBuffer meta_key(MetaSpace space)
 {
     return KeyBuffer(static_cast<Space>(space));
 }
+inline KeyBuffer meta_key(MetaSpace space, std::uint64_t container)
+{
+    return meta_key(space).add(static_cast<std::uint32_t>(container));
+}
 
 // Targets and durability are the back end's to know.
 struct PoolHeader {
@@ -47,6 +53,15 @@ PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path);
 void verify_target_header(ReadTransaction& target, const std::string& path, const Uuid& pool, unsigned index);
 // Makes the records that a new pool begins with.
 PoolHeader format_pool(Storage& storage, const std::string& label);
+
+// What `look` finds in one moment of the target.
+template <class Look>
+auto look_at(Target& target, Look look)
+{
+    std::invoke_result_t<Look, ReadTransaction&> found{};
+    target.read([&](ReadTransaction& transaction) { found = look(transaction); });
+    return found;
+}
 
 // Runs `body` with a write transaction on each of these targets, in ascending order (meta_target first). The
 // last one commits first; `committed` is called with the index of each after its commit. When one has to
@@ -68,16 +83,12 @@ void require_label(const std::string& what, std::string_view label);
 // The name by which a process knows a pool. DER_INVAL, DER_BADPATH, DER_NO_PERM.
 std::string canonical_pool_path(const std::string& path);
 
-class PoolCore {
+class PoolCore : NotCopied {
 public:
     PoolCore(std::string path, const Backend& backend, std::unique_ptr<Storage> storage, PoolHeader header);
-    PoolCore(const PoolCore&) = delete;
-    PoolCore& operator=(const PoolCore&) = delete;
 
     // The pool at this path, opened or shared.
     static std::shared_ptr<PoolCore> acquire(const std::string& path, Access access);
-    static std::shared_ptr<PoolCore> create(const std::string& path, const PoolOptions& options);
-    static void destroy(const std::string& path, bool force);
 
     Storage& storage() { return *storage_; }
     // Opened, and its header verified, at the first use: a process needs few of them. DER_CSUM, DER_DF_INVAL.
@@ -99,9 +110,9 @@ private:
     const Backend backend_;
     const PoolHeader header_;
     const std::unique_ptr<Storage> storage_;
-    std::unique_ptr<std::atomic<bool>[]> verified_;     // by target
-    std::map<std::uint64_t, unsigned> open_containers_; // guarded by ForkLock::containers
-    std::atomic<bool> tidied_ = false;                  // by the first opener that may write
+    std::unique_ptr<std::atomic<bool>[]> verified_; // by target
+    std::multiset<std::uint64_t> open_containers_;  // guarded by ForkLock::containers
+    std::atomic<bool> tidied_ = false;              // by the first opener that may write
 };
 
 // ---- containers (containers.cc)

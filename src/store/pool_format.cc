@@ -13,17 +13,6 @@ namespace {
 
 constexpr std::string_view magic = "STEPSTORE";
 
-Uuid random_uuid()
-{
-    std::random_device device;
-    Uuid uuid;
-    for (auto& byte : uuid)
-        byte = static_cast<std::uint8_t>(device());
-    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40);
-    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
-    return uuid;
-}
-
 Bytes bytes_of(const Uuid& uuid)
 {
     return std::as_bytes(std::span(uuid));
@@ -48,9 +37,8 @@ void put_target_header(WriteTransaction& target, const PoolHeader& header, std::
 void require_version(BodyReader& reader, const std::string& where, std::uint32_t& version)
 {
     if (as_text(reader.bytes()) != magic) {
-        fail(DER_DF_INVAL,
-             where + ": its header does not begin with Stepstore's magic number: this is not a pool, or its "
-                     "header is damaged");
+        fail(DER_DF_INVAL, where + ": its header does not begin with Stepstore's magic number: this is not a "
+                                   "pool, or its header is damaged");
     }
     version = static_cast<std::uint32_t>(reader.number());
     if (version > format_version) {
@@ -93,6 +81,18 @@ struct Nest {
 };
 
 } // namespace
+
+Uuid random_uuid()
+{
+    std::random_device device;
+    std::array<std::uint32_t, 4> bits;
+    for (auto& word : bits)
+        word = device();
+    auto uuid = std::bit_cast<Uuid>(bits);
+    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40); // version 4, variant 1
+    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
+    return uuid;
+}
 
 PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path)
 {

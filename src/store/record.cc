@@ -1,6 +1,7 @@
 #include "store/record.h"
 
 #include "base/checksum.h"
+#include "base/wire.h"
 
 #include <algorithm>
 
@@ -174,10 +175,7 @@ std::uint64_t checksum_of(std::span<const Bytes> pieces)
 void append_block_sums(std::span<const Bytes> pieces, unsigned shift, std::vector<std::byte>& sums)
 {
     const std::uint64_t block = std::uint64_t{1} << shift;
-    const auto add = [&sums](std::uint64_t sum) {
-        sums.resize(sums.size() + 8);
-        store_little(sums.data() + sums.size() - 8, sum);
-    };
+    WireWriter to(sums);
     std::vector<Bytes> partial; // of a block that spans pieces
     std::uint64_t filled = 0;
     for (Bytes piece : pieces) {
@@ -187,13 +185,13 @@ void append_block_sums(std::span<const Bytes> pieces, unsigned shift, std::vecto
             piece = piece.subspan(take);
             filled += take;
             if (filled == block) {
-                add(checksum_of(partial));
+                to.fixed(checksum_of(partial));
                 partial.clear();
                 filled = 0;
             }
         }
     }
-    if (filled != 0) add(checksum_of(partial));
+    if (filled != 0) to.fixed(checksum_of(partial));
 }
 
 } // namespace stepstore::store

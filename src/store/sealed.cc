@@ -50,32 +50,15 @@ bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std:
     Bytes value;
     if (!transaction.get(key, value)) {
         if (const char* reason = damaged_neighbour(transaction, key)) {
-            fail(DER_CSUM, where + ": the record " + quoted(key) +
-                               " was not found, and one beside its place is damaged (" + reason +
-                               "); a check of the pool says what can be saved");
+            fail_damaged(where + ": the record " + quoted(key) +
+                         " was not found, and one beside its place is damaged (" + reason + ")");
         }
         return false;
     }
     if (!unseal(key, value, body)) {
-        fail(DER_CSUM,
-             where + ": the record " + quoted(key) +
-                 " is damaged (its checksum does not match); a check of the pool says what can be saved");
+        fail_damaged(where + ": the record " + quoted(key) + " is damaged (its checksum does not match)");
     }
     return true;
-}
-
-BodyWriter& BodyWriter::number(std::uint64_t value)
-{
-    body_.resize(body_.size() + 8);
-    store_little(body_.data() + body_.size() - 8, value);
-    return *this;
-}
-
-BodyWriter& BodyWriter::bytes(Bytes value)
-{
-    number(value.size());
-    body_.insert(body_.end(), value.begin(), value.end());
-    return *this;
 }
 
 std::uint64_t BodyReader::number()

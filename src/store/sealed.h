@@ -2,6 +2,7 @@
 // body.
 #pragma once
 
+#include "base/wire.h"
 #include "store/backend.h"
 #include "store/keys.h"
 
@@ -22,8 +23,17 @@ bool unseal(Bytes key, Bytes value, Bytes& body); // false: damaged
 // false.
 class BodyWriter {
 public:
-    BodyWriter& number(std::uint64_t value);
-    BodyWriter& bytes(Bytes value); // with its length
+    BodyWriter& number(std::uint64_t value)
+    {
+        WireWriter(body_).fixed(value);
+        return *this;
+    }
+    BodyWriter& bytes(Bytes value) // with its length
+    {
+        number(value.size());
+        body_.insert(body_.end(), value.begin(), value.end());
+        return *this;
+    }
     Bytes view() const { return body_; }
 
 private:

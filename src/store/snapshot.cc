@@ -22,7 +22,7 @@ constexpr std::size_t longest_name = 255;
 
 KeyBuffer meta_snapshot(std::uint64_t container, Epoch epoch)
 {
-    return meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(container)).add(epoch);
+    return meta_key(MetaSpace::snapshot, container).add(epoch);
 }
 
 void put_snapshot(WriteTransaction& meta, std::uint64_t container, Epoch epoch, const SnapshotRecord& record)
@@ -42,9 +42,7 @@ Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
         return 0;
     }
     if (entry.key.size() != prefix.size() + 8) {
-        fail(DER_CSUM,
-             "the key of a container's newest snapshot is damaged; a check of the pool says what can be "
-             "saved");
+        fail_damaged("the key of a container's newest snapshot is damaged");
     }
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
 }
@@ -118,8 +116,7 @@ Epoch Container::create_snapshot(std::string_view name)
     Epoch epoch = 0;
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         read_container(meta, core.path(), id_);
-        const Epoch newest =
-            newest_epoch(meta, meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(id_)));
+        const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
         epoch = core.storage().next_epoch();
         for (WriteTransaction* target : targets)
             note_snapshot(*target, id, newest, epoch);
@@ -132,16 +129,14 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
                                          std::uint64_t container)
 {
     std::vector<SnapshotInfo> all;
-    const KeyBuffer prefix = meta_key(MetaSpace::snapshot).add(static_cast<std::uint32_t>(container));
+    const KeyBuffer prefix = meta_key(MetaSpace::snapshot, container);
     Entries entries(meta, prefix.view(), prefix.view());
     for (Entry entry; entries.next(entry);) {
         Bytes body;
         SnapshotRecord record;
         if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) ||
             !decode_snapshot(body, record)) {
-            fail(DER_CSUM, "pool " + path +
-                               ", metadata: a snapshot's record is damaged; a check of the pool says what "
-                               "can be saved");
+            fail_damaged("pool " + path + ", metadata: a snapshot's record is damaged");
         }
         if (!record.removing)
             all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
@@ -153,35 +148,30 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
 void require_all_listed(const Entries& walked, const std::string& path, const char* what)
 {
     if (const char* reason = walked.damage_beside()) {
-        fail(DER_CSUM, "pool " + path + ", metadata: a record beside those of the " + what +
-                           ", which may be one of them, is damaged (" + reason +
-                           "); a check of the pool says what can be saved");
+        fail_damaged("pool " + path + ", metadata: a record beside those of the " + what +
+                     ", which may be one of them, is damaged (" + reason + ")");
     }
 }
 
 std::vector<SnapshotInfo> Container::snapshots()
 {
-    std::vector<SnapshotInfo> all;
     const std::string& path = pool_->core().path();
-    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
+    return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
         read_container(meta, path, id_);
-        all = list_snapshots(meta, path, id_);
+        return list_snapshots(meta, path, id_);
     });
-    return all;
 }
 
 bool Container::has_snapshot(Epoch epoch)
 {
-    bool there = false;
     const std::string& path = pool_->core().path();
-    pool_->core().storage().meta().read([&](ReadTransaction& meta) {
+    return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
         read_container(meta, path, id_);
         Bytes body;
         SnapshotRecord record;
-        there = get_sealed(meta, meta_snapshot(id_, epoch).view(), body, "pool " + path + ", metadata") &&
-                decode_snapshot(body, record) && !record.removing;
+        return get_sealed(meta, meta_snapshot(id_, epoch).view(), body, "pool " + path + ", metadata") &&
+               decode_snapshot(body, record) && !record.removing;
     });
-    return there;
 }
 
 void Container::destroy_snapshot(Epoch epoch)
@@ -214,25 +204,15 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
             const KeyBuffer key = snapshot_key(container, epoch);
             erase_sealed(transaction, key.view());
             Bytes value;
-            if (!transaction.get(container_key(container).view(), value))
-                return; // the container was destroyed
+            // Not of a container that was destroyed.
+            if (!transaction.get(container_key(container).view(), value)) return;
             put_state(transaction, container,
                       {newest_epoch(transaction, container_prefix(Space::snapshot, container))});
         });
-        const KeyBuffer prefix = container_prefix(Space::history, container);
-        std::vector<std::byte> from(prefix.view().begin(), prefix.view().end());
-        for (bool more = true; more;) {
-            std::vector<ExtentRef> released;
-            std::vector<std::byte> next;
-            target.write([&](WriteTransaction& transaction) {
-                released.clear();
-                next = from;
-                more = aggregate(transaction, container, next, released);
-                leave_all(target, released);
-            });
-            from = next;
-            release_all(target, released);
-        }
+        write_in_batches(target, container_prefix(Space::history, container),
+                         [&](WriteTransaction& transaction, auto& from, auto& released) {
+                             return !aggregate(transaction, container, from, released);
+                         });
     }
     storage.meta().write([&](WriteTransaction& meta) { meta.erase(meta_snapshot(container, epoch).view()); });
 }

@@ -24,13 +24,15 @@ class Container;
 class PoolCore;
 class OpenContainer;
 
+Uuid random_uuid(); // of version 4
+
 struct PoolOptions {
     std::string backend = "lmdb";
     std::string label;    // default: the last part of the path; else as a container's
     unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
-    std::vector<std::string>
-        target_directories; // existing ones, into which the targets go in turn; none: the pool's
+    // Existing ones, into which the targets go in turn; none: the pool's.
+    std::vector<std::string> target_directories;
 };
 
 struct TargetInfo {
@@ -114,14 +116,14 @@ public:
     ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties);
     // By label, or by uuid in its text form. DER_NONEXIST.
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
-    void destroy_container(std::string_view label_or_uuid,
-                           bool force); // DER_BUSY when open in this process and not force
+    // DER_BUSY when open in this process and not force.
+    void destroy_container(std::string_view label_or_uuid, bool force);
     // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come
     // last. DER_CSUM where an index is damaged.
     std::vector<Compaction> compact();
     // Everything acknowledged survives a power failure after this. With `own` only what this process did.
     void sync(bool own = false);
-    Access access() const;
+    Access access() const { return access_; }
     const std::string& path() const;
 
     // Inside of the store: what all pools of this path share, and the one check of who may update
@@ -167,7 +169,7 @@ public:
 
     ContainerInfo query();
     std::vector<std::byte> properties();
-    std::shared_ptr<Pool> pool();
+    std::shared_ptr<Pool> pool() { return pool_; }
 
     // Fixes a point in time: what is acknowledged before the call is in it, what begins after it is not.
     Epoch create_snapshot(std::string_view name);
@@ -179,8 +181,8 @@ public:
     std::uint64_t allocate_oids(std::uint64_t count);
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
-    void kv_put(const ObjectId& oid, Bytes key, Bytes value,
-                Condition condition = Condition::none); // DER_EXIST / DER_NONEXIST by condition
+    // DER_EXIST, DER_NONEXIST by the condition.
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none);
     // The size of the value, copied into `into` when it fits there; nothing is copied when it does not.
     // nullopt: no such key.
     std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
@@ -196,18 +198,18 @@ public:
     // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size,
     // DER_OVERFLOW on a chunk beyond 2^63 bytes.
     void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
-    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid,
-                                                    Epoch epoch = latest); // nullopt: no array there
+    // nullopt: no array there.
+    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch = latest);
     // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. So in
     // array_read().
     void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
                      std::span<const Bytes> memory);
+    // Holes are zero-filled.
     ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
                           std::span<const Range> ranges, std::span<const MutableBytes> memory,
-                          Epoch epoch = latest,
-                          Verify verify = Verify::yes); // holes are zero-filled
-    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes,
-                             Epoch epoch = latest); // cells
+                          Epoch epoch = latest, Verify verify = Verify::yes);
+    // Cells.
+    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest);
     void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);
     void array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges);
     Epoch last_update(const ObjectId& oid, Epoch epoch = latest); // 0: never written
