@@ -1,5 +1,6 @@
 #include "client/pending.h"
 
+#include "base/not_copied.h"
 #include "stepstore/admin.h"
 
 #include <algorithm>
@@ -8,14 +9,12 @@
 
 namespace stepstore {
 
-struct Array::State {
+struct Array::State : NotCopied {
     State(std::shared_ptr<Container::State> in, const ObjectId& oid) : container(std::move(in)), id(oid) {}
     ~State()
     {
         if (daos_handle_is_valid(handle)) library().array_close(handle, nullptr);
     }
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
 
     const Library& library() const { return container->library(); }
     std::string name() const { return object_name(id, *container); }

@@ -1,32 +1,12 @@
 #include "client/failure.h"
 
+#include "base/error_text.h"
+
 namespace stepstore {
-namespace {
-
-struct Text {
-    const char* name;
-    const char* description;
-};
-
-// From the headers' list, not from d_errdesc(), which a loaded libdaos keeps in another library.
-Text text_of(int code)
-{
-    switch (-code) {
-        // clang-format off
-#define STEPSTORE_CASE(name, value, text) case value: return {#name, text};
-        // clang-format on
-        DAOS_COMMON_ERRORS(STEPSTORE_CASE)
-        DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
-#undef STEPSTORE_CASE
-    default: return {"DER_UNKNOWN", "an unknown error code"};
-    }
-}
-
-} // namespace
-
 void fail(const Library& library, int code, const std::string& tried)
 {
-    const Text text = text_of(code);
+    // Not of d_errdesc(), which a loaded libdaos keeps in another library.
+    const ErrorText text = text_of_error(code);
     std::string message = tried + ": " + text.name + "(" + std::to_string(code) + "): " + text.description;
     const char* more = library.last_message ? library.last_message() : "";
     if (*more) message += std::string("; ") + more;

@@ -1,3 +1,4 @@
+#include "base/not_copied.h"
 #include "base/text.h"
 #include "client/pending.h"
 
@@ -6,7 +7,7 @@
 
 namespace stepstore {
 
-struct KeyValue::State {
+struct KeyValue::State : NotCopied {
     State(std::shared_ptr<Container::State> in, const ObjectId& oid, Access access)
         : container(std::move(in)), id(oid)
     {
@@ -15,8 +16,6 @@ struct KeyValue::State {
         check(library(), rc, [&] { return "open key-value " + name(); });
     }
     ~State() { library().kv_close(handle, nullptr); }
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
 
     const Library& library() const { return container->library(); }
     std::string name() const { return object_name(id, *container); }

@@ -63,11 +63,6 @@ void Pending::State::wait()
     if (const int failed = std::exchange(code, 0)) fail(library(), failed, tried());
 }
 
-bool Pending::State::ready()
-{
-    return !running || test(DAOS_EQ_NOWAIT);
-}
-
 Pending::Pending() = default;
 Pending::~Pending() = default;
 Pending::Pending(Pending&&) noexcept = default;

@@ -1,6 +1,7 @@
 // One asynchronous call: its event, and everything that the call refers to.
 #pragma once
 
+#include "base/not_copied.h"
 #include "client/state.h"
 #include "stepstore/admin.h"
 
@@ -14,7 +15,7 @@ namespace stepstore {
 
 // A request of the C API on an array. Empty ranges and pieces are left out: a DAOS system's library hangs on
 // them.
-struct ArrayCall {
+struct ArrayCall : NotCopied {
     // In the counts of a read that the library has not filled.
     static constexpr daos_size_t not_told = STEPSTORE_ARRAY_TELL; // and asks our library to tell
 
@@ -22,8 +23,6 @@ struct ArrayCall {
     // -DER_INVAL: memory for no cells, or the other way round. Memory: Bytes or MutableBytes.
     template <class Memory>
     ArrayCall(std::span<const Range> cells, std::span<const Memory> memory);
-    ArrayCall(const ArrayCall&) = delete;
-    ArrayCall& operator=(const ArrayCall&) = delete;
     bool is_empty() const { return ranges.empty(); }
 
     std::vector<daos_range_t> ranges;
@@ -32,17 +31,15 @@ struct ArrayCall {
     d_sg_list_t sgl{};
 };
 
-struct Pending::State {
+struct Pending::State : NotCopied {
     State(std::shared_ptr<EventQueue::State> queue, std::shared_ptr<const void> object);
     ~State();
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
 
     const Library& library() const { return queue->pool->library(); }
     // With the result of the call that launched the event: fails at once when it was not launched.
     void launched(int code);
     void wait();
-    bool ready();
+    bool ready() { return !running || test(DAOS_EQ_NOWAIT); }
 
     std::shared_ptr<EventQueue::State> queue;
     std::shared_ptr<const void> object; // stays open until the call completed

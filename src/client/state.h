@@ -2,6 +2,7 @@
 // which a program lets go of things does not matter.
 #pragma once
 
+#include "base/not_copied.h"
 #include "client/failure.h"
 #include "stepstore/client.h"
 #include "stepstore/libdaos.h"
@@ -19,24 +20,20 @@ inline bool is_on_daos(std::string_view location)
 }
 
 // One daos_init(), undone at the end.
-class Session {
+class Session : NotCopied {
 public:
     explicit Session(std::shared_ptr<const Library> library);
     ~Session();
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
     const Library& library() const { return *library_; }
 
 private:
     std::shared_ptr<const Library> library_;
 };
 
-struct Pool::State {
+struct Pool::State : NotCopied {
     State(std::shared_ptr<const Library> library, const std::string& pool, std::string location,
           Access access);
     ~State();
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
     const Library& library() const { return session.library(); }
 
     Session session;
@@ -44,13 +41,11 @@ struct Pool::State {
     daos_handle_t handle{};
 };
 
-struct Container::State {
+struct Container::State : NotCopied {
     State(std::shared_ptr<Pool::State> pool, std::string label, Access access);
     // The same container as of a snapshot.
     State(std::shared_ptr<State> latest, std::uint64_t epoch);
     ~State();
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
     const Library& library() const { return pool->library(); }
     bool is_snapshot() const { return latest != nullptr; }
     std::string name() const; // for messages
@@ -63,11 +58,9 @@ struct Container::State {
     std::uint64_t epoch = 0;
 };
 
-struct EventQueue::State {
+struct EventQueue::State : NotCopied {
     explicit State(std::shared_ptr<Pool::State> pool);
     ~State();
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
 
     std::shared_ptr<Pool::State> pool;
     daos_handle_t handle{};

@@ -93,11 +93,7 @@ int daos_array_close(daos_handle_t oh, daos_event_t* ev)
 
 int daos_array_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
 {
-    return call("daos_array_destroy", ev, [=] {
-        auto array = resource<ArrayResource>(oh);
-        array->require_writable(th);
-        return [=] { array->run(store::latest, [&](store::Container& in) { in.punch(array->oid()); }); };
-    });
+    return call("daos_array_destroy", ev, [=] { return punch<ArrayResource>(oh, th); });
 }
 
 int daos_array_local2global(daos_handle_t oh, d_iov_t* glob)

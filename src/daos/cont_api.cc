@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
@@ -18,19 +17,6 @@ using stepstore::parse_uuid;
 using stepstore::uuid_text;
 
 namespace {
-
-store::Uuid new_uuid()
-{
-    std::random_device random;
-    store::Uuid uuid{};
-    for (std::size_t i = 0; i < uuid.size(); i += 4) {
-        const std::uint32_t bits = random();
-        std::memcpy(&uuid[i], &bits, sizeof bits);
-    }
-    uuid[6] = static_cast<std::uint8_t>((uuid[6] & 0x0f) | 0x40); // version 4, variant 1
-    uuid[8] = static_cast<std::uint8_t>((uuid[8] & 0x3f) | 0x80);
-    return uuid;
-}
 
 store::Access container_access(unsigned flags)
 {
@@ -84,7 +70,8 @@ void fill_info(const store::ContainerInfo& container, daos_cont_info_t& info, st
 
 void create(PoolResource& pool, const Properties& properties, uuid_t* uuid)
 {
-    const auto info = pool.pool().create_container(new_uuid(), properties.label(), properties.encode());
+    const auto info =
+        pool.pool().create_container(store::random_uuid(), properties.label(), properties.encode());
     if (uuid) std::memcpy(*uuid, info.uuid.data(), info.uuid.size());
 }
 
@@ -152,7 +139,7 @@ int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event
 int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev)
 {
     return call("daos_cont_query", ev, [=] {
-        Properties::require_query(cont_prop);
+        require_query(cont_prop, DAOS_PROP_CO_MIN, DAOS_PROP_CO_MAX, "container");
         return [=, resource = resource<ContainerResource>(coh)] {
             store::Container& container = resource->container();
             const auto described = container.query();

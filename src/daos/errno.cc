@@ -1,28 +1,14 @@
-// d_errstr and d_errdesc, from the lists of daos_errno.h.
+// d_errstr and d_errdesc.
 #include "daos/api.h"
+
+#include "base/error_text.h"
 
 extern "C" const char* d_errstr(int errnum)
 {
-    switch (errnum) {
-    case DER_SUCCESS: return "DER_SUCCESS";
-#define STEPSTORE_CASE(name, value, text)                                                                    \
-    case -(value): return #name;
-        DAOS_COMMON_ERRORS(STEPSTORE_CASE)
-        DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
-#undef STEPSTORE_CASE
-    default: return "DER_UNKNOWN";
-    }
+    return stepstore::text_of_error(errnum).name;
 }
 
 extern "C" const char* d_errdesc(int errnum)
 {
-    switch (errnum) {
-    case DER_SUCCESS: return "success";
-#define STEPSTORE_CASE(name, value, text)                                                                    \
-    case -(value): return text;
-        DAOS_COMMON_ERRORS(STEPSTORE_CASE)
-        DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
-#undef STEPSTORE_CASE
-    default: return "an unknown error code";
-    }
+    return stepstore::text_of_error(errnum).description;
 }

@@ -130,20 +130,11 @@ void event_init(daos_event_t* event, daos_handle_t queue, daos_event_t* parent)
     state->magic = EventState::magic_value;
 }
 
-EventQueue::EventQueue() : Resource(handle_kind), generation_(process_generation())
-{
-}
-
 EventQueue::~EventQueue()
 {
     // One by one: a long chain that destroys itself needs a deep stack.
     while (first_arrived_)
         first_arrived_ = std::shared_ptr<Outcome>(std::move(first_arrived_->next));
-}
-
-bool EventQueue::of_this_process() const
-{
-    return generation_ == process_generation();
 }
 
 void EventQueue::add_child(EventState* parent, EventState* child)
@@ -297,8 +288,8 @@ int EventQueue::poll(bool wait_running, std::int64_t timeout, unsigned count, da
     const auto done = [&] {
         for (EventState* event = completed_.first(); event && taken < static_cast<int>(count);) {
             EventState* following = event->next;
-            if (event->children_running ==
-                0) { // a parent with an operation of its own waits for its children
+            // A parent with an operation of its own waits for its children.
+            if (event->children_running == 0) {
                 take(event);
                 events[taken++] = event_of(event);
             }

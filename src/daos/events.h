@@ -4,6 +4,7 @@
 // events without a queue share one of their own. Nothing but this file looks into ev_private.
 #pragma once
 
+#include "base/fork.h"
 #include "daos/handles.h"
 
 #include <condition_variable>
@@ -44,7 +45,7 @@ struct Outcome {
 class EventQueue : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::event_queue;
-    EventQueue();
+    EventQueue() : Resource(handle_kind) {}
     ~EventQueue() override;
     std::string name() const override { return "event queue"; }
 
@@ -63,7 +64,7 @@ public:
     EventState* next_child(EventState* parent, EventState* child);
     void add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg);
 
-    bool of_this_process() const;
+    bool of_this_process() const { return generation_ == process_generation(); }
 
 private:
     template <class Done>
@@ -72,7 +73,7 @@ private:
     void complete_locked(EventState* event, const Failure& failure);
     void take(EventState* event);
 
-    std::uint64_t generation_;
+    const std::uint64_t generation_ = process_generation();
     std::mutex mutex_; // guards the following and the states of the events
     std::condition_variable changed_;
     std::shared_ptr<Outcome> first_arrived_;

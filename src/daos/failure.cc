@@ -64,11 +64,6 @@ void set_last_message(std::string message) noexcept
     message_of_thread = std::move(message);
 }
 
-const char* last_message() noexcept
-{
-    return message_of_thread.c_str();
-}
-
 void require(const void* pointer, const char* what)
 {
     if (pointer == nullptr) invalid(std::string(what) + " is NULL");
@@ -83,5 +78,5 @@ void invalid(const std::string& message)
 
 extern "C" const char* stepstore_last_message(void)
 {
-    return stepstore::daos::last_message();
+    return stepstore::daos::message_of_thread.c_str();
 }

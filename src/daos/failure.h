@@ -19,7 +19,6 @@ Failure current_failure(const char* name) noexcept;
 // Remembers the message for this thread and returns the code.
 int report(Failure failure) noexcept;
 void set_last_message(std::string message) noexcept;
-const char* last_message() noexcept;
 
 // -DER_INVAL, with the name of what is NULL.
 void require(const void* pointer, const char* what);

@@ -17,29 +17,19 @@ constexpr std::size_t fixed_size = 88;
 
 std::vector<std::byte> encode(const GlobalHandle& handle)
 {
-    std::vector<std::byte> bytes(fixed_size + handle.path.size() + checksum_size);
-    std::byte* at = bytes.data();
-    const auto put = [&at](auto number) {
-        store_little(at, number);
-        at += sizeof number;
-    };
-    const auto copy = [&at](const void* from, std::size_t size) {
-        std::memcpy(at, from, size);
-        at += size;
-    };
-    put(magic);
-    put(static_cast<std::uint32_t>(handle.kind));
-    put(static_cast<std::uint32_t>(handle.access));
-    put(handle.mode);
-    copy(handle.pool.data(), handle.pool.size());
-    copy(handle.container.data(), handle.container.size());
-    put(handle.oid.hi);
-    put(handle.oid.lo);
-    put(handle.attributes.cell_size);
-    put(handle.attributes.chunk_size);
-    put(std::uint64_t{handle.path.size()});
-    copy(handle.path.data(), handle.path.size());
-    seal_end(bytes);
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    to.fixed(magic);
+    to.fixed(static_cast<std::uint32_t>(handle.kind));
+    to.fixed(static_cast<std::uint32_t>(handle.access));
+    to.fixed(handle.mode);
+    to.bytes(std::as_bytes(std::span(handle.pool)));
+    to.bytes(std::as_bytes(std::span(handle.container)));
+    for (const std::uint64_t number : {handle.oid.hi, handle.oid.lo, handle.attributes.cell_size,
+                                       handle.attributes.chunk_size, handle.path.size()})
+        to.fixed(number);
+    to.bytes(as_bytes(handle.path));
+    append_checksum(bytes);
     return bytes;
 }
 
@@ -47,36 +37,23 @@ GlobalHandle decode(Bytes bytes)
 {
     if (bytes.size() < fixed_size + checksum_size || load_little<std::uint32_t>(bytes.data()) != magic)
         invalid("these bytes are not a global handle");
-    const auto unsealed = unseal_end(bytes);
-    if (!unsealed) invalid("the global handle is damaged");
-    const Bytes body = *unsealed;
-    const std::byte* at = body.data() + 4;
-    const auto get = [&at]<class T>(T& number) {
-        number = load_little<T>(at);
-        at += sizeof number;
-    };
-    const auto copy = [&at](void* into, std::size_t size) {
-        std::memcpy(into, at, size);
-        at += size;
+    const auto body = unseal_end(bytes);
+    if (!body) invalid("the global handle is damaged");
+    WireReader from(body->subspan(sizeof magic), "the global handle");
+    const auto uuid = [&from](store::Uuid& into) {
+        std::memcpy(into.data(), from.bytes(into.size()).data(), into.size());
     };
     GlobalHandle handle;
-    std::uint32_t kind = 0;
-    std::uint32_t access = 0;
-    std::uint64_t path_size = 0;
-    get(kind);
-    get(access);
-    get(handle.mode);
-    copy(handle.pool.data(), handle.pool.size());
-    copy(handle.container.data(), handle.container.size());
-    get(handle.oid.hi);
-    get(handle.oid.lo);
-    get(handle.attributes.cell_size);
-    get(handle.attributes.chunk_size);
-    get(path_size);
-    if (path_size != body.size() - fixed_size) invalid("the global handle is damaged");
-    handle.kind = static_cast<Kind>(kind);
-    handle.access = access == 0 ? store::Access::read_only : store::Access::read_write;
-    handle.path = as_text(body.subspan(fixed_size));
+    handle.kind = static_cast<Kind>(from.fixed<std::uint32_t>());
+    handle.access = from.fixed<std::uint32_t>() == 0 ? store::Access::read_only : store::Access::read_write;
+    handle.mode = from.fixed<std::uint32_t>();
+    uuid(handle.pool);
+    uuid(handle.container);
+    for (auto* number :
+         {&handle.oid.hi, &handle.oid.lo, &handle.attributes.cell_size, &handle.attributes.chunk_size})
+        *number = from.fixed<std::uint64_t>();
+    if (from.fixed<std::uint64_t>() != from.left()) invalid("the global handle is damaged");
+    handle.path = as_text(from.bytes(from.left()));
     return handle;
 }
 

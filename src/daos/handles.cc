@@ -47,8 +47,8 @@ struct HandleTable {
     {
         if (free.empty()) {
             slots.push_back({first_generation, nullptr});
-            if (free.capacity() < slots.size())
-                free.reserve(slots.capacity()); // so that closing never needs memory
+            // So that closing never needs memory.
+            if (free.capacity() < slots.size()) free.reserve(slots.capacity());
             free.push_back(static_cast<std::uint32_t>(slots.size()));
         }
         const std::uint32_t number = free.back();

@@ -5,6 +5,7 @@
 // looked up stays until the call lets go of it, also when another thread closes the handle meanwhile.
 #pragma once
 
+#include "base/not_copied.h"
 #include "daos/api.h"
 #include "daos/failure.h"
 
@@ -28,12 +29,10 @@ enum class Kind : std::uint8_t {
 };
 const char* kind_name(Kind kind) noexcept;
 
-class Resource {
+class Resource : NotCopied {
 public:
     explicit Resource(Kind kind) noexcept : kind_(kind) {}
     virtual ~Resource() = default;
-    Resource(const Resource&) = delete;
-    Resource& operator=(const Resource&) = delete;
 
     Kind kind() const noexcept { return kind_; }
     virtual std::string name() const = 0; // for messages

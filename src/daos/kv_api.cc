@@ -86,11 +86,7 @@ int daos_kv_close(daos_handle_t oh, daos_event_t* ev)
 
 int daos_kv_destroy(daos_handle_t oh, daos_handle_t th, daos_event_t* ev)
 {
-    return call("daos_kv_destroy", ev, [=] {
-        auto object = resource<KeyValueResource>(oh);
-        object->require_writable(th);
-        return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
-    });
+    return call("daos_kv_destroy", ev, [=] { return punch<KeyValueResource>(oh, th); });
 }
 
 int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* key, daos_size_t size,

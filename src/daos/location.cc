@@ -52,10 +52,9 @@ void require_label(std::string_view label, bool uuid_too)
         invalid("'" + text +
                 "' is not a pool label: to name a directory give a path with a '/', such as ./pool");
     if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
-        invalid(
-            "'" + text +
-            "' is not a pool's name: give a path with a '/', or a label of 1 to 127 characters of A-Z a-z "
-            "0-9 . _ : -");
+        invalid("'" + text +
+                "' is not a pool's name: give a path with a '/', or a label of 1 to 127 characters of A-Z "
+                "a-z 0-9 . _ : -");
 }
 
 } // namespace

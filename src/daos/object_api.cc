@@ -45,11 +45,7 @@ int daos_obj_close(daos_handle_t oh, daos_event_t* ev)
 
 int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t, daos_event_t* ev)
 {
-    return call("daos_obj_punch", ev, [=] {
-        auto object = resource<ObjectResource>(oh);
-        object->require_writable(th);
-        return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
-    });
+    return call("daos_obj_punch", ev, [=] { return punch<ObjectResource>(oh, th); });
 }
 
 int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev)

@@ -61,18 +61,6 @@ std::string groups_text(std::uint32_t groups)
     return groups == MAX_NUM_GROUPS ? "X" : std::to_string(groups);
 }
 
-template <class Each>
-void for_each_named_class(Each each)
-{
-    for (const Family& family : families) {
-        for (const std::uint32_t groups : named_groups) {
-            if (!family.names(groups)) continue;
-            each(make_class(family.redundancy, groups), std::string(family.prefix) + groups_text(groups));
-        }
-        each(make_class(family.redundancy, MAX_NUM_GROUPS), std::string(family.prefix) + "X");
-    }
-}
-
 void require_copies(daos_oclass_id_t oclass, unsigned targets)
 {
     const std::string name = class_name(oclass);
@@ -188,7 +176,11 @@ ssize_t daos_oclass_names_list(size_t size, char* str)
 try {
     if (size == 0 || !str) invalid("no memory for the names was given");
     std::string list;
-    for_each_named_class([&](daos_oclass_id_t, const std::string& text) { list += text + ", "; });
+    for (const Family& family : families) {
+        for (const std::uint32_t groups : named_groups)
+            if (family.names(groups)) list += std::string(family.prefix) + groups_text(groups) + ", ";
+        list += std::string(family.prefix) + "X, ";
+    }
     *str = '\0';
     if (list.size() >= size)
         throw stepstore::Error(-DER_OVERFLOW, "the names need " + std::to_string(list.size() + 1) + " bytes");

@@ -34,16 +34,13 @@ public:
         std::memcpy(&last, anchor.da_buf, sizeof last);
         const auto begin = anchor.da_type == DAOS_ANCHOR_TYPE_ZERO ? objects_.begin()
                                                                    : std::ranges::upper_bound(objects_, last);
-        const auto count =
-            std::min<std::size_t>(oids.size(), static_cast<std::size_t>(objects_.end() - begin));
-        for (std::size_t i = 0; i < count; ++i)
-            oids[i] = {.lo = begin[static_cast<std::ptrdiff_t>(i)].lo,
-                       .hi = begin[static_cast<std::ptrdiff_t>(i)].hi};
-        if (count > 0)
-            std::memcpy(anchor.da_buf, &begin[static_cast<std::ptrdiff_t>(count) - 1], sizeof last);
-        const bool done = static_cast<std::size_t>(objects_.end() - begin) == count;
-        anchor.da_type = done ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
-        return static_cast<std::uint32_t>(count);
+        const std::span<const store::ObjectId> rest(begin, objects_.end());
+        const auto given = rest.first(std::min(oids.size(), rest.size()));
+        for (std::size_t i = 0; i < given.size(); ++i)
+            oids[i] = {.lo = given[i].lo, .hi = given[i].hi};
+        if (!given.empty()) std::memcpy(anchor.da_buf, &given.back(), sizeof last);
+        anchor.da_type = given.size() == rest.size() ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
+        return static_cast<std::uint32_t>(given.size());
     }
 
 private:

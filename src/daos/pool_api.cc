@@ -4,6 +4,7 @@
 #include "daos/call.h"
 #include "daos/global_handle.h"
 #include "daos/location.h"
+#include "daos/properties.h"
 #include "daos/resources.h"
 
 #include <bit>
@@ -62,8 +63,7 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
         entry.dpe_val = 0;
         entry.dpe_flags = DAOS_PROP_ENTRY_NOT_SET;
         if (entry.dpe_type != DAOS_PROP_PO_LABEL || pool.label.empty()) continue;
-        entry.dpe_str = strdup(pool.label.c_str());
-        if (!entry.dpe_str) throw std::bad_alloc();
+        entry.dpe_str = copy_text(pool.label);
         entry.dpe_flags = 0;
     }
 }
@@ -81,15 +81,6 @@ d_rank_list_t* ranks_for(std::uint64_t bits)
     }
     *list = {rank, enabled ? 1U : 0U};
     return list;
-}
-
-void require_pool_properties(const daos_prop_t* properties)
-{
-    if (!properties || properties->dpp_nr == 0) return;
-    require(properties->dpp_entries, "the list of properties");
-    for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
-        if (entry.dpe_type <= DAOS_PROP_PO_MIN || entry.dpe_type >= DAOS_PROP_PO_MAX)
-            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a pool");
 }
 
 // There is one system, under the name that DAOS gives its own.
@@ -151,7 +142,7 @@ int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* 
                     daos_event_t* ev)
 {
     return call("daos_pool_query", ev, [=] {
-        require_pool_properties(pool_prop);
+        require_query(pool_prop, DAOS_PROP_PO_MIN, DAOS_PROP_PO_MAX, "pool");
         return [=, resource = resource<PoolResource>(poh), bits = info ? info->pi_bits : 0] {
             return [=, described = resource->pool().query()] {
                 if (info) fill_info(described, bits, *info);

@@ -8,15 +8,8 @@ namespace {
 
 bool is_text(uint32_t type)
 {
-    switch (type) {
-    case DAOS_PROP_PO_LABEL:
-    case DAOS_PROP_PO_OWNER:
-    case DAOS_PROP_PO_OWNER_GROUP:
-    case DAOS_PROP_CO_LABEL:
-    case DAOS_PROP_CO_OWNER:
-    case DAOS_PROP_CO_OWNER_GROUP: return true;
-    default: return false;
-    }
+    return type == DAOS_PROP_PO_LABEL || type == DAOS_PROP_PO_OWNER || type == DAOS_PROP_PO_OWNER_GROUP ||
+           type == DAOS_PROP_CO_LABEL || type == DAOS_PROP_CO_OWNER || type == DAOS_PROP_CO_OWNER_GROUP;
 }
 
 bool is_pointer(uint32_t type)

@@ -1,5 +1,6 @@
 #include "daos/properties.h"
 
+#include "base/wire.h"
 #include "daos/failure.h"
 
 #include <algorithm>
@@ -89,6 +90,8 @@ bool is_only_told(std::uint32_t type)
     return type == DAOS_PROP_CO_STATUS || type == DAOS_PROP_CO_GLOBAL_VERSION;
 }
 
+} // namespace
+
 char* copy_text(const std::string& text)
 {
     auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -97,7 +100,14 @@ char* copy_text(const std::string& text)
     return copy;
 }
 
-} // namespace
+void require_query(const daos_prop_t* properties, std::uint32_t above, std::uint32_t below, const char* whose)
+{
+    if (!properties || properties->dpp_nr == 0) return;
+    require(properties->dpp_entries, "the list of properties");
+    for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
+        if (entry.dpe_type <= above || entry.dpe_type >= below)
+            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a " + whose);
+}
 
 Properties Properties::from(const daos_prop_t* properties)
 {
@@ -166,13 +176,12 @@ Properties Properties::decode(Bytes record)
 
 std::vector<std::byte> Properties::encode() const
 {
-    std::vector<std::byte> record(header_size + entry_size * numbers_.size());
-    store_little(record.data(), record_version);
-    std::size_t at = header_size;
+    std::vector<std::byte> record;
+    WireWriter to(record);
+    to.fixed(record_version);
     for (const auto& [type, value] : numbers_) {
-        store_little(&record[at], type);
-        store_little(&record[at + 4], value);
-        at += entry_size;
+        to.fixed(type);
+        to.fixed(value);
     }
     return record;
 }
@@ -215,15 +224,6 @@ void Properties::fill(daos_prop_t& properties) const
             entry.dpe_flags = DAOS_PROP_ENTRY_NOT_SET;
         }
     }
-}
-
-void Properties::require_query(const daos_prop_t* properties)
-{
-    if (!properties || properties->dpp_nr == 0) return;
-    require(properties->dpp_entries, "the list of properties");
-    for (const daos_prop_entry& entry : std::span(properties->dpp_entries, properties->dpp_nr))
-        if (!is_of_container(entry.dpe_type))
-            invalid("property " + std::to_string(entry.dpe_type) + " is not one of a container");
 }
 
 } // namespace stepstore::daos

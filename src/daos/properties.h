@@ -12,6 +12,11 @@
 
 namespace stepstore::daos {
 
+// DER_INVAL: the list asks for what is no property of `whose`, whose types lie between these two.
+void require_query(const daos_prop_t* properties, std::uint32_t above, std::uint32_t below,
+                   const char* whose);
+char* copy_text(const std::string& text); // for the caller to free
+
 class Properties {
 public:
     // Of a caller; null is empty. DER_INVAL: unknown, twice or senseless; DER_NOTSUPPORTED: one that cannot
@@ -25,8 +30,6 @@ public:
     void restore_label(std::string label) { label_ = std::move(label); }
     std::uint32_t redundancy_factor() const;
 
-    // DER_INVAL: the list asks for what is no property of a container.
-    static void require_query(const daos_prop_t* properties);
     // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's
     // to free.
     void fill(daos_prop_t& properties) const;

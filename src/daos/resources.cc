@@ -1,9 +1,7 @@
 #include "daos/resources.h"
 
-#include "base/text.h"
 #include "daos/object_class.h"
 #include "daos/properties.h"
-#include "stepstore/admin.h"
 
 #include <utility>
 
@@ -32,11 +30,6 @@ ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const s
     redundancy_factor_ = Properties::decode(container_->properties()).redundancy_factor();
 }
 
-std::string ContainerResource::name() const
-{
-    return "container " + (label_.empty() ? uuid_text(uuid_.data()) : label_);
-}
-
 void ContainerResource::require_writable(const char* what) const
 {
     if (access_ == store::Access::read_only)
@@ -50,16 +43,6 @@ ObjectResource::ObjectResource(Kind kind, std::shared_ptr<ContainerResource> con
     : Resource(kind), container_(std::move(container)), oid_{oid.hi, oid.lo}, mode_(mode)
 {
     require_stored_class(oid, container_->pool().targets());
-}
-
-ObjectResource::ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
-    : ObjectResource(Kind::object, std::move(container), oid, mode)
-{
-}
-
-std::string ObjectResource::name() const
-{
-    return "object " + object_id_text(oid_.hi, oid_.lo) + " in " + container_->name();
 }
 
 void ObjectResource::require_writable(daos_handle_t th) const
@@ -97,28 +80,6 @@ void ObjectResource::require_ground(store::Container& container, store::Epoch ep
         throw Error(-DER_NO_HDL,
                     container_->name() + " was destroyed while it was open, and " + name() + " with it");
     }
-}
-
-KeyValueResource::KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,
-                                   unsigned mode)
-    : ObjectResource(handle_kind, std::move(container), oid, mode)
-{
-}
-
-ArrayResource::ArrayResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
-                             const store::ArrayAttributes& attributes)
-    : ObjectResource(handle_kind, std::move(container), oid, mode), attributes_(attributes)
-{
-}
-
-store::Verify ArrayResource::verify() const
-{
-    return (mode() & STEPSTORE_OO_UNVERIFIED) != 0 ? store::Verify::no : store::Verify::yes;
-}
-
-TransactionResource::TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)
-    : Resource(handle_kind), container_(std::move(container)), epoch_(epoch)
-{
 }
 
 } // namespace stepstore::daos

@@ -1,6 +1,7 @@
 // What handles stand for: pools, containers, objects, transactions.
 #pragma once
 
+#include "base/text.h"
 #include "daos/handles.h"
 #include "store/store.h"
 
@@ -43,7 +44,10 @@ public:
     const store::Uuid& uuid() const { return uuid_; }
     store::Access access() const { return access_; }
     std::uint32_t redundancy_factor() const { return redundancy_factor_; }
-    std::string name() const override;
+    std::string name() const override
+    {
+        return "container " + (label_.empty() ? uuid_text(uuid_.data()) : label_);
+    }
     Resource* opened_from() const noexcept override { return pool_.get(); }
     // The pool may have been connected for reading only, which tells at the first update.
     bool is_writable() const
@@ -65,7 +69,10 @@ private:
 class ObjectResource : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::object;
-    ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
+    ObjectResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
+        : ObjectResource(handle_kind, std::move(container), oid, mode)
+    {
+    }
 
     // Runs `body` with the container. The store returns what is normally absent as a value. So -DER_NONEXIST
     // means that the snapshot or container itself is gone: it becomes -DER_EP_OLD for a snapshot, -DER_NO_HDL
@@ -84,7 +91,10 @@ public:
     const std::shared_ptr<ContainerResource>& parent() const { return container_; }
     const store::ObjectId& oid() const { return oid_; }
     unsigned mode() const { return mode_; }
-    std::string name() const override; // "object 12.7 in container x"
+    std::string name() const override // "object 12.7 in container x"
+    {
+        return "object " + object_id_text(oid_.hi, oid_.lo) + " in " + container_->name();
+    }
     Resource* opened_from() const noexcept override { return container_.get(); }
 
     // For updates: -DER_NO_PERM through a read-only handle, container or snapshot.
@@ -106,25 +116,46 @@ private:
 class KeyValueResource : public ObjectResource {
 public:
     static constexpr Kind handle_kind = Kind::key_value;
-    KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
+    KeyValueResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode)
+        : ObjectResource(handle_kind, std::move(container), oid, mode)
+    {
+    }
 };
 
 class ArrayResource : public ObjectResource {
 public:
     static constexpr Kind handle_kind = Kind::array;
     ArrayResource(std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode,
-                  const store::ArrayAttributes& attributes);
+                  const store::ArrayAttributes& attributes)
+        : ObjectResource(handle_kind, std::move(container), oid, mode), attributes_(attributes)
+    {
+    }
     const store::ArrayAttributes& attributes() const { return attributes_; }
-    store::Verify verify() const;
+    store::Verify verify() const
+    {
+        return (mode() & STEPSTORE_OO_UNVERIFIED) != 0 ? store::Verify::no : store::Verify::yes;
+    }
 
 private:
     store::ArrayAttributes attributes_;
 };
 
+// The removal of all that an open object holds, as an operation of call(). -DER_NO_HDL, -DER_NO_PERM.
+template <class Object>
+auto punch(daos_handle_t oh, daos_handle_t th)
+{
+    auto object = resource<Object>(oh);
+    object->require_writable(th);
+    return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
+}
+
 class TransactionResource : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::transaction;
-    TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch);
+    TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)
+        : Resource(handle_kind), container_(std::move(container)), epoch_(epoch)
+    {
+    }
     std::string name() const override { return "snapshot " + std::to_string(epoch_); }
     store::Epoch epoch() const { return epoch_; }
     const ContainerResource& container() const { return *container_; }
