@@ -31,7 +31,8 @@ def decode_key(key: bytes) -> str:
 class _Handle:
     """What all handles share: they close, and work in `with`."""
 
-    _handle: Any
+    def __init__(self, handle: Any):
+        self._handle = handle
 
     def close(self) -> None:
         self._handle.close()
@@ -47,11 +48,18 @@ class _Handle:
         self.close()
 
 
+class _Object(_Handle):
+    @property
+    def id(self) -> ObjectId:
+        return self._handle.id
+
+    def destroy(self) -> None:
+        """Removes the object with all that it holds; snapshots keep theirs."""
+        self._handle.destroy()
+
+
 class Pool(_Handle):
     """A pool: a directory (a path, or a label under the root directory), or daos://POOL on a DAOS system."""
-
-    def __init__(self, handle: _core.Pool):
-        self._handle = handle
 
     @staticmethod
     def create(
@@ -119,9 +127,6 @@ class Snapshot:
 
 class Container(_Handle):
     """A container: objects that live and are snapshotted together."""
-
-    def __init__(self, handle: _core.Container):
-        self._handle = handle
 
     @property
     def label(self) -> str:
@@ -201,15 +206,8 @@ class Container(_Handle):
         return "<closed stepstore.Container>" if self.closed else f"<stepstore.Container {self.label!r}>"
 
 
-class KeyValue(_Handle, MutableMapping):
+class KeyValue(_Object, MutableMapping):
     """A key-value object, as a mapping of text or bytes keys to bytes. Iterating gives keys as text."""
-
-    def __init__(self, handle: _core.KeyValue):
-        self._handle = handle
-
-    @property
-    def id(self) -> ObjectId:
-        return self._handle.id
 
     def put(self, key: Key, value: Any, *, condition: str = "none") -> None:
         """condition: "none", "must_not_exist" (else DER_EXIST) or "must_exist" (else DER_NONEXIST)."""
@@ -234,10 +232,6 @@ class KeyValue(_Handle, MutableMapping):
 
     def raw_keys(self) -> list[bytes]:
         return self._handle.keys()
-
-    def destroy(self) -> None:
-        """Removes the object with all its keys; snapshots keep theirs."""
-        self._handle.destroy()
 
     def __getitem__(self, key: Key) -> bytes:
         value = self._handle.get(_checked(key))
@@ -309,15 +303,8 @@ def _require_plain(dtype: np.dtype) -> None:
         )
 
 
-class Array(_Handle):
+class Array(_Object):
     """A one-dimensional array object of cells; what was never written reads as zero."""
-
-    def __init__(self, handle: _core.Array):
-        self._handle = handle
-
-    @property
-    def id(self) -> ObjectId:
-        return self._handle.id
 
     @property
     def cell_size(self) -> int:
@@ -385,7 +372,3 @@ class Array(_Handle):
     def punch(self, index: int, count: int) -> None:
         """Makes a hole: these cells read as zero and take no space."""
         self._handle.punch(index, count)
-
-    def destroy(self) -> None:
-        """Removes the object with all its cells; snapshots keep theirs."""
-        self._handle.destroy()
