@@ -1,22 +1,61 @@
 // stepstore-bench-arrays: array objects by class, chunk size and number, next to each other.
-#include "options.h"
 #include "workers.h"
 
+#include "common/command_line.h"
 #include "stepstore/client.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
-#include <unistd.h>
 
 namespace stepstore::bench {
 
 namespace {
 
 constexpr double mib = 1 << 20;
+
+struct Options {
+    std::vector<std::uint64_t> processes = {1, 4};
+    std::vector<std::uint64_t> blocks = {4 << 10, 16 << 10, 64 << 10, 256 << 10,
+                                         1 << 20, 4 << 20,  16 << 20, 64 << 20};
+    std::vector<std::uint64_t> chunks = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+    std::vector<std::string> classes = {"S1", "S2", "S4", "SX"};
+    std::uint64_t bytes = 64 << 20; // that a process writes in one measurement, at most
+    unsigned rounds = 3;
+    std::string directory;
+    bool json = false;
+};
+
+Options parse_options(int argc, char** argv)
+{
+    Options options;
+    std::uint64_t rounds = options.rounds;
+    CommandLine line(
+        "stepstore-bench-arrays", "[OPTIONS]",
+        "Writes blocks to array objects and reads them back, step after step as a stream does. It compares\n"
+        "object classes, chunk sizes and numbers of objects (one for each process, or one for all), for\n"
+        "each size of block and number of processes. It prints the times of writing and reading, with 1.00\n"
+        "for the fastest variant. The rule for a stream's data objects rests on these times.");
+    line.numbers("processes", "numbers of processes (default 1,4)", options.processes, 256);
+    line.numbers(
+        "blocks",
+        "bytes that a process writes at once, also with k or M (default 4k,16k,64k,256k,1M,4M,16M,64M)",
+        options.blocks);
+    line.numbers("chunks", "chunk sizes (default 64k,256k,1M,4M,16M,64M)", options.chunks);
+    line.words("classes", "object classes (default S1,S2,S4,SX)", options.classes);
+    line.number("bytes",
+                "at most so many bytes of a process in one measurement, in 1 to 200 blocks (default 64M)",
+                options.bytes);
+    line.number("rounds", "rounds; the median counts (default 3)", rounds, 1, 1000);
+    line.text("directory", "DIR",
+              "where the pool goes (default: a new directory in $TMPDIR or /tmp); removed at the end",
+              options.directory);
+    line.flag("json", "print a list of objects, with MiB/s, instead of tables", [&] { options.json = true; });
+    const auto rest = line.parse(argc, argv);
+    if (!rest.empty()) line.refuse("unknown argument '" + rest.front() + "'");
+    options.rounds = static_cast<unsigned>(rounds);
+    return options;
+}
 
 struct Result {
     Variant variant;
@@ -27,20 +66,7 @@ struct Result {
     double ratio = 0; // of write and read, to the fastest variant
 };
 
-std::string size_name(std::uint64_t size)
-{
-    if (size % (1 << 20) == 0) return std::to_string(size >> 20) + "MiB";
-    return size % 1024 == 0 ? std::to_string(size >> 10) + "KiB" : std::to_string(size) + "B";
-}
-
-double median(std::vector<double> values)
-{
-    std::ranges::sort(values);
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-std::vector<Variant> variants(const ArrayOptions& options, std::uint64_t processes)
+std::vector<Variant> variants(const Options& options, std::uint64_t processes)
 {
     std::vector<Variant> all;
     for (const bool shared : {false, true}) {
@@ -53,7 +79,7 @@ std::vector<Variant> variants(const ArrayOptions& options, std::uint64_t process
 }
 
 std::vector<Result> compare(const std::string& pool, std::uint64_t processes, std::uint64_t block,
-                            const ArrayOptions& options)
+                            const Options& options)
 {
     constexpr std::uint64_t most_steps = 200;
     const std::uint64_t steps = std::clamp<std::uint64_t>(options.bytes / block, 1, most_steps);
@@ -84,7 +110,7 @@ std::vector<Result> compare(const std::string& pool, std::uint64_t processes, st
 
 // Of one number of processes and objects: a row for each class and chunk size, a column for each size of
 // block.
-void print_table(const std::vector<Result>& results, const ArrayOptions& options, std::uint64_t processes,
+void print_table(const std::vector<Result>& results, const Options& options, std::uint64_t processes,
                  bool shared)
 {
     std::printf("%llu process%s, %s: time to write and read, / that of the fastest\n%-12s",
@@ -122,24 +148,7 @@ void print_json(const std::vector<Result>& results)
     std::printf("\n]\n");
 }
 
-struct Directory {
-    explicit Directory(const std::string& wanted)
-        : name((wanted.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(wanted)) /
-               "stepstore-bench-XXXXXX")
-    {
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory " + name);
-    }
-    ~Directory()
-    {
-        std::error_code ignored;
-        std::filesystem::remove_all(name, ignored);
-    }
-    Directory(const Directory&) = delete;
-    Directory& operator=(const Directory&) = delete;
-    std::string name;
-};
-
-void run(const ArrayOptions& options)
+void run(const Options& options)
 {
     const Directory directory(options.directory);
     const std::string pool = directory.name + "/pool";
@@ -169,7 +178,7 @@ int main(int argc, char** argv)
 {
     std::signal(SIGPIPE, SIG_IGN);
     try {
-        stepstore::bench::run(stepstore::bench::parse_array_options(argc, argv));
+        stepstore::bench::run(stepstore::bench::parse_options(argc, argv));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "\nstepstore-bench-arrays: %s\n", error.what());
         return 1;

@@ -4,11 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <stdexcept>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace stepstore::bench {
 
@@ -70,16 +66,6 @@ double read_blocks(Part& part, std::vector<std::byte>& memory, std::uint64_t ste
     return seconds_since(begin);
 }
 
-bool send(int to, const void* what, std::size_t bytes)
-{
-    return ::write(to, what, bytes) == static_cast<ssize_t>(bytes);
-}
-
-bool receive(int from, void* what, std::size_t bytes)
-{
-    return ::read(from, what, bytes) == static_cast<ssize_t>(bytes);
-}
-
 } // namespace
 
 // The last process only destroys what the others have written. A process that gives back space keeps some of
@@ -89,34 +75,9 @@ ArrayWorkers::ArrayWorkers(const std::string& pool, unsigned processes, std::uin
     : pool_(pool), processes_(processes), block_(block), steps_(steps)
 {
     for (unsigned process = 0; process <= processes; ++process)
-        start(process);
-    (void)slowest(workers_.size()); // ready
-}
-
-void ArrayWorkers::start(unsigned process)
-{
-    int commands[2], results[2];
-    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("cannot make a pipe");
-    std::fflush(nullptr);
-    const pid_t child = fork();
-    if (child < 0) throw std::runtime_error("cannot start a process");
-    if (child == 0) {
-        close(commands[1]);
-        close(results[0]);
-        for (const Worker& other : workers_)
-            close(other.commands);
-        int status = 0;
-        try {
-            serve(process, commands[0], results[1]);
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "\nprocess %u: %s\n", process, error.what());
-            status = 1;
-        }
-        _exit(status);
-    }
-    close(commands[0]);
-    close(results[1]);
-    workers_.push_back({child, commands[1], results[0]});
+        workers_.start("process " + std::to_string(process),
+                       [&](int commands, int results) { serve(process, commands, results); });
+    (void)workers_.results(0, processes + 1); // ready
 }
 
 void ArrayWorkers::serve(unsigned process, int commands, int results) const
@@ -142,34 +103,6 @@ void ArrayWorkers::serve(unsigned process, int commands, int results) const
     }
 }
 
-ArrayWorkers::~ArrayWorkers()
-{
-    for (const Worker& worker : workers_) {
-        close(worker.commands);
-        close(worker.results);
-    }
-    for (const Worker& worker : workers_)
-        waitpid(worker.process, nullptr, 0);
-}
-
-double ArrayWorkers::slowest(std::size_t workers) const
-{
-    double most = 0;
-    for (std::size_t i = 0; i < workers; ++i) {
-        double result = 0;
-        if (!receive(workers_[i].results, &result, sizeof result))
-            throw std::runtime_error("a process failed");
-        most = std::max(most, result);
-    }
-    return most;
-}
-
-void ArrayWorkers::tell(std::size_t first, std::size_t last, const void* command, std::size_t bytes) const
-{
-    for (std::size_t i = first; i < last; ++i)
-        if (!send(workers_[i].commands, command, bytes)) throw std::runtime_error("a process failed");
-}
-
 Times ArrayWorkers::measure(const Variant& variant)
 {
     Command command{};
@@ -180,14 +113,12 @@ Times ArrayWorkers::measure(const Variant& variant)
     command.shared = variant.shared;
     command.first_object = objects_ += processes_;
     Times times;
-    tell(0, processes_, &command, sizeof command);
-    times.write = slowest(processes_);
-    tell(0, processes_, "r", 1);
-    times.read = slowest(processes_);
-    tell(processes_, processes_ + 1, &command, sizeof command);
-    double cleaned = 0;
-    if (!receive(workers_.back().results, &cleaned, sizeof cleaned))
-        throw std::runtime_error("a process failed");
+    workers_.tell(0, processes_, &command, sizeof command);
+    times.write = std::ranges::max(workers_.results(0, processes_));
+    workers_.tell(0, processes_, "r", 1);
+    times.read = std::ranges::max(workers_.results(0, processes_));
+    workers_.tell(processes_, processes_ + 1, &command, sizeof command);
+    (void)workers_.results(processes_, processes_ + 1); // cleaned
     return times;
 }
 

@@ -2,11 +2,16 @@
 // of block, and measure one variant after the other.
 #pragma once
 
-#include "options.h"
-
-#include <sys/types.h>
+#include "common/workers.h"
 
 namespace stepstore::bench {
+
+// One way to keep the blocks of a step.
+struct Variant {
+    std::string object_class;
+    std::uint64_t chunk = 0; // bytes
+    bool shared = false;     // one object for all processes; else each has its own
+};
 
 struct Times { // seconds, of the slowest process
     double write = 0;
@@ -17,30 +22,18 @@ class ArrayWorkers {
 public:
     // The processes open the pool. steps: how many blocks each writes in a measurement.
     ArrayWorkers(const std::string& pool, unsigned processes, std::uint64_t block, std::uint64_t steps);
-    ~ArrayWorkers();
-    ArrayWorkers(const ArrayWorkers&) = delete;
-    ArrayWorkers& operator=(const ArrayWorkers&) = delete;
 
     Times measure(const Variant& variant);
 
 private:
-    struct Worker {
-        pid_t process = -1;
-        int commands = -1;
-        int results = -1;
-    };
-    void start(unsigned process);
     void serve(unsigned process, int commands, int results) const;
-    // Of all processes, but for the one that cleans up; throws when one has failed.
-    double slowest(std::size_t workers) const;
-    void tell(std::size_t first, std::size_t last, const void* command, std::size_t bytes) const;
 
     const std::string pool_;
     const unsigned processes_;
     const std::uint64_t block_;
     const std::uint64_t steps_;
-    std::uint64_t objects_ = 0; // made so far: every measurement writes to objects of its own
-    std::vector<Worker> workers_;
+    std::uint64_t objects_ = 0;    // made so far: every measurement writes to objects of its own
+    Workers workers_{"a process"}; // and one more, which cleans up
 };
 
 } // namespace stepstore::bench

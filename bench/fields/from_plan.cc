@@ -6,7 +6,6 @@
 #include "eckit/serialisation/Reanimator.h"
 #include "fdb5/api/local/ListVisitor.h"
 #include "fdb5/database/DbStats.h"
-#include "fdb5/database/Engine.h"
 #include "fdb5/database/FieldLocation.h"
 #include "fdb5/database/Index.h"
 #include "fdb5/database/IndexLocation.h"
@@ -271,18 +270,9 @@ private:
     }
 };
 
-class Engine final : public fdb5::Engine {
+class Engine final : public OwnEngine {
 public:
-    std::string name() const override { return type_name; }
-    std::string dbType() const override { return type_name; }
-    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
-    {
-        return uri.scheme() == type_name;
-    }
-    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override
-    {
-        return eckit::URI(type_name, "catalogue");
-    }
+    Engine() : OwnEngine(type_name) {}
     std::vector<eckit::URI> visitableLocations(const fdb5::Key& key,
                                                const fdb5::Config& config) const override
     {
@@ -293,9 +283,6 @@ public:
     {
         return {location({}, config)};
     }
-
-private:
-    void print(std::ostream& out) const override { out << type_name; }
 };
 
 const fdb5::CatalogueReaderBuilder<CatalogueReader> reader(type_name);

@@ -47,7 +47,7 @@ Work parse(int count, char** arguments)
         if (name == "plan")
             work.plan = Plan::read(value);
         else if (name == "processes")
-            work.processes = number(name, value, 1, max_processes / 2);
+            work.processes = number(name, value, 1, 32);
         else if (name == "first")
             work.first = number(name, value, 0, 1000000);
         else if (name == "copies")

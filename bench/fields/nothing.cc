@@ -3,7 +3,6 @@
 #include "refusing_catalogue.h"
 
 #include "eckit/serialisation/Reanimator.h"
-#include "fdb5/database/Engine.h"
 #include "fdb5/database/FieldLocation.h"
 #include "fdb5/database/Store.h"
 #include "fdb5/database/WipeState.h"
@@ -97,30 +96,8 @@ private:
     std::size_t archived_ = 0;
 };
 
-class Engine final : public fdb5::Engine {
-public:
-    std::string name() const override { return type_name; }
-    std::string dbType() const override { return type_name; }
-    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
-    {
-        return uri.scheme() == type_name;
-    }
-    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override
-    {
-        return eckit::URI(type_name, "catalogue");
-    }
-    std::vector<eckit::URI> visitableLocations(const fdb5::Key&, const fdb5::Config&) const override
-    {
-        return {};
-    }
-    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&,
-                                               const fdb5::Config&) const override
-    {
-        return {};
-    }
-
-private:
-    void print(std::ostream& out) const override { out << type_name; }
+struct Engine final : OwnEngine {
+    Engine() : OwnEngine(type_name) {}
 };
 
 const fdb5::StoreBuilder<Store> store(type_name);

@@ -1,9 +1,10 @@
-// What the catalogues of the benchmark's own engines have in common: they hold nothing, and refuse what
+// What the benchmark's own engines and their catalogues have in common: they hold nothing, and refuse what
 // nobody measures.
 #pragma once
 
 #include "eckit/exception/Exceptions.h"
 #include "fdb5/database/Catalogue.h"
+#include "fdb5/database/Engine.h"
 #include "fdb5/database/WipeState.h"
 #include "fdb5/rules/Schema.h"
 
@@ -73,6 +74,36 @@ protected:
     const char* type_;
     const fdb5::Rule& rule_;
     fdb5::Key index_;
+};
+
+// An engine of the benchmark's own: its catalogues are found by their type only.
+class OwnEngine : public fdb5::Engine {
+public:
+    explicit OwnEngine(const char* type) : type_(type) {}
+    std::string name() const override { return type_; }
+    std::string dbType() const override { return type_; }
+    bool canHandle(const eckit::URI& uri, const fdb5::Config&) const override
+    {
+        return uri.scheme() == type_;
+    }
+    eckit::URI location(const fdb5::Key&, const fdb5::Config&) const override
+    {
+        return eckit::URI(type_, "catalogue");
+    }
+    std::vector<eckit::URI> visitableLocations(const fdb5::Key&, const fdb5::Config&) const override
+    {
+        return {};
+    }
+    std::vector<eckit::URI> visitableLocations(const metkit::mars::MarsRequest&,
+                                               const fdb5::Config&) const override
+    {
+        return {};
+    }
+
+private:
+    void print(std::ostream& out) const override { out << type_; }
+
+    const char* type_;
 };
 
 } // namespace stepstore::bench

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "plan.h"
-#include "processes.h"
+
+#include "common/processes.h"
 
 namespace stepstore::bench {
 

@@ -4,6 +4,7 @@
 // Every process archives its own fields (a number of its own; steps, parameters, levels) and flushes after
 // each step. Then new processes retrieve them in another order. Then one process lists all. Bandwidth is
 // global: bytes by the time from the first beginning to the last end.
+#include "common/processes.h"
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
@@ -14,16 +15,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <malloc.h>
 #include <random>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace stepstore::bench {
@@ -31,7 +28,6 @@ namespace stepstore::bench {
 namespace {
 
 using namespace stepstore::fields;
-using Clock = std::chrono::steady_clock;
 
 struct Case {
     std::string directory = std::filesystem::temp_directory_path().string();
@@ -104,48 +100,15 @@ Names names_of(const Case& one, int number, int step, int param, int level)
     return names;
 }
 
-struct Times {
-    std::atomic<int> ready;
-    std::atomic<bool> go;
-    std::int64_t begin[256];
-    std::int64_t end[256];
-};
-
-// Seconds from the first beginning to the last end of `body` in that many processes. prepare: before the
-// clock runs.
-double run(int processes, const std::function<std::function<void()>(int)>& prepare)
+// Seconds from the first beginning to the last end of what `prepare` gives each of so many processes.
+double measured(int processes, const std::function<Task(int)>& prepare)
 {
-    void* memory = mmap(nullptr, sizeof(Times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("cannot get shared memory");
-    auto* times = new (memory) Times{};
-    for (int process = 0; process < processes; ++process) {
-        if (fork() != 0) continue;
-        try {
-            const auto body = prepare(process);
-            ++times->ready;
-            while (!times->go)
-                usleep(50);
-            times->begin[process] = Clock::now().time_since_epoch().count();
-            body();
-            times->end[process] = Clock::now().time_since_epoch().count();
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "%s\n", error.what());
-            _exit(1);
-        }
-        _exit(0);
-    }
-    int failed = 0, status = 0;
-    while (times->ready < processes && waitpid(-1, &status, WNOHANG) == 0)
-        usleep(100);
-    failed += status != 0; // of one that ended before it was ready
-    times->go = true;
-    while (waitpid(-1, &status, 0) > 0)
-        failed += status != 0;
-    const std::int64_t begin = *std::min_element(times->begin, times->begin + processes);
-    const std::int64_t end = *std::max_element(times->end, times->end + processes);
-    munmap(memory, sizeof(Times));
-    if (failed != 0) throw std::runtime_error("a process failed");
-    return std::chrono::duration<double>(Clock::duration(end - begin)).count();
+    std::vector<Prepare> all;
+    for (int process = 0; process < processes; ++process)
+        all.push_back([&prepare, process] { return prepare(process); });
+    double taken = 0;
+    run(all, [&](const Shared& shared) { taken = seconds(shared, 0, all.size()); });
+    return taken;
 }
 
 void write_fields(const Case& one, const Options& options, const std::shared_ptr<Dataset>& to, int number,
@@ -200,18 +163,18 @@ void measure(const Case& one)
     PoolOptions made;
     made.durability = one.durability == "power" ? Durability::power : Durability::process;
     Pool::create(pool, made);
-    const double write = run(one.processes, [&](int number) {
+    const double write = measured(one.processes, [&](int number) {
         const auto to = Session::open(pool, Access::read_write)->create(dataset, options.dataset);
-        return [&one, &options, to, number, data = std::vector<std::byte>(one.size, std::byte{0x5a})] {
-            write_fields(one, options, to, number, data);
-        };
+        return [&one, &options, to, number, data = std::vector<std::byte>(one.size, std::byte{0x5a})](
+                   Shared&) { write_fields(one, options, to, number, data); };
     });
     report("write", one, write, true);
-    const double read = run(
-        one.processes, [&](int number) { return [&one, &pool, number] { read_fields(one, pool, number); }; });
+    const double read = measured(one.processes, [&](int number) {
+        return [&one, &pool, number](Shared&) { read_fields(one, pool, number); };
+    });
     report("read", one, read, true);
-    const double list = run(1, [&](int) {
-        return [&] {
+    const double list = measured(1, [&](int) {
+        return [&](Shared&) {
             Listing listing(Session::open(pool, Access::read_only)->find(dataset), {});
             int count = 0;
             for (ListedField field; listing.next(field);)

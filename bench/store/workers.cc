@@ -1,18 +1,20 @@
 #include "workers.h"
 
 #include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <numeric>
 #include <stdexcept>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace stepstore::bench {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::string name_of(Peer peer)
+{
+    return peer == Peer::stepstore ? "Stepstore" : peer == Peer::lmdb ? "raw LMDB" : "plain file";
+}
 
 void make(const Case& one, Peer peer, const std::string& directory)
 {
@@ -62,7 +64,6 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
     while (length.operations != 0 ? done < length.operations : now < end) {
         for (std::uint64_t n = 0; n < batch; ++n, ++done) {
             subject.run(place);
-
             place = (place + step) % all;
         }
         now = Clock::now();
@@ -77,95 +78,33 @@ void work(const Case& one, Peer peer, const std::string& directory, unsigned pro
     const auto subject = open(one, peer, directory, process);
     std::uint64_t place = 0;
     double result = 0;
-    while (write(results, &result, sizeof result) == sizeof result) {
-        char command;
-        if (read(commands, &command, 1) != 1) return;
+    char command;
+    while (send(results, &result, sizeof result) && receive(commands, &command, 1))
         result = measure(*subject, one, length, place);
-    }
-}
-
-// Runs `body` in a process of its own and gives its id.
-template <class Body>
-pid_t in_process(const std::string& name, const Body& body)
-{
-    std::fflush(nullptr);
-    const pid_t child = fork();
-    if (child != 0) return child;
-    int status = 0;
-    try {
-        body();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "\n%s: %s\n", name.c_str(), error.what());
-        status = 1;
-    }
-    std::fflush(nullptr);
-    _exit(status);
 }
 
 } // namespace
 
-Workers::Workers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length)
-    : name_(peer == Peer::stepstore ? "Stepstore"
-            : peer == Peer::lmdb    ? "raw LMDB"
-                                    : "plain file")
+CaseWorkers::CaseWorkers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length)
+    : processes_(one.processes), workers_(name_of(peer))
 {
     // This process opens nothing, so that the workers inherit nothing.
-    const pid_t maker = in_process(name_, [&] { make(one, peer, directory); });
+    const pid_t maker = in_process(name_of(peer), [&] { make(one, peer, directory); });
     int status = 0;
     if (maker < 0 || waitpid(maker, &status, 0) < 0 || status != 0)
-        throw std::runtime_error(name_ + " could not be set up");
-    for (unsigned process = 0; process < one.processes; ++process)
-        start(one, peer, directory, process, length);
-    for (const Worker& worker : workers_)
-        result_of(worker); // ready
+        throw std::runtime_error(name_of(peer) + " could not be set up");
+    for (unsigned process = 0; process < processes_; ++process)
+        workers_.start(name_of(peer), [&](int commands, int results) {
+            work(one, peer, directory, process, length, commands, results);
+        });
+    (void)workers_.results(0, processes_); // ready
 }
 
-void Workers::start(const Case& one, Peer peer, const std::string& directory, unsigned process,
-                    const RoundLength& length)
+double CaseWorkers::round()
 {
-    int commands[2];
-    int results[2];
-    if (pipe(commands) != 0 || pipe(results) != 0) throw std::runtime_error("cannot make a pipe");
-    const pid_t child = in_process(name_, [&] {
-        close(commands[1]);
-        close(results[0]);
-        for (const Worker& other : workers_)
-            close(other.commands);
-        work(one, peer, directory, process, length, commands[0], results[1]);
-    });
-    close(commands[0]);
-    close(results[1]);
-    if (child < 0) throw std::runtime_error("cannot start a process");
-    workers_.push_back({child, commands[1], results[0]});
-}
-
-Workers::~Workers()
-{
-    for (const Worker& worker : workers_) {
-        close(worker.commands);
-        close(worker.results);
-    }
-    for (const Worker& worker : workers_)
-        waitpid(worker.process, nullptr, 0);
-}
-
-double Workers::result_of(const Worker& worker) const
-{
-    double result = 0;
-    if (read(worker.results, &result, sizeof result) != sizeof result)
-        throw std::runtime_error(name_ + " failed");
-    return result;
-}
-
-double Workers::round()
-{
-    for (const Worker& worker : workers_) {
-        if (write(worker.commands, "r", 1) != 1) throw std::runtime_error(name_ + " failed");
-    }
-    double sum = 0;
-    for (const Worker& worker : workers_)
-        sum += result_of(worker);
-    return sum / static_cast<double>(workers_.size());
+    workers_.tell(0, processes_, "r", 1);
+    const auto times = workers_.results(0, processes_);
+    return std::reduce(times.begin(), times.end()) / static_cast<double>(processes_);
 }
 
 } // namespace stepstore::bench

@@ -4,7 +4,7 @@
 
 #include "subject.h"
 
-#include <sys/types.h>
+#include "common/workers.h"
 
 namespace stepstore::bench {
 
@@ -14,30 +14,18 @@ struct RoundLength {
     std::uint64_t operations = 0;
 };
 
-class Workers {
+class CaseWorkers {
 public:
     // Starts the processes, which open the subject, and, for reading, store what will be read. Throws when
     // one fails.
-    Workers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length);
-    ~Workers();
-    Workers(const Workers&) = delete;
-    Workers& operator=(const Workers&) = delete;
+    CaseWorkers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length);
 
     // One round of all processes at once: microseconds per operation, the mean over the processes.
     double round();
 
 private:
-    struct Worker {
-        pid_t process = -1;
-        int commands = -1;
-        int results = -1;
-    };
-    void start(const Case& one, Peer peer, const std::string& directory, unsigned process,
-               const RoundLength& length);
-    double result_of(const Worker& worker) const;
-
-    std::string name_;
-    std::vector<Worker> workers_;
+    unsigned processes_;
+    Workers workers_;
 };
 
 } // namespace stepstore::bench

@@ -11,6 +11,7 @@ from typing import Any
 
 from stepstore.benchmarks import memory
 from stepstore.benchmarks.mpi import engine_parameters, run
+from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError
 from stepstore.paths import program
@@ -20,30 +21,17 @@ _MIB = 1 << 20
 
 def data(words: list[str]) -> None:
     """Write and read bandwidth by the bytes that a rank puts in a step."""
-    parser = _parser(
+    parser = Parser(
         "data",
         "Writes and reads two 3-D fields of doubles with BP5 and Stepstore in turn, step by step, with as "
         "many readers as writers. Prints MiB/s of all ranks, from the first BeginStep to the end of Close "
         "on the slowest rank. Compares what is read with what was written. Neither engine calls fsync. "
         "Each engine is first in every other round.",
     )
-    parser.add_argument(
-        "--ranks", type=_numbers, default=[4], metavar="N,...", help="numbers of ranks (default: 4)"
-    )
-    parser.add_argument(
-        "--sizes",
-        type=_numbers,
-        default=[1, 4, 16, 64],
-        metavar="MIB,...",
-        help="MiB of a rank in one step (default: 1,4,16,64)",
-    )
-    parser.add_argument(
-        "--total",
-        type=int,
-        default=512,
-        metavar="MIB",
-        help="at most so many MiB in one run, in 2 to 50 steps (default: 512)",
-    )
+    parser.add_adios2()
+    parser.list("ranks", [4], "numbers of ranks")
+    parser.list("sizes", [1, 4, 16, 64], "MiB of a rank in one step", "MIB,...")
+    parser.number("total", 512, "at most so many MiB in one run, in 2 to 50 steps", "MIB")
     options = parser.parse_args(words)
     if min(options.ranks + options.sizes) < 1 or options.rounds < 1:
         parser.error("give at least 1 for ranks, sizes and rounds")
@@ -57,19 +45,14 @@ def data(words: list[str]) -> None:
 
 def open_(words: list[str]) -> None:
     """How long it takes to open a long stream and get something from its last step."""
-    parser = _parser(
+    parser = Parser(
         "open",
         "Writes a stream of many small steps with one rank, opens it at random and gets an array of the "
         "last step. Prints milliseconds.",
     )
-    parser.add_argument("--steps", type=int, default=10000, metavar="N", help="steps (default: 10000)")
-    parser.add_argument(
-        "--bytes",
-        type=int,
-        default=1600,
-        metavar="B",
-        help="bytes of a step, a multiple of 16 (default: 1600)",
-    )
+    parser.add_adios2()
+    parser.number("steps", 10000, "steps")
+    parser.number("bytes", 1600, "bytes of a step, a multiple of 16", "B")
     options = parser.parse_args(words)
     if options.steps < 1 or options.rounds < 1 or options.bytes < 16 or options.bytes % 16:
         parser.error("give at least 1 step and 1 round, and bytes that are a multiple of 16")
@@ -85,17 +68,9 @@ def open_(words: list[str]) -> None:
         )
         for _ in range(options.rounds):
             ours, peer = engines.both(1, ["last", *common])
-            for case, of in zip(cases, (_open, _get, lambda times: _open(times) + _get(times)), strict=True):
-                case.add(of(ours), of(peer))
+            for case, parts in zip(cases, (("open",), ("steps",), ("open", "steps")), strict=True):
+                case.add(*(sum(times[f"{part}_seconds"] for part in parts) * 1e3 for times in (ours, peer)))
     report([*cases, wrote], options.json, "BP5")
-
-
-def _open(times: dict[str, Any]) -> float:
-    return float(times["open_seconds"]) * 1e3
-
-
-def _get(times: dict[str, Any]) -> float:
-    return float(times["steps_seconds"]) * 1e3
 
 
 def _bandwidth(options: argparse.Namespace, ranks: int, size: int, steps: int) -> list[Case]:
@@ -129,8 +104,8 @@ class _Engines:
         self, ranks: int, words: list[str], ours_first: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Runs the program with Stepstore and with BP5; what each has printed."""
-        more = [part for part in self._options.parameters.split(",") if part]
-        plugin = ["--engine", "Plugin", "--parameters", engine_parameters(self._folder / "ours", more)]
+        parameters = engine_parameters(self._folder / "ours", self._options.parameters)
+        plugin = ["--engine", "Plugin", "--parameters", parameters]
         if ours_first:  # what comes second may find the machine warmer, or its memory fuller
             ours = self._run(ranks, [*words, *plugin])
         peer = self._run(ranks, [*words, "--engine", "BP5", "--name", str(self._folder / "peer.bp")])
@@ -147,28 +122,3 @@ class _Engines:
                 f"{self._program} {words[0]} printed no JSON: {printed.strip() or 'nothing'}"
             ) from error
         return dict(found)
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
-
-
-def _parser(name: str, what: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"stepstore bench {name}", description=what)
-    parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="runs of each; the median counts (default: 3)"
-    )
-    parser.add_argument(
-        "--directory",
-        default=None,
-        help="where to write, such as /dev/shm (default: the directory for temporary files)",
-    )
-    parser.add_argument(
-        "--parameters",
-        default="",
-        metavar="NAME=VALUE,...",
-        help="more parameters of the plugin, such as Layout=kv",
-    )
-    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
-    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
-    return parser

@@ -17,6 +17,7 @@ from typing import Any
 
 from stepstore.benchmarks import memory
 from stepstore.benchmarks.grib import PARAMETERS, write_plan
+from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode, human_bytes
 from stepstore.errors import Error
@@ -54,64 +55,44 @@ def fields(words: list[str]) -> None:
 
 
 def _options(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="stepstore bench fields",
-        description="Archives, lists and retrieves GRIB fields through FDB's C++ interface. It uses FDB's "
+    parser = Parser(
+        "fields",
+        "Archives, lists and retrieves GRIB fields through FDB's C++ interface. It uses FDB's "
         "engine for files (toc) and Stepstore in turn, in new directories on the same file system. "
         "Bandwidth is global: bytes by the time from the first process's beginning to the last one's end. "
         "The time includes what FDB opens and makes, except the pool. Every process archives a number "
         "(ensemble member) of its own and flushes after each step. What is read is compared with what was "
-        "archived.",
+        "archived. Each engine is first in every other round.",
         epilog="Patterns. separate: all write, one process lists, all read. contention: as many processes "
         "read existing fields while others write. operational: readers follow the writers step by step, "
         "and each takes some parameters of all numbers and levels.",
     )
-    add = parser.add_argument
-    add(
-        "--processes",
-        type=_numbers,
-        default=[1, 4, 8],
-        metavar="N,...",
-        help="writers, and as many readers (default: 1,4,8)",
-    )
-    add(
+    parser.list("processes", [1, 4, 8], "writers, and as many readers")
+    parser.add_argument(
         "--sizes",
         type=_sizes,
         default=[1536, 64 << 10, _MIB, 4 * _MIB],
         metavar="BYTES,...",
         help="of a field: 1.5k,64k,1M,4M (the default)",
     )
-    add(
-        "--patterns",
-        type=_words(_PATTERNS),
-        default=list(_PATTERNS),
-        metavar="NAME,...",
-        help=f"of {', '.join(_PATTERNS)} (default: all)",
+    parser.list("patterns", _PATTERNS, "what is measured", "NAME,...", _words(_PATTERNS))
+    parser.list(
+        "schemas",
+        ["element"],
+        "the key with number and levelist: element, collocation",
+        "NAME,...",
+        _words(tuple(_SCHEMAS)),
     )
-    add(
-        "--schemas",
-        type=_words(tuple(_SCHEMAS)),
-        default=["element"],
-        metavar="NAME,...",
-        help="the key with number and levelist: element (default), collocation",
+    parser.number("steps", 10, "steps of a process")
+    parser.number("params", 10, f"parameters of a step, at most {len(PARAMETERS)}")
+    parser.number("levels", 20, "levels of a parameter")
+    parser.number(
+        "space",
+        4096,
+        "MiB on the disk at once, at most: larger fields have fewer steps, then fewer levels",
+        "MIB",
     )
-    add("--steps", type=int, default=10, metavar="N", help="steps of a process (default: 10)")
-    add(
-        "--params",
-        type=int,
-        default=10,
-        metavar="N",
-        help=f"parameters of a step (default: 10; at most {len(PARAMETERS)})",
-    )
-    add("--levels", type=int, default=20, metavar="N", help="levels of a parameter (default: 20)")
-    add(
-        "--space",
-        type=int,
-        default=4096,
-        metavar="MIB",
-        help="MiB on the disk at once, at most: larger fields have fewer steps, then fewer levels "
-        "(default: 4096)",
-    )
+    add = parser.add_argument
     add(
         "--archive",
         choices=("key", "message"),
@@ -131,44 +112,17 @@ def _options(words: list[str]) -> argparse.Namespace:
         default="stepstore",
         help="type of FDB client for our engine: ours (default), or FDB's own",
     )
-    add(
-        "--rounds",
-        type=int,
-        default=3,
-        metavar="N",
-        help="rounds; the median counts, and each engine is first in every other round (default: 3)",
-    )
     add("--quick", action="store_true", help="few small cases, to see that it works")
-    add(
-        "--directory",
-        default=None,
-        help="where to write (default: the directory for temporary files); removed at the end",
-    )
     add("--plot", default="", metavar="FILE.png", help="also draw a chart")
-    add("--json", action="store_true", help="print a list of objects instead of a table")
     options = parser.parse_args(words)
     if options.quick:
         options.processes, options.sizes, options.rounds = [1, 2], [1536, _MIB], 1
         options.steps, options.params, options.levels = 2, 3, 4
-    if (
-        min(
-            *options.processes,
-            *options.sizes,
-            options.steps,
-            options.params,
-            options.levels,
-            options.rounds,
-            options.space,
-        )
-        < 1
-    ):
+    counts = (options.steps, options.params, options.levels, options.rounds, options.space)
+    if min(*options.processes, *options.sizes, *counts) < 1:
         parser.error("give at least 1 for processes, sizes, steps, params, levels, rounds and space")
-    if (
-        max(options.processes) > 32
-        or options.params > len(PARAMETERS)
-        or options.levels > 1000
-        or options.steps > 240
-    ):
+    limits = ((max(options.processes), 32), (options.steps, 240), (options.levels, 1000))
+    if options.params > len(PARAMETERS) or any(given > most for given, most in limits):
         parser.error(f"give at most 32 processes, 240 steps, {len(PARAMETERS)} parameters and 1000 levels")
     if min(options.sizes) < 512:
         parser.error("give sizes of at least 512 bytes")
@@ -176,10 +130,6 @@ def _options(words: list[str]) -> argparse.Namespace:
         if "=" not in setting:
             parser.error(f"--settings {setting}: give NAME=VALUE")
     return options
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
 
 
 def _sizes(text: str) -> list[int]:
@@ -307,13 +257,8 @@ class _Setting:
     """One schema, size of fields and number of processes."""
 
     def __init__(self, options: argparse.Namespace, tools: _Tools, schema: str, size: int, processes: int):
-        self.options, self.tools, self.schema, self.size, self.processes = (
-            options,
-            tools,
-            schema,
-            size,
-            processes,
-        )
+        self.options, self.tools, self.schema = options, tools, schema
+        self.size, self.processes = size, processes
         self._cases: dict[str, Case] = {}
         self.values = self._values()
 

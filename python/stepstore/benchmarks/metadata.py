@@ -3,14 +3,15 @@ turn."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
 import tempfile
+from argparse import Namespace
 from pathlib import Path
 
 from stepstore.benchmarks.mpi import engine_parameters, run
+from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode
 from stepstore.steps import open_steps
@@ -36,48 +37,23 @@ def metadata(words: list[str]) -> None:
     report(cases, options.json, "BP5")
 
 
-def _parse(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="stepstore bench metadata",
-        description="Runs ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as "
-        "writers. Prints milliseconds per step of rank 0: for writing, for installing the metadata, and "
-        "for looking at everything. Prints bytes of metadata per rank and step.",
+def _parse(words: list[str]) -> Namespace:
+    parser = Parser(
+        "metadata",
+        "Runs ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as writers. Prints "
+        "milliseconds per step of rank 0: for writing, for installing the metadata, and for looking at "
+        "everything. Prints bytes of metadata per rank and step.",
     )
-    parser.add_argument(
-        "--ranks",
-        type=lambda text: [int(part) for part in text.split(",")],
-        default=[4, 16],
-        metavar="N,...",
-        help="numbers of ranks (default: 4,16)",
-    )
-    parser.add_argument("--steps", type=int, default=50, metavar="N", help="steps (default: 50)")
-    parser.add_argument(
-        "--sets",
-        type=lambda text: text.split(","),
-        default=list(_SETS),
-        metavar="e3sm,warpx",
-        help="the program's sets of variables (default: both)",
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="runs of each; the median counts (default: 3)"
-    )
-    parser.add_argument(
-        "--directory", default=None, help="where to write (default: the directory for temporary files)"
-    )
-    parser.add_argument(
-        "--parameters",
-        default="",
-        metavar="NAME=VALUE,...",
-        help="more parameters of the plugin, such as Layout=kv",
-    )
+    parser.add_adios2()
+    parser.list("ranks", [4, 16], "numbers of ranks")
+    parser.number("steps", 50, "steps")
+    parser.list("sets", _SETS, "the program's sets of variables", "SET,...", lambda text: text.split(","))
     parser.add_argument(
         "--program",
         default="",
         help="path of PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, or what "
         "scripts/adios2-mpi.sh built)",
     )
-    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
-    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     options = parser.parse_args(words)
     if unknown := [kind for kind in options.sets if kind not in _SETS]:
         parser.error(f"there is no set {unknown[0]!r}: the sets are {', '.join(_SETS)}")
@@ -106,7 +82,7 @@ def _program(given: str) -> str:
     return found
 
 
-def _measure(program: str, kind: str, ranks: int, options: argparse.Namespace, folder: Path) -> list[Case]:
+def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Path) -> list[Case]:
     names = ["writer", "installation", *(["traversal"] if kind == "e3sm" else []), "bytes"]
     cases = {
         name: Case(
@@ -118,16 +94,9 @@ def _measure(program: str, kind: str, ranks: int, options: argparse.Namespace, f
     }
     for _ in range(options.rounds):
         ours, peer = folder / "ours", folder / "peer.bp"
-        theirs = _round(program, kind, ranks, options, folder, ["--filename", str(peer)], ["BP5"])
-        mine = _round(
-            program,
-            kind,
-            ranks,
-            options,
-            folder,
-            ["--filename", "unused"],
-            ["Plugin", engine_parameters(ours, _list(options.parameters))],
-        )
+        plugin = ["Plugin", engine_parameters(ours, options.parameters)]
+        theirs = _round(program, kind, ranks, options, folder, str(peer), ["BP5"])
+        mine = _round(program, kind, ranks, options, folder, "unused", plugin)
         theirs["bytes"] = (
             sum(path.stat().st_size for path in peer.iterdir() if "md." in path.name) / ranks / options.steps
         )
@@ -139,21 +108,11 @@ def _measure(program: str, kind: str, ranks: int, options: argparse.Namespace, f
     return list(cases.values())
 
 
-def _list(text: str) -> list[str]:
-    return [part for part in text.split(",") if part]
-
-
 def _round(
-    program: str,
-    kind: str,
-    ranks: int,
-    options: argparse.Namespace,
-    folder: Path,
-    name: list[str],
-    engine: list[str],
+    program: str, kind: str, ranks: int, options: Namespace, folder: Path, name: str, engine: list[str]
 ) -> dict[str, float]:
     """Milliseconds per step of one writing and one reading run."""
-    common = [program, f"--{kind}", "--num_steps", str(options.steps), *name]
+    common = [program, f"--{kind}", "--num_steps", str(options.steps), "--filename", name]
     printed = run(options.mpirun, ranks, [*common, "--file_writer", *engine], folder, 600)
     # Of warpx' blocks each would be looked up 10,000 times.
     skip = ["--skip_traversal"] if kind == "warpx" else []

@@ -9,16 +9,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from stepstore.benchmarks.options import words
 from stepstore.cli.common import CommandError, ExitCode
 from stepstore.paths import plugin_directory
 
 
 @functools.cache
-def launcher(words: str) -> tuple[str, ...]:
-    """The words that start an MPI program, without the number of ranks. words: the user's; empty: mpirun as
+def launcher(given: str) -> tuple[str, ...]:
+    """The words that start an MPI program, without the number of ranks. given: the user's; empty: mpirun as
     it is found."""
-    if words:
-        return tuple(shlex.split(words))
+    if given:
+        return tuple(shlex.split(given))
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         raise CommandError(
@@ -36,11 +37,11 @@ def launcher(words: str) -> tuple[str, ...]:
 
 def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float) -> str:
     """Runs the command on so many ranks in the folder, and returns what it printed."""
-    words = [*launcher(mpirun), "-n", str(ranks), *command]
+    line = [*launcher(mpirun), "-n", str(ranks), *command]
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": str(plugin_directory())}
     try:
         done = subprocess.run(
-            words,
+            line,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -50,17 +51,18 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
             check=False,
         )
     except FileNotFoundError as error:
-        raise CommandError(f"cannot start {words[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error
+        raise CommandError(f"cannot start {line[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error
     except subprocess.TimeoutExpired as error:
         raise CommandError(
-            f"{shlex.join(words)} was killed after {timeout:.0f} s: give it less to do"
+            f"{shlex.join(line)} was killed after {timeout:.0f} s: give it less to do"
         ) from error
     if done.returncode != 0:
         tail = " | ".join((done.stderr or done.stdout).strip().splitlines()[-6:])
-        raise CommandError(f"{shlex.join(words)} failed with status {done.returncode}: {tail}")
+        raise CommandError(f"{shlex.join(line)} failed with status {done.returncode}: {tail}")
     return done.stdout
 
 
-def engine_parameters(location: Path, more: list[str]) -> str:
+def engine_parameters(location: Path, more: str) -> str:
     """The plugin's parameters as ADIOS2's programs take them on their command line."""
-    return ",".join(["PluginName=stepstore", "PluginLibrary=stepstore_adios2", f"Location={location}", *more])
+    own = ["PluginName=stepstore", "PluginLibrary=stepstore_adios2", f"Location={location}"]
+    return ",".join([*own, *words(more)])

@@ -1,6 +1,7 @@
-#include "processes.h"
+#include "common/processes.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -26,7 +27,7 @@ namespace {
         task(shared);
         shared.end[index] = now();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-fields: %s\n", error.what());
+        std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, error.what());
         shared.failed = true;
         _exit(1);
     }
@@ -58,7 +59,6 @@ void run(const std::vector<Prepare>& all, const std::function<void(const Shared&
         else
             children.push_back(pid);
     }
-    const auto failed = [](int status) { return status != 0; };
     int left = static_cast<int>(children.size());
     while (shared->ready < static_cast<int>(all.size()) && !shared->failed) {
         int status = 0;
@@ -71,7 +71,7 @@ void run(const std::vector<Prepare>& all, const std::function<void(const Shared&
     shared->go = true;
     for (; left > 0; --left) {
         int status = 0;
-        if (waitpid(-1, &status, 0) < 0 || failed(status)) shared->failed = true;
+        if (waitpid(-1, &status, 0) < 0 || status != 0) shared->failed = true;
     }
     const bool wrong = shared->failed;
     if (!wrong) report(*shared);

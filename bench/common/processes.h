@@ -4,12 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 namespace stepstore::bench {
 
-constexpr int max_processes = 64;
+constexpr int max_processes = 256;
 constexpr int max_steps = 1024;
 
 std::int64_t now(); // nanoseconds of a clock that all processes share

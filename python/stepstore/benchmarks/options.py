@@ -1,0 +1,48 @@
+"""The options that the benchmarks share, each described once."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def words(text: str) -> list[str]:
+    """What is between commas; empty parts are dropped."""
+    return [part for part in text.split(",") if part]
+
+
+class Parser(argparse.ArgumentParser):
+    """The command line of `stepstore bench NAME`, with the options that all benchmarks have."""
+
+    def __init__(self, name: str, description: str, **more: Any):
+        super().__init__(prog=f"stepstore bench {name}", description=description, **more)
+        self.number("rounds", 3, "runs of each; the median counts")
+        self.add_argument(
+            "--directory",
+            help="where to write, such as /dev/shm (default: the directory for temporary files)",
+        )
+        self.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+
+    def number(self, name: str, default: int, what: str, unit: str = "N") -> None:
+        text = f"{what} (default: {default})"
+        self.add_argument(f"--{name}", type=int, default=default, metavar=unit, help=text)
+
+    def list(self, name: str, default: Any, what: str, unit: str = "N,...", kind: Any = numbers) -> None:
+        text = f"{what} (default: {','.join(map(str, default))})"
+        self.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=text)
+
+    def add_adios2(self) -> None:
+        """The options of the benchmarks that run a program of ADIOS2 with the plugin."""
+        self.add_argument(
+            "--parameters",
+            default="",
+            metavar="NAME=VALUE,...",
+            help="more parameters of the plugin, such as Layout=kv",
+        )
+        self.add_argument(
+            "--mpirun", default="", help="the command that starts MPI programs (default: mpirun)"
+        )
