@@ -30,6 +30,15 @@ extern "C" {
  */
 STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const void* mpi_comm);
 
+/*
+ * Makes the ADIOS2 of this process know the engine type Stepstore: io.SetEngine("Stepstore"). Again: nothing.
+ *
+ * Returns 0 or a negative code of daos_errno.h; stepstore_adios2_last_error() says more:
+ *   -DER_NOSYS  there is no ADIOS2 in this process, it is another version than Stepstore was built for, or
+ *               Stepstore was built without its native engine
+ */
+STEPSTORE_API int stepstore_adios2_register(void);
+
 /* What the last call of this thread that failed said; never NULL, valid until the next one. */
 STEPSTORE_API const char* stepstore_adios2_last_error(void);
 

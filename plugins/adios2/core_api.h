@@ -1,10 +1,17 @@
-// What the plugin uses of ADIOS2's core beyond its installed headers: exported functions alone, no layouts.
-// The public interface has the same functions, but they cost more for each variable or attribute in every
-// step. They make the text of an error message on each call, and list attributes by printing every value. As
-// with selections (adios_types.h), the plugin is bound to the ADIOS2 release that it was built for. Another
-// release lacks a symbol and is refused when the plugin is loaded.
+// What the engine uses of ADIOS2's core beyond the installed headers. With the headers of the core
+// (STEPSTORE_ADIOS2_CORE) that is all of it. Without them it is what is declared here: exported functions
+// alone, no layouts. The public interface has the same functions, but they cost more for each variable or
+// attribute in every step. They make the text of an error message on each call, and list attributes by
+// printing every value. As with selections (adios_types.h), the engine is bound to the ADIOS2 release that it
+// was built for. Another release lacks a symbol and is refused when the engine is loaded.
 #pragma once
 
+#ifdef STEPSTORE_ADIOS2_CORE
+#include <adios2/core/AttributeBase.h>
+#include <adios2/core/Engine.h>
+#include <adios2/core/IO.h>
+#include <adios2/core/Variable.h>
+#endif
 #include <adios2/cxx/IO.h>
 #include <adios2/cxx/Variable.h>
 
@@ -13,7 +20,10 @@
 #include <memory>
 #include <string>
 
+#ifndef STEPSTORE_ADIOS2_CORE
 namespace adios2::core {
+
+class Engine;
 
 class VariableBase {
 public:
@@ -41,6 +51,7 @@ public:
 };
 
 } // namespace adios2::core
+#endif
 
 namespace stepstore::adios {
 
@@ -68,6 +79,21 @@ template <class T>
 bool has_variable(const adios2::IO& io, const std::string& name, const void* identity)
 {
     return identity != nullptr && core_of(io).InquireVariable<T>(name) == identity;
+}
+
+// What ADIOS2 asks about a variable of a reader it asks the engine of the variable.
+template <class T>
+void belongs_to(const adios2::Variable<T>& variable, adios2::core::Engine* engine, std::size_t first_step,
+                std::size_t steps)
+{
+#ifdef STEPSTORE_ADIOS2_CORE
+    auto* base = std::bit_cast<adios2::core::Variable<T>*>(variable);
+    base->m_Engine = engine;
+    base->m_AvailableStepsStart = first_step;
+    base->m_AvailableStepsCount = steps;
+#else
+    (void)variable, (void)engine, (void)first_step, (void)steps;
+#endif
 }
 
 } // namespace stepstore::adios

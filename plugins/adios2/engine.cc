@@ -1,11 +1,8 @@
 // The plugin engine: ADIOS2's plugin interface (version 2), forwarded to the writing or reading adapter.
-#include "parameters.h"
+#include "core_engine.h"
+#include "opened.h"
 #include "plugin_api.h"
-#include "read.h"
 #include "stepstore/export.h"
-#include "write.h"
-
-#include <variant>
 
 namespace stepstore::adios {
 namespace {
@@ -24,57 +21,24 @@ std::string group_key(const Parameters& parameters, adios2::Mode mode)
 class Engine final : public adios2::plugin::PluginEngineInterface {
 public:
     Engine(adios2::IO io, const std::string& name, adios2::Mode mode, TakeHandedOver take_handed_over)
-        : PluginEngineInterface(io, name, mode)
+        : PluginEngineInterface(io, name, mode), opened_(open(io, mode, take_handed_over))
     {
-        auto parameters = parse_parameters(io.Parameters());
-        const bool writes = mode == adios2::Mode::Write || mode == adios2::Mode::Append;
-        if (!writes && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
-            throw Error(
-                -DER_NOTSUPPORTED,
-                "stepstore: '" + parameters.location +
-                    "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
-                    "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
-        auto communicator = take_handed_over(parameters.location);
-        if (!communicator)
-            communicator =
-                form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
-        parameters.writer.append = mode == adios2::Mode::Append;
-        if (writes)
-            adapter_ = std::make_unique<WriteAdapter>(io, parameters, communicator);
-        else
-            adapter_ = std::make_unique<ReadAdapter>(io, parameters, communicator);
     }
 
     adios2::StepStatus BeginStep(adios2::StepMode mode, const float timeout_seconds) override
     {
-        if (writing()) return writer().begin_step(mode);
-        return reader().begin_step(mode, timeout_seconds);
+        return opened_.begin_step(mode, timeout_seconds);
     }
-    void EndStep() override
-    {
-        if (writing())
-            writer().end_step();
-        else
-            reader().end_step();
-    }
-    std::size_t CurrentStep() const override
-    {
-        return writing() ? writer().current_step() : reader().current_step();
-    }
+    void EndStep() override { opened_.end_step(); }
+    std::size_t CurrentStep() const override { return opened_.current_step(); }
     void PerformPuts() override { writer().perform_puts(); }
     void PerformGets() override { reader().perform_gets(); }
-    std::size_t Steps() const override { return writing() ? writer().current_step() : reader().steps(); }
+    std::size_t Steps() const override { return opened_.steps(); }
     adios2::MinVarInfo* MinBlocksInfo(const std::string& name, const std::size_t step) const override
     {
-        return writing() ? nullptr : reader().blocks_info(name, step);
+        return opened_.writing() ? nullptr : reader().blocks_info(name, step);
     }
-    void DoClose(const int) override
-    {
-        if (writing())
-            writer().close();
-        else
-            reader().close();
-    }
+    void DoClose(const int) override { opened_.close(); }
 
 #define forward(T)                                                                                           \
     void DoPutSync(adios2::Variable<T> variable, const T* values) override                                   \
@@ -115,19 +79,25 @@ public:
 #undef refuse_span
 
 private:
-    bool writing() const { return std::holds_alternative<std::unique_ptr<WriteAdapter>>(adapter_); }
-    WriteAdapter& writer() const
+    static Opened open(adios2::IO io, adios2::Mode mode, TakeHandedOver take_handed_over)
     {
-        if (!writing()) throw Error(-DER_INVAL, "stepstore: Put on an engine that was opened for reading");
-        return *std::get<std::unique_ptr<WriteAdapter>>(adapter_);
+        const auto parameters = parse_parameters(io.Parameters());
+        if (!Opened::writes(mode) && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
+            throw Error(
+                -DER_NOTSUPPORTED,
+                "stepstore: '" + parameters.location +
+                    "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
+                    "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
+        auto communicator = take_handed_over(parameters.location);
+        if (!communicator)
+            communicator =
+                form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
+        return {io, parameters, mode, communicator, nullptr};
     }
-    ReadAdapter& reader() const
-    {
-        if (writing()) throw Error(-DER_INVAL, "stepstore: Get on an engine that was opened for writing");
-        return *std::get<std::unique_ptr<ReadAdapter>>(adapter_);
-    }
+    WriteAdapter& writer() const { return opened_.writer(); }
+    ReadAdapter& reader() const { return opened_.reader(); }
 
-    std::variant<std::unique_ptr<WriteAdapter>, std::unique_ptr<ReadAdapter>> adapter_;
+    Opened opened_;
 };
 
 adios2::plugin::PluginEngineInterface* create(adios2::IO io, const std::string& name, adios2::Mode mode,
@@ -146,6 +116,7 @@ void destroy(adios2::plugin::PluginEngineInterface* engine)
 
 extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(int version)
 {
-    static const stepstore::PluginEngineApi api = {stepstore::adios::create, stepstore::adios::destroy};
+    static const stepstore::PluginEngineApi api = {stepstore::adios::create, stepstore::adios::destroy,
+                                                   stepstore::adios::register_native};
     return version == stepstore::plugin_engine_version ? &api : nullptr;
 }

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -59,8 +60,8 @@ void* open_or_throw(const std::string& path, const std::string& what)
     throw Error(-DER_NOSYS, what + ": " + (why != nullptr ? why : path));
 }
 
-// `caller`: an address in the libadios2_core that opens the engine.
-const PluginEngineApi& load_engine(const void* caller)
+// folder: of the libadios2_core that opens the engine.
+const PluginEngineApi& load_engine(const std::string& folder)
 {
     static std::mutex loading; // guards `engine`
     static const PluginEngineApi* engine = nullptr;
@@ -68,7 +69,7 @@ const PluginEngineApi& load_engine(const void* caller)
     if (engine != nullptr) return *engine;
     const std::string cxx = STEPSTORE_ADIOS2_CXX_SONAME;
     if (dlopen(cxx.c_str(), RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
-        auto beside = folder_of(caller) + "/" + cxx;
+        auto beside = folder + "/" + cxx;
         open_or_throw(std::filesystem::exists(beside) ? beside : cxx,
                       "the ADIOS2 plugin of Stepstore was built for ADIOS2 " STEPSTORE_ADIOS2_VERSION
                       ", whose C++ library cannot be loaded into this process");
@@ -89,6 +90,47 @@ const PluginEngineApi& load_engine(const void* caller)
 
 const PluginEngineApi* loaded_engine = nullptr;
 
+// Of the ADIOS2 in this process; empty: there is none.
+std::string folder_of_adios2()
+{
+    std::string path;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* to) {
+            const std::string_view name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+            if (name.find("/libadios2_core.so") == std::string_view::npos) return 0;
+            *static_cast<std::string*>(to) = name;
+            return 1;
+        },
+        &path);
+    std::error_code failed;
+    const auto real = std::filesystem::canonical(path, failed);
+    return failed ? std::string() : real.parent_path().string();
+}
+
+void register_native()
+{
+    const std::string folder = folder_of_adios2();
+    if (folder.empty())
+        throw Error(-DER_NOSYS, "there is no ADIOS2 (libadios2_core.so) in this process: load it first");
+    load_engine(folder).register_native();
+}
+
+// For C: 0, or the code of what was thrown, whose text last_error() gives.
+template <class Call>
+int code_of(Call&& call)
+{
+    try {
+        call();
+        return 0;
+    } catch (const Error& error) {
+        last_error = error.what();
+        return error.code();
+    } catch (const std::exception& error) {
+        last_error = error.what();
+        return -DER_NOMEM;
+    }
+}
+
 } // namespace
 } // namespace stepstore
 
@@ -100,7 +142,7 @@ extern "C" {
 STEPSTORE_API adios2::plugin::PluginEngineInterface* EngineCreate(adios2::IO io, const std::string& name,
                                                                   const adios2::Mode mode)
 {
-    const auto& engine = stepstore::load_engine(__builtin_return_address(0));
+    const auto& engine = stepstore::load_engine(stepstore::folder_of(__builtin_return_address(0)));
     stepstore::loaded_engine = &engine;
     return engine.create(io, name, mode, stepstore::take_handed_over);
 }
@@ -112,7 +154,7 @@ STEPSTORE_API void EngineDestroy(adios2::plugin::PluginEngineInterface* engine)
 
 STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const void* mpi_comm)
 {
-    try {
+    return stepstore::code_of([&] {
         std::string name = location != nullptr ? location : "";
         auto communicator = mpi_comm != nullptr ? stepstore::mpi_communicator(mpi_comm) : nullptr;
         std::lock_guard lock(stepstore::handing);
@@ -120,14 +162,12 @@ STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const 
             handed_over()[name] = std::move(communicator);
         else
             handed_over().erase(name);
-        return 0;
-    } catch (const stepstore::Error& error) {
-        stepstore::last_error = error.what();
-        return error.code();
-    } catch (const std::exception& error) {
-        stepstore::last_error = error.what();
-        return -DER_NOMEM;
-    }
+    });
+}
+
+STEPSTORE_API int stepstore_adios2_register(void)
+{
+    return stepstore::code_of(stepstore::register_native);
 }
 
 STEPSTORE_API const char* stepstore_adios2_last_error(void)

@@ -6,6 +6,7 @@
 #include "steps/stream/options.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,17 @@ struct Parameters {
     steps::ReaderOptions reader;
 };
 
+// What the native engine is told besides: it serves where a parameter does not say it.
+struct Opening {
+    std::string name; // given to Open: the location
+    steps::Order order = steps::Order::row_major;
+    Reading reading = Reading::stream;
+};
+
 // Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid
-// ones, or a missing Location.
-Parameters parse_parameters(const std::map<std::string, std::string>& given);
+// ones, or a missing Location. opening: none in the plugin.
+Parameters parse_parameters(const std::map<std::string, std::string>& given,
+                            const std::optional<Opening>& opening = {});
 
 // Every name that is known, sorted.
 std::vector<std::string> parameter_names();

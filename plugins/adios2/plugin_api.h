@@ -17,9 +17,12 @@ struct PluginEngineApi {
     adios2::plugin::PluginEngineInterface* (*create)(adios2::IO io, const std::string& name,
                                                      adios2::Mode mode, TakeHandedOver handed_over);
     void (*destroy)(adios2::plugin::PluginEngineInterface* engine);
+    // Makes ADIOS2 know the engine type Stepstore. Throws where the native engine was not built, or does not
+    // fit the ADIOS2 of this process.
+    void (*register_native)();
 };
 
-inline constexpr int plugin_engine_version = 1;
+inline constexpr int plugin_engine_version = 2;
 inline constexpr const char* plugin_engine_symbol = "stepstore_adios2_engine";
 using PluginEngineApiFunction = const PluginEngineApi* (*)(int version);
 

@@ -1,7 +1,5 @@
 #include "read.h"
 
-#include "core_api.h"
-
 #include <algorithm>
 #include <iostream>
 
@@ -24,8 +22,8 @@ bool shown_as_array(const steps::Variable& variable)
 } // namespace
 
 ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
-                         const std::shared_ptr<Communicator>& communicator)
-    : io_(io), parameters_(parameters)
+                         const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host)
+    : io_(io), host_(host), parameters_(parameters)
 {
     auto options = parameters.reader;
     if (parameters.reading != Reading::random) {
@@ -237,6 +235,10 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
         variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), shown.count);
     shown.identity = identity_of(variable);
     shown.shape = shape;
+    if (host_ == nullptr) return;
+    const bool random = access_ == Access::random;
+    const auto steps = random ? steps_of(name) : std::vector<std::size_t>{last_step_};
+    belongs_to(variable, host_, steps.empty() ? 0 : steps.front(), steps.size());
 }
 
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "adios_types.h"
+#include "core_api.h"
 #include "memory_selection.h"
 #include "parameters.h"
 #include "steps/read/reader.h"
@@ -15,8 +16,9 @@ namespace stepstore::adios {
 
 class ReadAdapter {
 public:
+    // host: see belongs_to(); may be null.
     ReadAdapter(adios2::IO io, const Parameters& parameters,
-                const std::shared_ptr<Communicator>& communicator);
+                const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host);
 
     adios2::StepStatus begin_step(adios2::StepMode mode, float timeout_seconds);
     void end_step();
@@ -35,6 +37,12 @@ public:
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
     // close).
     adios2::MinVarInfo* blocks_info(const std::string& name, std::size_t step) const;
+    // Of the step, counted among those that have the variable; in a stream of the current one. False: its
+    // blocks have no shape in common.
+    bool shape_of(const std::string& name, std::size_t step, adios2::Dims& shape) const;
+    // DefaultSizeT: of all steps. False: it has none.
+    bool minmax_of(const std::string& name, std::size_t step, adios2::MinMaxStruct& minmax) const;
+    std::vector<std::size_t> steps_of(const std::string& name) const; // that have the variable
 
 private:
     // A variable of the stream as it is made known in the IO. The index is the reader's id.
@@ -72,6 +80,7 @@ private:
     void define(Shown& shown, const steps::Dims& shape);
     template <class T>
     bool keep_array(Shown& shown, const steps::Dims& shape);
+    steps::VariableId require(const std::string& name) const;
     void hide_all();
     void show_all_at_random();
     void show_attributes(std::uint64_t step);
@@ -96,6 +105,7 @@ private:
     void scatter_all();
 
     adios2::IO io_;
+    adios2::core::Engine* host_;
     Parameters parameters_;
     Access access_ = Access::stream;
     std::optional<steps::Reader> stream_;

@@ -73,10 +73,63 @@ void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection
                                 (by_block && !in_block ? " instead of the block" : ""));
 }
 
-adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
+steps::VariableId ReadAdapter::require(const std::string& name) const
 {
     const auto id = reader().find(name);
     if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
+    return *id;
+}
+
+bool ReadAdapter::shape_of(const std::string& name, std::size_t asked_step, adios2::Dims& shape) const
+{
+    const auto id = require(name);
+    const auto kind = reader().definitions()[id].kind;
+    if (kind != steps::ShapeKind::global_array && kind != steps::ShapeKind::joined_array) return false;
+    const auto step = access_ == Access::stream ? steps::this_step : absolute_step(id, asked_step);
+    shape = in_program_order(reader().shape(id, step));
+    return true;
+}
+
+bool ReadAdapter::minmax_of(const std::string& name, std::size_t asked_step,
+                            adios2::MinMaxStruct& minmax) const
+{
+    const auto id = require(name);
+    const auto type = reader().definitions()[id].type;
+    if (!steps::has_minmax(type)) return false;
+    std::vector<std::uint64_t> steps{steps::this_step};
+    if (access_ == Access::random && asked_step == adios2::DefaultSizeT)
+        steps = reader().available_steps(id);
+    else if (access_ == Access::random)
+        steps = {absolute_step(id, asked_step)};
+    bool any = false;
+    with_type(type, [&]<class T>(std::type_identity<T>) {
+        if constexpr (std::is_arithmetic_v<T>) {
+            T low{};
+            T high{};
+            for (const auto step : steps) {
+                const auto one = reader().minmax(id, step);
+                if (!one) continue;
+                low = any ? std::min(low, one->min.as<T>()) : one->min.as<T>();
+                high = any ? std::max(high, one->max.as<T>()) : one->max.as<T>();
+                any = true;
+            }
+            std::memcpy(&minmax.MinUnion, &low, sizeof low);
+            std::memcpy(&minmax.MaxUnion, &high, sizeof high);
+        }
+    });
+    return any;
+}
+
+std::vector<std::size_t> ReadAdapter::steps_of(const std::string& name) const
+{
+    if (access_ == Access::stream) return {last_step_};
+    const auto steps = reader().available_steps(require(name));
+    return {steps.begin(), steps.end()};
+}
+
+adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
+{
+    const std::optional id = require(name);
     const auto step = access_ == Access::stream ? steps::this_step : absolute_step(*id, asked_step);
     const auto definition = reader().definitions()[*id]; // a copy: looking for a step may make more known
     if (parameters_.python && access_ == Access::random && reader().available_steps(*id).size() > 1)

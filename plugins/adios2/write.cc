@@ -149,22 +149,41 @@ void WriteAdapter::put_array(adios2::Variable<T>& variable, Known& entry, const 
     put_selected(variable, entry, values, mode);
 }
 
+// The shape and the size of the block that is selected.
+template <class T>
+void WriteAdapter::look(adios2::Variable<T>& variable, Known& entry, const adios2::core::Selection& selection)
+{
+    if (entry.constant) return;
+    entry.shape.clear();
+    if (entry.kind != steps::ShapeKind::local_array) entry.shape = shape_of(*identity_of(variable));
+    if (entry.kind == steps::ShapeKind::joined_array)
+        for (auto& extent : entry.shape)
+            if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
+    // A box that was set or defined is in the selection already; else (local and joined arrays) ask for it.
+    entry.count = selection.GetCount().empty() ? count_of(variable) : selection.GetCount();
+    entry.constant = identity_of(variable)->IsConstantDims();
+}
+
+template <class T>
+std::span<std::byte> WriteAdapter::put_span(adios2::Variable<T>& variable)
+{
+    if (!writer_.in_step()) begin_implicit_step();
+    auto& entry = known(variable);
+    if (steps::is_value(entry.kind))
+        throw Error(-DER_INVAL, "stepstore: variable '" + entry.name +
+                                    "' is a single value, which has no Span: put the value");
+    const auto selection = selection_of(variable);
+    look(variable, entry, selection);
+    const bool global = entry.kind == steps::ShapeKind::global_array;
+    return writer_.put_span(entry.id, entry.shape, global ? selection.GetStart() : steps::Dims(), entry.count);
+}
+
 template <class T>
 void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, const T* values,
                                 steps::Mode mode)
 {
     const auto selection = selection_of(variable);
-    if (!entry.constant) {
-        entry.shape.clear();
-        if (entry.kind != steps::ShapeKind::local_array) entry.shape = shape_of(*identity_of(variable));
-        if (entry.kind == steps::ShapeKind::joined_array)
-            for (auto& extent : entry.shape)
-                if (extent == adios2::JoinedDim) extent = steps::joined_dimension;
-        // A box that was set or defined is in the selection already; else (local and joined arrays) ask for
-        // it.
-        entry.count = selection.GetCount().empty() ? count_of(variable) : selection.GetCount();
-        entry.constant = identity_of(variable)->IsConstantDims();
-    }
+    look(variable, entry, selection);
     const bool global = entry.kind == steps::ShapeKind::global_array;
     const steps::DimsView start = global ? steps::DimsView(selection.GetStart()) : steps::DimsView();
     if (!selection.HasMemorySelection())
@@ -187,6 +206,10 @@ void WriteAdapter::put_attributes()
 
 #define instantiate(T) template void WriteAdapter::put<T>(adios2::Variable<T>&, const T*, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+
+#define instantiate(T) template std::span<std::byte> WriteAdapter::put_span<T>(adios2::Variable<T>&);
+ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(instantiate)
 #undef instantiate
 
 } // namespace stepstore::adios

@@ -23,6 +23,9 @@ public:
 
     template <class T>
     void put(adios2::Variable<T>& variable, const T* values, steps::Mode mode);
+    // Room for the selected block, which the program fills until end_step. -DER_INVAL: a single value.
+    template <class T>
+    std::span<std::byte> put_span(adios2::Variable<T>& variable);
 
 private:
     struct Known {
@@ -45,6 +48,8 @@ private:
     void put_array(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
     template <class T>
     void put_selected(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
+    template <class T>
+    void look(adios2::Variable<T>& variable, Known& known, const adios2::core::Selection& selection);
     void begin_implicit_step();
     void put_attributes();
 
