@@ -8,6 +8,7 @@ namespace stepstore::adios {
 namespace {
 
 constexpr std::string_view tuning[] = {
+    "AggregationRatio",
     "AggregationType",
     "AggregatorRatio",
     "AsyncOpen",

@@ -81,18 +81,30 @@ bool has_variable(const adios2::IO& io, const std::string& name, const void* ide
     return identity != nullptr && core_of(io).InquireVariable<T>(name) == identity;
 }
 
+// ADIOS2 defines strings as single values only, and its own engines show those of all ranks as an array.
+inline void show_as_array(const adios2::Variable<std::string>& variable, std::size_t count)
+{
+#ifdef STEPSTORE_ADIOS2_CORE
+    auto* base = std::bit_cast<adios2::core::Variable<std::string>*>(variable);
+    base->m_ShapeID = adios2::ShapeID::GlobalArray;
+    base->m_SingleValue = false;
+    base->m_Shape = base->m_Count = {count};
+    base->m_Start = {0};
+#else
+    (void)variable, (void)count;
+#endif
+}
+
 // What ADIOS2 asks about a variable of a reader it asks the engine of the variable.
 template <class T>
-void belongs_to(const adios2::Variable<T>& variable, adios2::core::Engine* engine, std::size_t first_step,
-                std::size_t steps)
+void belongs_to(const adios2::Variable<T>& variable, adios2::core::Engine* engine, std::size_t steps)
 {
 #ifdef STEPSTORE_ADIOS2_CORE
     auto* base = std::bit_cast<adios2::core::Variable<T>*>(variable);
     base->m_Engine = engine;
-    base->m_AvailableStepsStart = first_step;
     base->m_AvailableStepsCount = steps;
 #else
-    (void)variable, (void)engine, (void)first_step, (void)steps;
+    (void)variable, (void)engine, (void)steps;
 #endif
 }
 

@@ -9,9 +9,10 @@ namespace stepstore::adios {
 
 void register_native()
 {
-    throw Error(-DER_NOSYS,
-                "stepstore: this build has no native ADIOS2 engine (the headers of ADIOS2's core were missing "
-                "when it was built): use the engine type Plugin (docs/adios2.md)");
+    throw Error(
+        -DER_NOSYS,
+        "stepstore: this build has no native ADIOS2 engine (the headers of ADIOS2's core were missing "
+        "when it was built): use the engine type Plugin (docs/adios2.md)");
 }
 
 } // namespace stepstore::adios
@@ -81,9 +82,10 @@ std::shared_ptr<Communicator> group_of(const adios2::helper::Comm& communicator)
     const auto as_mpi = reinterpret_cast<AsMpi>(
         library == nullptr ? nullptr : dlsym(library, "_ZN6adios26helper9CommAsMPIERKNS0_4CommE"));
     if (as_mpi == nullptr)
-        throw Error(-DER_NOSYS, "stepstore: " STEPSTORE_ADIOS2_CORE_MPI_SONAME
-                                ", which this program's ADIOS2 must have for its communicator, has no function "
-                                "CommAsMPI");
+        throw Error(-DER_NOSYS,
+                    "stepstore: " STEPSTORE_ADIOS2_CORE_MPI_SONAME
+                    ", which this program's ADIOS2 must have for its communicator, has no function "
+                    "CommAsMPI");
     void* mpi_comm = as_mpi(communicator);
     return mpi_communicator(&mpi_comm);
 }
@@ -138,16 +140,25 @@ public:
         if (opened_.writing()) PerformPuts();
     }
 
+    // Metadata in memory is the name: what it stands for is read when the stream is opened with it.
+    void GetMetadata(char** metadata, std::size_t* size) override
+    {
+        *size = m_Name.size() + 1;
+        *metadata = static_cast<char*>(std::malloc(*size));
+        if (*metadata == nullptr) throw std::bad_alloc();
+        std::memcpy(*metadata, m_Name.c_str(), *size);
+    }
+
     adios2::MinVarInfo* MinBlocksInfo(const core::VariableBase& variable,
                                       const std::size_t step) const override
     {
-        if (opened_.writing()) return nullptr;
+        if (opened_.writing() || !opened_.reader().has_step()) return nullptr;
         return translated([&] { return opened_.reader().blocks_info(variable.m_Name, step); });
     }
     bool VarShape(const core::VariableBase& variable, const std::size_t step,
                   adios2::Dims& shape) const override
     {
-        if (opened_.writing()) return false;
+        if (opened_.writing() || !opened_.reader().has_step()) return false;
         return translated([&] {
             const bool selected = step == adios2::EngineCurrentStep;
             return opened_.reader().shape_of(variable.m_Name, selected ? variable.m_StepsStart : step, shape);
@@ -156,7 +167,7 @@ public:
     bool VariableMinMax(const core::VariableBase& variable, const std::size_t step,
                         adios2::MinMaxStruct& minmax) override
     {
-        if (opened_.writing()) return false;
+        if (opened_.writing() || !opened_.reader().has_step()) return false;
         return translated([&] { return opened_.reader().minmax_of(variable.m_Name, step, minmax); });
     }
 
@@ -180,7 +191,10 @@ protected:
         put(variable, values, steps::Mode::deferred);                                                        \
     }                                                                                                        \
     /* Numbers a step's spans of the variable. */                                                            \
-    std::size_t PutCount(core::Variable<T>& variable) override { return variable.m_BlocksSpan.size(); }      \
+    std::size_t PutCount(core::Variable<T>& variable) override                                               \
+    {                                                                                                        \
+        return variable.m_BlocksSpan.size();                                                                 \
+    }                                                                                                        \
     void DoGetSync(core::Variable<T>& variable, T* values) override                                          \
     {                                                                                                        \
         get(variable, values, steps::Mode::sync);                                                            \
@@ -308,8 +322,10 @@ private:
             if constexpr (std::is_same_v<T, std::string>) {
                 block.Value = *static_cast<const char* const*>(one.BufferP);
             } else {
-                std::memcpy(static_cast<void*>(&block.Min), &one.MinMax.MinUnion, std::min(sizeof(T), sizeof one.MinMax.MinUnion));
-                std::memcpy(static_cast<void*>(&block.Max), &one.MinMax.MaxUnion, std::min(sizeof(T), sizeof one.MinMax.MaxUnion));
+                std::memcpy(static_cast<void*>(&block.Min), &one.MinMax.MinUnion,
+                            std::min(sizeof(T), sizeof one.MinMax.MinUnion));
+                std::memcpy(static_cast<void*>(&block.Max), &one.MinMax.MaxUnion,
+                            std::min(sizeof(T), sizeof one.MinMax.MaxUnion));
                 if (info->IsValue) std::memcpy(static_cast<void*>(&block.Value), one.BufferP, sizeof(T));
             }
             blocks.push_back(std::move(block));
@@ -347,7 +363,8 @@ bool has_feature(const std::string& name)
 std::string difference()
 {
     constexpr std::size_t vtable_size = 1960; // bytes, of ADIOS2 2.12.1
-    if (std::string(adios2_version_str) != STEPSTORE_ADIOS2_VERSION)
+    // The wheel adds the number of its packaging to the version.
+    if (!(std::string(adios2_version_str) + ".").starts_with(STEPSTORE_ADIOS2_RELEASE "."))
         return "it is ADIOS2 " + std::string(adios2_version_str);
     for (const char* feature : {"DERIVED_VARIABLE", "KOKKOS", "CUDA", "GPU_SUPPORT"}) {
         if (has_feature(feature)) return std::string("it was built with ") + feature;
@@ -363,18 +380,17 @@ std::string difference()
 void register_native()
 {
     if (const std::string what = difference(); !what.empty())
-        throw Error(-DER_NOSYS, "stepstore: the native engine was built for ADIOS2 " STEPSTORE_ADIOS2_VERSION
-                                " without derived variables and GPUs, and does not fit the one of this process: " +
-                                    what + ". Use the engine type Plugin (docs/adios2.md)");
+        throw Error(-DER_NOSYS,
+                    "stepstore: the native engine was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE
+                    " without derived variables and GPUs, and does not fit the one of this process: " +
+                        what + ". Use the engine type Plugin (docs/adios2.md)");
     const auto make = core::IO::MakeEngine<CoreEngine>;
-    core::IO::RegisterEngine(
-        "stepstore", {make, make,
-                      [](core::IO&, const std::string& name, const adios2::Mode, adios2::helper::Comm,
-                         const char*, const std::size_t) -> std::shared_ptr<core::Engine> {
-                          throw std::invalid_argument("stepstore: '" + name +
-                                                      "' cannot be opened with metadata in memory: open it "
-                                                      "by its name");
-                      }});
+    core::IO::RegisterEngine("stepstore", {make, make,
+                                           [](core::IO& io, const std::string& name, const adios2::Mode mode,
+                                              adios2::helper::Comm comm, const char*, const std::size_t) {
+                                               return core::IO::MakeEngine<CoreEngine>(io, name, mode,
+                                                                                       std::move(comm));
+                                           }});
 }
 
 } // namespace stepstore::adios

@@ -40,7 +40,7 @@ public:
         refuse();
     }
     std::size_t InverseOperate(const char*, const std::size_t, char*) override { refuse(); }
-    bool IsDataTypeValid(const adios2::DataType) const override { return false; }
+    bool IsDataTypeValid(const adios2::DataType) const override { return false; } // ADIOS2 passes it over
 
 private:
     [[noreturn]] static void refuse()

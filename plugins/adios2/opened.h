@@ -49,10 +49,7 @@ public:
         else
             reader().end_step();
     }
-    std::size_t current_step() const
-    {
-        return writing() ? writer().current_step() : reader().current_step();
-    }
+    std::size_t current_step() const { return writing() ? writer().current_step() : reader().current_step(); }
     std::size_t steps() const { return writing() ? writer().current_step() : reader().steps(); }
     void close()
     {

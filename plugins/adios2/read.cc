@@ -12,13 +12,6 @@ bool same_value(const steps::Attribute& a, const steps::Attribute& b)
            a.strings == b.strings;
 }
 
-// Shown to the program as an array: ADIOS2's engines show the local values of all ranks as one array of them.
-bool shown_as_array(const steps::Variable& variable)
-{
-    if (variable.kind == steps::ShapeKind::local_value) return variable.type != steps::Type::string;
-    return !steps::is_value(variable.kind);
-}
-
 } // namespace
 
 ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
@@ -38,6 +31,15 @@ ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
         access_ = Access::random;
         show_all_at_random();
     }
+}
+
+// Shown to the program as an array: ADIOS2's engines show the local values of all ranks as one array of them.
+// Through the plugin's interface an array of strings cannot be selected from.
+bool ReadAdapter::shown_as_array(const steps::Variable& variable) const
+{
+    if (variable.kind == steps::ShapeKind::local_value)
+        return host_ != nullptr || variable.type != steps::Type::string;
+    return !steps::is_value(variable.kind);
 }
 
 steps::Reader& ReadAdapter::reader() const
@@ -111,6 +113,11 @@ void ReadAdapter::end_step()
     stream_->end_step();
 }
 
+bool ReadAdapter::has_step() const
+{
+    return access_ == Access::random ? random_.has_value() : stream_ && stream_->in_step();
+}
+
 std::size_t ReadAdapter::current_step() const
 {
     return access_ == Access::random ? 0 : last_step_;
@@ -134,7 +141,7 @@ void ReadAdapter::perform_gets()
 
 void ReadAdapter::close()
 {
-    if (access_ == Access::random ? random_.has_value() : stream_ && stream_->in_step()) perform_gets();
+    if (has_step()) perform_gets();
     if (stream_ && stream_->in_step()) stream_->end_step();
     if (stream_ || random_) reader().close(); // the one that was used; it stores the profile, if any
     stream_.reset();
@@ -223,22 +230,23 @@ template <class T>
 void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
 {
     const auto& name = shown.definition.name;
-    bool keep = shown.present && has_variable<T>(io_, name, shown.identity);
+    // Its strings are one more or one less in each step.
+    const bool strings = std::is_same_v<T, std::string> && shown_as_array(shown.definition);
+    bool keep = shown.present && has_variable<T>(io_, name, shown.identity) && !strings;
     if (keep && shown_as_array(shown.definition)) keep = keep_array<T>(shown, shape);
     if (keep) return;
     adios2::Variable<T> variable;
     io_.RemoveVariable(name);
-    if (shown.definition.kind == steps::ShapeKind::local_value &&
-        shown.definition.type == steps::Type::string)
+    if (shown.definition.kind == steps::ShapeKind::local_value && std::is_same_v<T, std::string>)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});
     else
         variable = io_.DefineVariable<T>(name, shape, adios2::Dims(shape.size(), 0), shown.count);
+    if constexpr (std::is_same_v<T, std::string>)
+        if (strings) show_as_array(variable, static_cast<std::size_t>(shape.at(0)));
     shown.identity = identity_of(variable);
     shown.shape = shape;
     if (host_ == nullptr) return;
-    const bool random = access_ == Access::random;
-    const auto steps = random ? steps_of(name) : std::vector<std::size_t>{last_step_};
-    belongs_to(variable, host_, steps.empty() ? 0 : steps.front(), steps.size());
+    belongs_to(variable, host_, access_ == Access::random ? steps_of(name).size() : 1);
 }
 
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing
@@ -390,6 +398,14 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
         const auto step =
             access_ == Access::stream ? steps::this_step : absolute_step(id, selection.GetStepStart() + i);
         const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+        if (std::is_same_v<T, std::string> && shown_as_array(definition) && !selection.HasBlockSelection()) {
+            const auto& start = selection.GetStart();
+            const auto begin = start.empty() ? 0 : start.front();
+            const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
+            for (auto one = begin; one < begin + count; ++one)
+                get_value(id, to++, one, step);
+            continue;
+        }
         if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
             if (parameters_.python && selection.GetStepCount() > 1)
                 throw Error(

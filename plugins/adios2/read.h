@@ -37,6 +37,7 @@ public:
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
     // close).
     adios2::MinVarInfo* blocks_info(const std::string& name, std::size_t step) const;
+    bool has_step() const; // one is there to be looked at: it is open, or all are read at random
     // Of the step, counted among those that have the variable; in a stream of the current one. False: its
     // blocks have no shape in common.
     bool shape_of(const std::string& name, std::size_t step, adios2::Dims& shape) const;
@@ -67,6 +68,7 @@ private:
     };
     enum class Access { stream, random };
 
+    bool shown_as_array(const steps::Variable& variable) const;
     steps::Reader& reader() const;
     std::string where() const;
     bool reversed() const; // the program's arrays are in the other order than the writer's

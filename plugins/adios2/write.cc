@@ -70,7 +70,8 @@ void WriteAdapter::close()
 {
     // Where a program uses no steps, a rank that put nothing still has a part in the one step of the others.
     if (!steps_used_) {
-        if (communicator_->max(implicit_step_ ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
+        const bool has_part = implicit_step_ || !core_of(io_).GetAttributes().empty();
+        if (communicator_->max(has_part ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
     }
     if (writer_.in_step()) {
         put_attributes();
@@ -175,7 +176,8 @@ std::span<std::byte> WriteAdapter::put_span(adios2::Variable<T>& variable)
     const auto selection = selection_of(variable);
     look(variable, entry, selection);
     const bool global = entry.kind == steps::ShapeKind::global_array;
-    return writer_.put_span(entry.id, entry.shape, global ? selection.GetStart() : steps::Dims(), entry.count);
+    return writer_.put_span(entry.id, entry.shape, global ? selection.GetStart() : steps::Dims(),
+                            entry.count);
 }
 
 template <class T>

@@ -13,6 +13,8 @@ Pools hold containers, containers hold objects (key-values and arrays) and strea
     with stepstore.open_steps("out/gs") as steps:
         u = steps.read("U", step=-1)        # a numpy array
 
+With the package adios2 in the same process, io.SetEngine("Stepstore") works from now on.
+
 Every failure of the store is a stepstore.Error with a code (a negative DER_ number) and its name.
 Calls that touch the store release the interpreter's lock.
 """
@@ -20,9 +22,10 @@ Calls that touch the store release the interpreter's lock.
 from stepstore.errors import Error
 from stepstore.store import Array, Container, KeyValue, ObjectId, Pool, Snapshot
 from stepstore.steps import Attribute, Block, Steps, StepStatus, Variable, open_steps
-from stepstore import _core
+from stepstore import _core, adios2_engine
 
 __version__ = _core.__version__
+adios2_engine.install()
 
 __all__ = [
     "Array",

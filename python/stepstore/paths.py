@@ -8,6 +8,7 @@ from pathlib import Path
 from stepstore.errors import DER_NONEXIST, Error
 
 PLUGIN = "libstepstore_adios2.so"
+PRELOAD = "libstepstore_adios2_preload.so"
 
 
 def _candidates(kind: str) -> list[Path]:

@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "stepstore/adios2.h"
+
 #include <cstring>
 #include <filesystem>
 
@@ -63,7 +65,7 @@ adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::
 
 adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode)
 {
-    return io.Open(location_of(name) + (run.plugin() ? "" : ".bp"), mode);
+    return io.Open(location_of(name) + (run.engine == "BP5" ? ".bp" : ""), mode);
 }
 
 std::map<std::string, Case>& cases()
@@ -104,6 +106,8 @@ int main(int argc, char** argv)
         std::fprintf(stderr, "no case '%s'\n", name.c_str());
         return 2;
     }
+    if (run.engine == "Stepstore" && stepstore_adios2_register() != 0)
+        fail(__FILE__, __LINE__, stepstore_adios2_last_error());
     run.directory = make_directory();
     try {
         cases().at(name)();

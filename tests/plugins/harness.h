@@ -18,7 +18,7 @@ namespace plugin_test {
 struct Run {
     int rank = 0;
     int ranks = 1;
-    std::string engine = "Plugin"; // or BP5
+    std::string engine = "Plugin"; // or Stepstore, BP5
     std::string directory;         // the same on all ranks, removed at the end
     bool plugin() const { return engine == "Plugin"; }
 };

@@ -24,7 +24,7 @@ from stepstore.cli.common import (
     prepare_console,
 )
 from stepstore.errors import Error
-from stepstore.paths import daos_root, fdb5_directories
+from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directory
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  A LOCATION is POOL, "
@@ -86,6 +86,15 @@ def fdb5_env() -> None:
     wheel = importlib.util.find_spec("fdb5lib")
     if wheel and wheel.origin:
         print(f'export PATH="$PATH:"{shlex.quote(str(Path(wheel.origin).parent / "bin"))}')
+
+
+@app.command("adios2-env")
+def adios2_env() -> None:
+    """Print what a shell has to set so that every ADIOS2 program knows the engine type Stepstore: eval
+    "$(stepstore adios2-env)"."""
+    libraries = plugin_directory()
+    print(f'export LD_PRELOAD={shlex.quote(str(libraries / PRELOAD))}"${{LD_PRELOAD:+:$LD_PRELOAD}}"')
+    print(f"export ADIOS2_PLUGIN_PATH={shlex.quote(str(libraries))}")
 
 
 @app.command("version")

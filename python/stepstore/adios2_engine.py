@@ -1,0 +1,60 @@
+"""Makes the engine type Stepstore known to the package adios2, whichever is imported first."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.abc
+import importlib.util
+import sys
+import warnings
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from stepstore.errors import Error
+from stepstore.paths import PLUGIN, plugin_directory
+
+
+def make_known() -> None:
+    """In the ADIOS2 of this process. RuntimeError: there is none, or the engine does not fit it."""
+    library = ctypes.CDLL(str(plugin_directory() / PLUGIN))
+    library.stepstore_adios2_last_error.restype = ctypes.c_char_p
+    if library.stepstore_adios2_register() != 0:
+        raise RuntimeError(library.stepstore_adios2_last_error().decode())
+
+
+def _make_known_or_warn() -> None:
+    try:
+        make_known()
+    except (RuntimeError, OSError) as error:
+        warnings.warn(f"adios2 has no engine type Stepstore: {error}", RuntimeWarning, stacklevel=2)
+
+
+class _WhenImported(importlib.abc.MetaPathFinder):
+    """Finds the package adios2 as Python would, and lets the engine be made known after it was loaded."""
+
+    def find_spec(self, name: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "adios2":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_make_known(module: ModuleType) -> None:
+                run(module)
+                _make_known_or_warn()
+
+            spec.loader.exec_module = run_and_make_known  # type: ignore[method-assign]
+        return spec
+
+
+def install() -> None:
+    """Called once, when stepstore is imported. Without the plugin it does nothing."""
+    try:
+        plugin_directory()
+    except Error:
+        return
+    if "adios2" in sys.modules:
+        _make_known_or_warn()
+    else:
+        sys.meta_path.insert(0, _WhenImported())

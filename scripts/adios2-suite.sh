@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Runs ADIOS2's own tests of its file engines (testing/adios2/engine/bp of the source distribution) with BP5
+# and with the native engine, and prints which cases pass with which. A case is one GoogleTest case.
+#
+#   scripts/adios2-suite.sh [REGEX]    the programs whose names match (default: all)
+#
+# Needs what `make setup` and scripts/adios2-mpi.sh make, and a build of the plugin. Environment: PRESET
+# (default release), RANKS (default 1: the serial libraries; more: with MPI), TIME (seconds a program may take,
+# 120), JOBS, and what scripts/lib.sh names. The programs stay in the cache.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+wanted=${1:-.}
+ranks=${RANKS:-1}
+library=$STEPSTORE_BUILD/${PRESET:-release}/lib/libstepstore_adios2_preload.so
+[[ -f $library ]] || die "there is no $library: build it first (make test, or cmake --build)"
+[[ -f $ADIOS2_MPI_PREFIX/.complete ]] || die "there is no ADIOS2 in $ADIOS2_MPI_PREFIX: run scripts/adios2-mpi.sh"
+suite=$STEPSTORE_CACHE/adios2-$ADIOS2_VERSION-suite
+tests=$suite/source/testing/adios2/engine/bp
+log=$STEPSTORE_CACHE/log
+python=${PYTHON:-$STEPSTORE_VENV/bin/python}
+if [[ ! -d $tests ]]; then
+    mkdir -p "$suite/source"
+    quiet_step "download the ADIOS2 source distribution" "$log/adios2-suite-download.log" \
+        "$python" -m pip download --no-deps --no-binary :all: --no-build-isolation \
+        "adios2==$ADIOS2_VERSION" -d "$suite"
+    tar -xzf "$suite"/adios2-*.tar.gz -C "$suite/source" --strip-components=1
+    rm "$suite"/adios2-*.tar.gz
+fi
+
+if ((ranks > 1)); then
+    kind=mpi compiler=mpicxx
+    libraries=(-ladios2_cxx_mpi -ladios2_cxx -ladios2_core_mpi -ladios2_core)
+    flags=(-DADIOS2_USE_MPI=1)
+    run=(mpirun -n "$ranks" --oversubscribe --allow-run-as-root)
+    mpirun --version | grep -q 'Open MPI' || run=(mpirun -n "$ranks")
+else
+    kind=serial compiler=${CXX:-c++}
+    libraries=(-ladios2_cxx -ladios2_core)
+    flags=()
+    run=()
+fi
+mkdir -p "$suite/$kind"
+build() {
+    local source=$1 program=$2
+    [[ -x $program ]] && return
+    "$compiler" -std=c++17 -O0 -w "${flags[@]}" -I"$ADIOS2_MPI_PREFIX/include" -I"$suite/source/testing/adios2" \
+        -I"$suite/source/testing/adios2/engine/bp" -I"$suite/source/testing/adios2/engine" \
+        -I"$suite/source/thirdparty/nlohmann_json/nlohmann_json/single_include" "$source" -o "$program" \
+        -L"$ADIOS2_MPI_PREFIX/lib" -Wl,-rpath,"$ADIOS2_MPI_PREFIX/lib" "${libraries[@]}" -lgtest -lpthread \
+        >"$program.log" 2>&1 || echo "not built: $(basename "$source") (log: $program.log)"
+}
+declare -A passed
+for source in "$tests"/TestBP*.cpp; do
+    name=$(basename "$source" .cpp)
+    name=${name#TestBP}
+    [[ $name =~ $wanted ]] || continue
+    [[ $name =~ Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose ]] && continue # look at BP's files
+    program=$suite/$kind/$name
+    build "$source" "$program"
+    [[ -x $program ]] || continue
+    for engine in BP5 Stepstore; do
+        work=$(mktemp -d "${TMPDIR:-/tmp}/stepstore-suite-XXXXXX")
+        (cd "$work" && LD_PRELOAD=$library timeout -k 5 "${TIME:-120}" "${run[@]}" "$program" "$engine") \
+            >"$program.$engine.log" 2>&1 || true
+        rm -rf "$work"
+        while read -r case; do
+            passed[$name/$case]+="$engine "
+        done < <(sed -n 's/^.*\[ *\(OK\|FAILED\|RUN\) *\] \([^ (,]*\/*[^ (,]*\).*$/\1 \2/p' "$program.$engine.log" |
+            awk '{ if (!($2 in state) || $1 != "RUN") state[$2] = $1 }
+                 END { for (name in state) print name ":" state[name] }')
+    done
+done
+both=0 only_theirs=0
+for key in "${!passed[@]}"; do
+    [[ $key == *:OK ]] || continue
+    case ${passed[$key]} in
+    *BP5*Stepstore*) both=$((both + 1)) ;;
+    *BP5*)
+        only_theirs=$((only_theirs + 1))
+        echo "only with BP5: ${key%:OK}"
+        ;;
+    esac
+done | sort
+for key in "${!passed[@]}"; do
+    [[ $key == *:OK ]] || continue
+    [[ ${passed[$key]} == *BP5* ]] || continue
+    if [[ ${passed[$key]} == *Stepstore* ]]; then both=$((both + 1)); else only_theirs=$((only_theirs + 1)); fi
+done
+say "cases that pass with BP5: $((both + only_theirs)); of these with Stepstore: $both"

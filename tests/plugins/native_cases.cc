@@ -1,0 +1,133 @@
+// What the plugin interface withholds and a native engine has: the same through BP5 and through Stepstore.
+#include "harness.h"
+
+#include <numeric>
+
+using namespace plugin_test;
+
+namespace {
+
+constexpr std::size_t steps = 3, columns = 5;
+
+void put_span(adios2::Variable<double>& variable, adios2::Engine& engine, double base)
+{
+    auto span = engine.Put(variable, true, -1.0);
+    EXPECT_EQ(span.size(), columns);
+    EXPECT_EQ(span[columns - 1], -1.0);
+    for (std::size_t i = 0; i + 1 < columns; ++i) // the last one keeps its first value
+        span[i] = base + static_cast<double>(i);
+}
+
+} // namespace
+
+CASE(spans)
+{
+    auto adios = make_adios();
+    const auto rank = static_cast<std::size_t>(run.rank), ranks = static_cast<std::size_t>(run.ranks);
+    {
+        auto io = make_io(adios, "out", "spans");
+        auto variable = io.DefineVariable<double>("x", {2 * ranks, columns}, {0, 0}, {1, columns});
+        auto engine = open(io, "spans", adios2::Mode::Write);
+        for (std::size_t step = 0; step < steps; ++step) {
+            engine.BeginStep();
+            for (std::size_t block = 0; block < 2; ++block) {
+                variable.SetSelection({{2 * rank + block, 0}, {1, columns}});
+                put_span(variable, engine, static_cast<double>(100 * step + 10 * (2 * rank + block)));
+            }
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto io = make_io(adios, "in", "spans");
+    auto engine = open(io, "spans", adios2::Mode::Read);
+    for (std::size_t step = 0; engine.BeginStep() == adios2::StepStatus::OK; ++step) {
+        auto variable = io.InquireVariable<double>("x");
+        std::vector<double> values;
+        engine.Get(variable, values, adios2::Mode::Sync);
+        EXPECT_EQ(values.size(), 2 * ranks * columns);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const std::size_t column = i % columns;
+            const auto base = static_cast<double>(100 * step + 10 * (i / columns));
+            EXPECT_EQ(values[i], column + 1 == columns ? -1.0 : base + static_cast<double>(column));
+        }
+        engine.EndStep();
+    }
+    engine.Close();
+}
+
+// Of a variable that changes its shape and misses a step.
+CASE(introspection)
+{
+    auto adios = make_adios();
+    const auto rank = static_cast<std::size_t>(run.rank), ranks = static_cast<std::size_t>(run.ranks);
+    {
+        auto io = make_io(adios, "out", "grows");
+        auto variable = io.DefineVariable<int>("x", {ranks}, {rank}, {1});
+        auto engine = open(io, "grows", adios2::Mode::Write);
+        for (std::size_t step = 0; step < 4; ++step) {
+            engine.BeginStep();
+            const std::size_t each = step + 1;
+            const std::vector<int> values(each, static_cast<int>(10 * step + rank));
+            variable.SetShape({ranks * each});
+            variable.SetSelection({{rank * each}, {each}});
+            if (step != 1) engine.Put(variable, values.data(), adios2::Mode::Sync);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto io = make_io(adios, "in", "grows");
+    auto engine = open(io, "grows", adios2::Mode::ReadRandomAccess); // on all ranks
+    auto variable = io.InquireVariable<int>("x");
+    EXPECT_EQ(engine.Steps(), 4U);
+    EXPECT_EQ(variable.Steps(), 3U);
+    EXPECT_EQ(variable.StepsStart(), 0U);
+    EXPECT(engine.GetAbsoluteSteps(variable) == (std::vector<std::size_t>{0, 2, 3}));
+    EXPECT(variable.Shape(1) == adios2::Dims{3 * ranks});
+    variable.SetStepSelection({2, 1});
+    EXPECT(variable.Shape() == adios2::Dims{4 * ranks});
+    EXPECT_EQ(variable.Min(), 0);
+    EXPECT_EQ(variable.Max(), static_cast<int>(30 + ranks - 1));
+    const auto blocks = engine.BlocksInfo(variable, 1);
+    EXPECT_EQ(blocks.size(), ranks);
+    EXPECT(blocks.back().Count == adios2::Dims{3});
+    EXPECT_EQ(blocks.back().Max, static_cast<int>(20 + ranks - 1));
+    EXPECT_EQ(engine.AllStepsBlocksInfo(variable).size(), 3U);
+    variable.SetSelection({{rank * 4}, {4}});
+    std::vector<int> values;
+    engine.Get(variable, values, adios2::Mode::Sync);
+    EXPECT(values == std::vector<int>(4, static_cast<int>(30 + rank)));
+    engine.Close();
+}
+
+// Two halves of the ranks write a stream each, by the communicator alone.
+CASE(parts_of_the_world)
+{
+    const int half = run.rank % 2;
+    MPI_Comm part;
+    MPI_Comm_split(MPI_COMM_WORLD, half, run.rank, &part);
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(part, &rank);
+    MPI_Comm_size(part, &ranks);
+    const std::string name = "half" + std::to_string(half);
+    const auto at = static_cast<std::size_t>(rank), size = static_cast<std::size_t>(ranks);
+    {
+        auto adios = make_adios(part);
+        auto io = make_io(adios, "out", name);
+        auto variable = io.DefineVariable<int>("x", {size}, {at}, {1});
+        auto engine = open(io, name, adios2::Mode::Write);
+        engine.BeginStep();
+        const int value = 10 * half + rank;
+        engine.Put(variable, &value, adios2::Mode::Sync);
+        engine.EndStep();
+        engine.Close();
+        auto in = make_io(adios, "in", name);
+        auto reader = open(in, name, adios2::Mode::ReadRandomAccess);
+        auto all = in.InquireVariable<int>("x");
+        std::vector<int> values, expected(size);
+        reader.Get(all, values, adios2::Mode::Sync);
+        std::iota(expected.begin(), expected.end(), 10 * half);
+        EXPECT(values == expected);
+        reader.Close();
+    }
+    MPI_Comm_free(&part);
+}

@@ -1,0 +1,139 @@
+"""The doors to the native engine, the engine type Stepstore, in programs of the serial wheel."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+BUILD = Path()
+
+WRITE_AND_READ = """
+with adios2.Stream(io, "out/gs", "w") as stream:
+    for step in stream.steps(2):
+        step.write("x", np.arange(6.0).reshape(2, 3) + step.current_step(), [2, 3], [0, 0], [2, 3])
+        step.write("name", "step")
+with adios2.Stream(io, "out/gs", "rra") as stream:
+    x = stream.inquire_variable("x")
+    assert x.steps() == 2, x.steps()
+    assert stream.read("x", step_selection=[1, 1])[0, 0] == 1.0
+    assert float(stream.available_variables()["x"]["Max"]) == 6.0
+with adios2.Stream(io, "out/gs", "r") as stream:
+    seen = [(step.read("x")[1, 2], step.read("name")) for step in stream.steps()]
+assert seen == [(5.0, "step"), (6.0, "step")], seen
+print("done")
+"""
+
+
+class Doors(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="stepstore-native-")
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name)
+
+    def run_python(self, text, **environment):
+        return subprocess.run(
+            [sys.executable, "-c", "import numpy as np\n" + textwrap.dedent(text)],
+            cwd=self.path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def expect_done(self, done):
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "")
+        self.assertTrue((self.path / "out" / "gs").is_dir())  # by the name that was given to Open
+
+    def test_operator_in_the_configuration(self):
+        (self.path / "adios2.xml").write_text(
+            """<?xml version="1.0"?>
+            <adios-config>
+              <operator name="stepstore" type="plugin">
+                <parameter key="PluginName" value="stepstore"/>
+                <parameter key="PluginLibrary" value="stepstore_adios2_native"/>
+              </operator>
+              <io name="mine"><engine type="Stepstore"/></io>
+            </adios-config>"""
+        )
+        text = "import adios2\nio = adios2.Adios('adios2.xml').declare_io('mine')\n" + WRITE_AND_READ
+        self.expect_done(self.run_python(text))
+
+    def test_define_operator(self):
+        text = """
+            import adios2
+            adios = adios2.Adios()
+            adios.define_operator("stepstore", "plugin",
+                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
+            io = adios.declare_io("mine")
+            io.set_engine("stepstore")
+        """
+        self.expect_done(self.run_python(textwrap.dedent(text) + WRITE_AND_READ))
+
+    def test_import_of_the_package_before_and_after(self):
+        package = os.pathsep.join([str(BUILD / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        for first, second in (("stepstore", "adios2"), ("adios2", "stepstore")):
+            text = (
+                f"import {first}\nimport {second}\nio = adios2.Adios().declare_io('mine')\n"
+                "io.set_engine('Stepstore')\n" + WRITE_AND_READ
+            )
+            self.expect_done(self.run_python(text, PYTHONPATH=package))
+
+    def test_preloaded_library(self):
+        library = BUILD / "lib" / "libstepstore_adios2_preload.so"
+        preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+        text = "import adios2\nio = adios2.Adios().declare_io('mine')\nio.set_engine('Stepstore')\n"
+        self.expect_done(self.run_python(text + WRITE_AND_READ, LD_PRELOAD=preload))
+        harmless = self.run_python("print('done')", LD_PRELOAD=preload)
+        self.assertEqual((harmless.stdout, harmless.stderr), ("done\n", ""))
+
+    def test_operator_changes_no_data(self):
+        text = """
+            import adios2
+            adios = adios2.Adios()
+            loads = adios.define_operator("stepstore", "plugin",
+                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
+            io = adios.declare_io("mine")
+            io.set_engine("BP5")
+            with adios2.Stream(io, "x.bp", "w") as stream:
+                stream.begin_step()
+                x = io.define_variable("x", np.arange(4.0), [4], [0], [4])
+                x.add_operation(loads)
+                stream.write(x, np.arange(4.0))
+                stream.end_step()
+            with adios2.FileReader("x.bp") as reader:
+                assert (reader.read("x") == np.arange(4.0)).all()
+            print("done")
+        """
+        done = self.run_python(text)
+        self.assertTrue(done.stdout.endswith("done\n"), done.stdout + done.stderr)  # after a warning
+
+    def test_errors_have_the_types_that_users_catch(self):
+        text = """
+            import adios2
+            adios = adios2.Adios()
+            adios.define_operator("stepstore", "plugin",
+                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
+            io = adios.declare_io("mine")
+            io.set_engine("Stepstore")
+            try:
+                adios2.Stream(io, "nothing", "rra")
+            except ValueError as error:
+                assert "nothing" in str(error)
+                print("done")
+        """
+        done = self.run_python(text)
+        self.assertEqual(done.stdout, "done\n", done.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, required=True)
+    known, rest = parser.parse_known_args()
+    BUILD = known.build
+    unittest.main(argv=[sys.argv[0], *rest])
