@@ -4,15 +4,16 @@
 #
 #   scripts/adios2-suite.sh [REGEX]    the programs whose names match (default: all)
 #
-# Needs what `make setup` and scripts/adios2-mpi.sh make, and a build of the plugin. Environment: PRESET
-# (default release), RANKS (default 1: the serial libraries; more: with MPI), TIME (seconds a program may take,
-# 120), JOBS, and what scripts/lib.sh names. The programs stay in the cache.
+# Needs what `make setup` and scripts/adios2-mpi.sh make, and a build of the plugin. The programs stay in the
+# cache. Environment: PRESET (default release), RANKS (default 1: the serial libraries; more: with MPI), TIME
+# (seconds a program may take, 120), and what scripts/lib.sh names.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 wanted=${1:-.}
 ranks=${RANKS:-1}
 library=$STEPSTORE_BUILD/${PRESET:-release}/lib/libstepstore_adios2_preload.so
 [[ -f $library ]] || die "there is no $library: build it first (make test, or cmake --build)"
-[[ -f $ADIOS2_MPI_PREFIX/.complete ]] || die "there is no ADIOS2 in $ADIOS2_MPI_PREFIX: run scripts/adios2-mpi.sh"
+[[ -f $ADIOS2_MPI_PREFIX/.complete ]] ||
+    die "there is no ADIOS2 in $ADIOS2_MPI_PREFIX: run scripts/adios2-mpi.sh"
 suite=$STEPSTORE_CACHE/adios2-$ADIOS2_VERSION-suite
 tests=$suite/source/testing/adios2/engine/bp
 log=$STEPSTORE_CACHE/log
@@ -39,21 +40,22 @@ else
     run=()
 fi
 mkdir -p "$suite/$kind"
+includes=("$ADIOS2_MPI_PREFIX/include" "$suite/source/testing/adios2" "$tests" "$(dirname "$tests")"
+    "$suite/source/thirdparty/nlohmann_json/nlohmann_json/single_include")
 build() {
     local source=$1 program=$2
     [[ -x $program ]] && return
-    "$compiler" -std=c++17 -O0 -w "${flags[@]}" -I"$ADIOS2_MPI_PREFIX/include" -I"$suite/source/testing/adios2" \
-        -I"$suite/source/testing/adios2/engine/bp" -I"$suite/source/testing/adios2/engine" \
-        -I"$suite/source/thirdparty/nlohmann_json/nlohmann_json/single_include" "$source" -o "$program" \
+    "$compiler" -std=c++17 -O0 -w "${flags[@]}" "${includes[@]/#/-I}" "$source" -o "$program" \
         -L"$ADIOS2_MPI_PREFIX/lib" -Wl,-rpath,"$ADIOS2_MPI_PREFIX/lib" "${libraries[@]}" -lgtest -lpthread \
         >"$program.log" 2>&1 || echo "not built: $(basename "$source") (log: $program.log)"
 }
+# Programs that look at BP's files themselves.
+not_ours='Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose'
 declare -A passed
 for source in "$tests"/TestBP*.cpp; do
     name=$(basename "$source" .cpp)
     name=${name#TestBP}
-    [[ $name =~ $wanted ]] || continue
-    [[ $name =~ Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose ]] && continue # look at BP's files
+    [[ $name =~ $wanted && ! $name =~ $not_ours ]] || continue
     program=$suite/$kind/$name
     build "$source" "$program"
     [[ -x $program ]] || continue
@@ -62,27 +64,19 @@ for source in "$tests"/TestBP*.cpp; do
         (cd "$work" && LD_PRELOAD=$library timeout -k 5 "${TIME:-120}" "${run[@]}" "$program" "$engine") \
             >"$program.$engine.log" 2>&1 || true
         rm -rf "$work"
+        # Of several ranks each says so: a case that failed on one has failed.
         while read -r case; do
-            passed[$name/$case]+="$engine "
-        done < <(sed -n 's/^.*\[ *\(OK\|FAILED\|RUN\) *\] \([^ (,]*\/*[^ (,]*\).*$/\1 \2/p' "$program.$engine.log" |
-            awk '{ if (!($2 in state) || $1 != "RUN") state[$2] = $1 }
-                 END { for (name in state) print name ":" state[name] }')
+            passed[$name/$case]+=" $engine"
+        done < <(sed -n 's/^.*\[ *\(OK\|FAILED\) *\] \([^ ,(]*\).*/\1 \2/p' "$program.$engine.log" |
+            awk '$1 == "FAILED" { bad[$2] } { seen[$2] } END { for (c in seen) if (!(c in bad)) print c }')
     done
 done
-both=0 only_theirs=0
-for key in "${!passed[@]}"; do
-    [[ $key == *:OK ]] || continue
-    case ${passed[$key]} in
+both=0 only_theirs=()
+for case in "${!passed[@]}"; do
+    case ${passed[$case]} in
     *BP5*Stepstore*) both=$((both + 1)) ;;
-    *BP5*)
-        only_theirs=$((only_theirs + 1))
-        echo "only with BP5: ${key%:OK}"
-        ;;
+    *BP5*) only_theirs+=("only with BP5: $case") ;;
     esac
-done | sort
-for key in "${!passed[@]}"; do
-    [[ $key == *:OK ]] || continue
-    [[ ${passed[$key]} == *BP5* ]] || continue
-    if [[ ${passed[$key]} == *Stepstore* ]]; then both=$((both + 1)); else only_theirs=$((only_theirs + 1)); fi
 done
-say "cases that pass with BP5: $((both + only_theirs)); of these with Stepstore: $both"
+((${#only_theirs[@]} == 0)) || printf '%s\n' "${only_theirs[@]}" | sort
+say "cases that pass with BP5: $((both + ${#only_theirs[@]})); of these with Stepstore: $both"

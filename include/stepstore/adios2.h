@@ -34,8 +34,8 @@ STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const 
  * Makes the ADIOS2 of this process know the engine type Stepstore: io.SetEngine("Stepstore"). Again: nothing.
  *
  * Returns 0 or a negative code of daos_errno.h; stepstore_adios2_last_error() says more:
- *   -DER_NOSYS  there is no ADIOS2 in this process, it is another version than Stepstore was built for, or
- *               Stepstore was built without its native engine
+ *   -DER_NOSYS  There is no ADIOS2 in this process. Or it is another version than Stepstore was built for.
+ *               Or Stepstore was built without its native engine.
  */
 STEPSTORE_API int stepstore_adios2_register(void);
 

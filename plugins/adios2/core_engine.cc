@@ -341,7 +341,7 @@ private:
 
 std::size_t size_of_engine_vtable()
 {
-    // Its address is the first word of an object, which there is none of: ask the dynamic linker.
+    // No object is at hand whose first word would be its address.
     void* library = dlopen(STEPSTORE_ADIOS2_CORE_SONAME, RTLD_LAZY | RTLD_NOLOAD);
     void* table = library == nullptr ? nullptr : dlsym(library, "_ZTVN6adios24core6EngineE");
     Dl_info object{};

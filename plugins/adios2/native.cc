@@ -1,5 +1,5 @@
-// The library that a line in adios2.xml or define_operator() loads. ADIOS2 loads libraries of operators when it
-// reads its configuration, and of engines only at Open. It makes the engine type Stepstore known.
+// The library that a line in adios2.xml or define_operator() loads. It makes the engine type Stepstore known.
+// ADIOS2 loads libraries of operators when it reads its configuration, and of engines only at Open.
 #include "stepstore/export.h"
 
 #include <adios2/plugin/PluginOperatorInterface.h>
