@@ -29,13 +29,13 @@ fi
 
 if ((ranks > 1)); then
     kind=mpi compiler=mpicxx
-    libraries=(-ladios2_cxx_mpi -ladios2_cxx -ladios2_core_mpi -ladios2_core)
+    libraries=(-ladios2_c_mpi -ladios2_c -ladios2_cxx_mpi -ladios2_cxx -ladios2_core_mpi -ladios2_core)
     flags=(-DADIOS2_USE_MPI=1)
     run=(mpirun -n "$ranks" --oversubscribe --allow-run-as-root)
     mpirun --version | grep -q 'Open MPI' || run=(mpirun -n "$ranks")
 else
     kind=serial compiler=${CXX:-c++}
-    libraries=(-ladios2_cxx -ladios2_core)
+    libraries=(-ladios2_c -ladios2_cxx -ladios2_core)
     flags=()
     run=()
 fi
