@@ -1,5 +1,5 @@
-// Processes that take commands and give back times, so that the rounds of several subjects can be interleaved;
-// and what the programs that have such processes share.
+// Processes that take commands and give back times, so that the rounds of several subjects can be
+// interleaved; and what the programs that have such processes share.
 #pragma once
 
 #include <functional>
