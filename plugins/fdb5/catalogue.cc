@@ -155,24 +155,6 @@ std::vector<fdb5::Index> Catalogue::indexes(const Spelled& request, AxesOf axes)
     return found;
 }
 
-namespace {
-
-// What a visitor asks for is for visitors only.
-template <typename Visitor>
-struct Asking : Visitor {
-    using Visitor::canonicalise;
-};
-
-template <typename Visitor>
-std::function<const metkit::mars::MarsRequest&(const fdb5::Rule&)> asked_by(Visitor& visitor)
-{
-    return [&visitor](const fdb5::Rule& rule) -> const metkit::mars::MarsRequest& {
-        return (visitor.*(&Asking<Visitor>::canonicalise))(rule);
-    };
-}
-
-} // namespace
-
 void Catalogue::visitEntries(fdb5::EntryVisitor& visitor, bool sorted)
 {
     if (auto* axes = dynamic_cast<fdb5::api::local::AxesVisitor*>(&visitor)) {

@@ -100,8 +100,7 @@ bool Catalogue::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 void Catalogue::wipe_all() const
 {
     translated([&] {
-        const auto changed = writable();
-        if (changed) {
+        if (const auto changed = writable()) {
             fields::wipe(changed->session(), changed->key());
         }
     });
@@ -114,8 +113,7 @@ bool Catalogue::doWipeURIs(const fdb5::CatalogueWipeState& state) const
         return true;
     }
     translated([&] {
-        const auto changed = writable();
-        if (changed) {
+        if (const auto changed = writable()) {
             fields::purge(changed);
         }
     });

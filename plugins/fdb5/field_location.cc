@@ -22,8 +22,7 @@ eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
     const bool same_dataset =
         last.container == dataset.container_label() && last.pool == dataset.session().location();
     if (!same_dataset || last.object != object) {
-        Place place = same_dataset ? last : place_of(dataset);
-        place.kind = Place::Kind::object;
+        Place place = same_dataset ? last : place_of(dataset, Place::Kind::object);
         place.object = object;
         uri = to_uri(place);
         last = std::move(place); // only now: an exception before must not leave it beside another one's URI

@@ -18,18 +18,12 @@ namespace {
 
 eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocation)
 {
-    Place place = place_of(dataset);
-    place.kind = Place::Kind::index;
+    Place place = place_of(dataset, Place::Kind::index);
     place.index = collocation.text();
     return to_uri(place);
 }
 
 using fdb5::api::local::ListVisitor;
-
-// Its request is for visitors only, not for the indexes that they visit.
-struct Asking : ListVisitor {
-    using QueryVisitor::canonicalise;
-};
 
 } // namespace
 
@@ -91,9 +85,7 @@ std::vector<eckit::URI> Index::dataURIs() const
             }
         }
         if (own) {
-            Place place = place_of(*dataset_);
-            place.kind = Place::Kind::data;
-            found.insert(to_uri(place));
+            found.insert(to_uri(place_of(*dataset_, Place::Kind::data)));
         }
         return std::vector<eckit::URI>(found.begin(), found.end());
     });
@@ -121,8 +113,8 @@ void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope&
         // A list compares the values of the request with those of the element key; other visitors want
         // everything.
         auto* list = dynamic_cast<ListVisitor*>(&visitor);
-        fields::Listing listing = fields(
-            list == nullptr ? nullptr : &(list->*(&Asking::canonicalise))(scope.rule()), list != nullptr);
+        fields::Listing listing =
+            fields(list == nullptr ? nullptr : &asked_by(*list)(scope.rule()), list != nullptr);
         for (fields::ListedField field; listing.next(field);) {
             if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
                 list->visitDatum(scope, to_field(field.entry, dataset_), named_in(field.element));

@@ -8,6 +8,7 @@
 #include "fdb5/database/Index.h"
 #include "fdb5/database/IndexLocation.h"
 
+#include <functional>
 #include <memory>
 
 namespace stepstore::fdb_plugin {
@@ -65,6 +66,20 @@ private:
     fields::Key collocation_;
     IndexLocation location_;
 };
+
+// What a visitor asks for is for visitors only.
+template <typename Visitor>
+struct Asking : Visitor {
+    using Visitor::canonicalise;
+};
+
+template <typename Visitor>
+std::function<const metkit::mars::MarsRequest&(const fdb5::Rule&)> asked_by(Visitor& visitor)
+{
+    return [&visitor](const fdb5::Rule& rule) -> const metkit::mars::MarsRequest& {
+        return (visitor.*(&Asking<Visitor>::canonicalise))(rule);
+    };
+}
 
 fdb5::Field to_field(const fields::Entry& entry, const std::shared_ptr<fields::Dataset>& dataset);
 

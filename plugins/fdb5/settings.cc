@@ -157,9 +157,9 @@ std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, 
     return session_to_write(settings.pools.choose(key), settings.pool)->create(key, settings.dataset, schema);
 }
 
-Place place_of(const fields::Dataset& dataset)
+Place place_of(const fields::Dataset& dataset, Place::Kind kind)
 {
-    return {.pool = dataset.session().location(), .container = dataset.container_label()};
+    return {.pool = dataset.session().location(), .container = dataset.container_label(), .kind = kind};
 }
 
 std::string why_not_there(const Place& place)

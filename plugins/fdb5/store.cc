@@ -78,9 +78,7 @@ public:
         return translated([&] {
             std::set<eckit::URI> all;
             if (const auto found = dataset(Access::read_only)) {
-                Place place = place_of(*found);
-                place.kind = Place::Kind::data;
-                all.insert(to_uri(place));
+                all.insert(to_uri(place_of(*found, Place::Kind::data)));
             }
             return all;
         });

@@ -7,7 +7,6 @@
 #include "eckit/filesystem/URIManager.h"
 #include "eckit/io/DataHandle.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace stepstore::fdb_plugin {
@@ -46,25 +45,11 @@ const UriManager manager;
 
 std::string encoded(std::string_view text, std::string_view unsafe)
 {
-    static constexpr char digits[] = "0123456789ABCDEF";
-    const auto is_safe = [&](char character) {
+    std::string path;
+    fields::append_escaped(path, text, [&](char character) {
         return static_cast<unsigned char>(character) > 0x20 &&
                unsafe.find(character) == std::string_view::npos;
-    };
-    if (std::ranges::all_of(text, is_safe)) {
-        return std::string(text);
-    }
-    std::string path;
-    for (const char character : text) {
-        const auto code = static_cast<unsigned char>(character);
-        if (is_safe(character)) {
-            path += character;
-            continue;
-        }
-        path += '%';
-        path += digits[code >> 4];
-        path += digits[code & 15];
-    }
+    });
     return path;
 }
 

@@ -64,13 +64,19 @@ void MpiCommunicator::require_usable() const
     if (broken_) throw Error(-DER_CANCELED, "a rank of the group that opened this stream was lost");
 }
 
-void MpiCommunicator::look(Lookout& lookout)
+void MpiCommunicator::wait_until(FunctionRef<bool()> done)
 {
-    try {
-        lookout.tick();
-    } catch (...) {
-        broken_ = true;
-        throw;
+    if (done()) return;
+    Lookout lookout(look_);
+    const Backoff backoff;
+    while (!done()) {
+        try {
+            lookout.tick();
+        } catch (...) {
+            broken_ = true;
+            throw;
+        }
+        backoff.pause();
     }
 }
 
@@ -82,13 +88,7 @@ void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
                   call);
         return flag != 0;
     };
-    if (done()) return;
-    Lookout lookout(look_);
-    const Backoff backoff;
-    while (!done()) {
-        look(lookout);
-        backoff.pause();
-    }
+    wait_until(done);
 }
 
 // What has begun to arrive in `bytes` cannot be called off: the memory stays where it is.
@@ -211,14 +211,7 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
             check_mpi(MPI_Improbe(from, MPI_ANY_TAG, comm_, &flag, &message, &status), "MPI_Improbe");
             return flag != 0;
         };
-        if (!found()) {
-            Lookout lookout(look_);
-            const Backoff backoff;
-            while (!found()) {
-                look(lookout);
-                backoff.pause();
-            }
-        }
+        wait_until(found);
         int count = 0;
         check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         auto at = gathered.size();

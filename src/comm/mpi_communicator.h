@@ -1,6 +1,7 @@
 // A Communicator over an MPI communicator. Compiled only into the MPI module.
 #pragma once
 
+#include "base/function_ref.h"
 #include "comm/communicator.h"
 #include "comm/waiting.h"
 
@@ -44,7 +45,7 @@ private:
     void require_usable() const;
     void finish(std::span<MPI_Request> requests, const char* call);
     void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call);
-    void look(Lookout& lookout);
+    void wait_until(FunctionRef<bool()> done); // meanwhile the communicator is watched
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
     void broadcast_first(int root);

@@ -1,7 +1,6 @@
 // A copy is made in a container that the root does not name yet. Its root entry makes it a dataset. This
 // entry is put last, on the condition that there is none. So nobody sees half of it. purge_pool() removes
 // what a dead process has left.
-#include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/record.h"
@@ -10,25 +9,12 @@
 
 #include <daos_errno.h>
 
-#include <map>
-
 namespace stepstore::fields {
 
 namespace {
 
 constexpr std::uint64_t fields_per_flush = 10000;
 constexpr std::uint64_t bytes_per_flush = 256 << 20;
-
-// How far each row goes: whether something was published since is seen by it.
-std::map<std::string, std::uint64_t> ends_of(Dataset& dataset)
-{
-    std::map<std::string, std::uint64_t> ends;
-    for (const std::string& collocation : dataset.keys_with(collocation_prefix)) {
-        IndexRow row(dataset, collocation, std::make_shared<std::atomic<std::size_t>>(0));
-        if (row.refresh()) ends[collocation] = row.end();
-    }
-    return ends;
-}
 
 std::uint64_t copy_fields(const std::shared_ptr<Dataset>& from, const std::shared_ptr<Dataset>& to)
 {
@@ -93,28 +79,6 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
     }
     to.pool().sync();
     return count;
-}
-
-std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as)
-{
-    dataset->require_enabled(Control::wipe);
-    const bool was_enabled = dataset->enabled(Control::archive);
-    dataset->set_enabled(Control::archive, false);
-    try {
-        const auto before = ends_of(*dataset);
-        const std::uint64_t count = copy(dataset, to, as);
-        if (const auto copied = to.find(as)) copied->set_enabled(Control::archive, was_enabled);
-        if (ends_of(*dataset) != before)
-            throw Error(-DER_BUSY,
-                        "move " + dataset->name() +
-                            ": a writer that had begun before archived something during the move: the copy "
-                            "was made, and the original was kept");
-        wipe(dataset->session(), dataset->key());
-        return count;
-    } catch (...) {
-        if (was_enabled && dataset->is_there()) dataset->set_enabled(Control::archive, true);
-        throw;
-    }
 }
 
 } // namespace stepstore::fields

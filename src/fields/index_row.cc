@@ -255,6 +255,11 @@ std::optional<PageEntry> IndexRow::find(std::string_view text)
         reset();
         refresh();
     }
+    lost_part();
+}
+
+void IndexRow::lost_part() const
+{
     throw Error(-DER_IO, what("an index page") + " refers to a part that is not there: it is damaged");
 }
 

@@ -55,7 +55,8 @@ struct RowPage {
 class IndexRow {
 public:
     IndexRow(Dataset& dataset, std::string collocation,
-             std::shared_ptr<std::atomic<std::size_t>> cached_bytes);
+             std::shared_ptr<std::atomic<std::size_t>> cached_bytes =
+                 std::make_shared<std::atomic<std::size_t>>(0));
     ~IndexRow();
     IndexRow(const IndexRow&) = delete;
     IndexRow& operator=(const IndexRow&) = delete;
@@ -72,7 +73,8 @@ public:
     std::shared_ptr<const PageSummary> summary();
     // A part of a page. Throws PartGone. keep: in the cache.
     std::shared_ptr<const Part> part(RowPage& page, std::size_t index, bool keep);
-    void reset(); // forgets all that was read
+    void reset();                        // forgets all that was read
+    [[noreturn]] void lost_part() const; // PartGone again and again: damage
 
     // Publishes a page whose parts are stored. With covers_itself the record becomes a base that covers all
     // before it.

@@ -10,8 +10,6 @@ namespace stepstore::fields {
 
 namespace {
 
-constexpr char hex_digits[] = "0123456789ABCDEF";
-
 bool is_plain(char c)
 {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f && c != '%' && c != ',' && c != '=';
@@ -19,20 +17,7 @@ bool is_plain(char c)
 
 void escape(std::string& to, std::string_view text)
 {
-    if (std::ranges::all_of(text, is_plain)) {
-        to += text;
-        return;
-    }
-    for (const char c : text) {
-        if (is_plain(c)) {
-            to += c;
-            continue;
-        }
-        const auto byte = static_cast<unsigned char>(c);
-        to += '%';
-        to += hex_digits[byte >> 4];
-        to += hex_digits[byte & 15];
-    }
+    append_escaped(to, text, is_plain);
 }
 
 [[noreturn]] void no_key(std::string_view text)
@@ -107,14 +92,6 @@ Key Key::parse(std::string_view text)
         if (end == std::string_view::npos) return key;
         left.remove_prefix(end + 1);
     }
-}
-
-Request Request::of(const Key& key)
-{
-    Request request;
-    for (const Key::Pair& pair : key.pairs())
-        request.add(pair.first, pair.second);
-    return request;
 }
 
 bool Request::matches(const Key& key) const

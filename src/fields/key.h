@@ -5,6 +5,7 @@
 // same when their texts are: the order counts, so a caller always builds keys of one kind in the same order.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -14,6 +15,28 @@
 #include <vector>
 
 namespace stepstore::fields {
+
+inline constexpr char hex_digits[] = "0123456789ABCDEF";
+
+// Appends the text with a %XX for each character that is not plain.
+template <class IsPlain>
+void append_escaped(std::string& to, std::string_view text, IsPlain is_plain)
+{
+    if (std::ranges::all_of(text, is_plain)) {
+        to += text;
+        return;
+    }
+    for (const char c : text) {
+        if (is_plain(c)) {
+            to += c;
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        to += '%';
+        to += hex_digits[byte >> 4];
+        to += hex_digits[byte & 15];
+    }
+}
 
 class Key {
 public:
@@ -54,7 +77,6 @@ public:
         : wanted_(wanted)
     {
     }
-    static Request of(const Key& key); // exactly its values
 
     void add(const std::string& keyword, std::string value) { wanted_[keyword].insert(std::move(value)); }
     bool empty() const { return wanted_.empty(); }

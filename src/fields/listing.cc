@@ -2,8 +2,6 @@
 
 #include "fields/merge.h"
 
-#include <daos_errno.h>
-
 #include <algorithm>
 #include <deque>
 
@@ -18,7 +16,7 @@ struct Listing::State {
 
     void begin(const Key& key)
     {
-        row = std::make_unique<IndexRow>(*dataset, key.text(), std::make_shared<std::atomic<std::size_t>>(0));
+        row = std::make_unique<IndexRow>(*dataset, key.text());
         collocation = std::make_shared<const Key>(key);
         after.reset();
         walk();
@@ -41,10 +39,7 @@ struct Listing::State {
             try {
                 return merge->next();
             } catch (const PartGone&) {
-                if (++round == 64)
-                    throw Error(-DER_IO, "an index page under '" + row->collocation().substr(0, 200) +
-                                             "' in " + dataset->name() +
-                                             " refers to a part that is not there: it is damaged");
+                if (++round == 64) row->lost_part();
                 walk();
             }
         }

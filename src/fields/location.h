@@ -17,8 +17,10 @@ struct FieldLocation {
     std::uint64_t length = 0;
 
     // "OBJECT.OFFSET.LENGTH", in decimal.
-    std::string text() const;
-    static FieldLocation parse(std::string_view text); // -DER_INVAL
+    std::string text() const
+    {
+        return std::to_string(object) + '.' + std::to_string(offset) + '.' + std::to_string(length);
+    }
     friend bool operator==(const FieldLocation&, const FieldLocation&) = default;
 };
 

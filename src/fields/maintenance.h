@@ -87,8 +87,5 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
 // another key). The destination must not have the dataset (-DER_EXIST). It appears there whole, at the end.
 // Returns the number of fields. Foreign locations are copied as they are.
 std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as);
-// copy(), then wipe(). Archiving is switched off in the source while it runs, and on again when it fails.
-// -DER_BUSY: something was archived in spite of that: nothing is wiped.
-std::uint64_t move(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as);
 
 } // namespace stepstore::fields

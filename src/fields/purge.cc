@@ -57,7 +57,6 @@ private:
     };
     using Pages = std::vector<std::shared_ptr<RowPage>>;
 
-    std::unique_ptr<IndexRow> open(const std::string& collocation);
     void look_at_writers();
     void read_row(const std::string& collocation);
     Pages covered_pages(IndexRow& row, const Pages& counting);
@@ -81,11 +80,6 @@ private:
     std::unordered_set<std::uint64_t> masked_;
     std::vector<std::string> masked_foreign_;
 };
-
-std::unique_ptr<IndexRow> Purge::open(const std::string& collocation)
-{
-    return std::make_unique<IndexRow>(dataset_, collocation, std::make_shared<std::atomic<std::size_t>>(0));
-}
 
 void Purge::look_at_writers()
 {
@@ -175,7 +169,7 @@ void Purge::note(Scan&& scan)
 
 void Purge::read_row(const std::string& collocation)
 {
-    const auto row = open(collocation);
+    const auto row = std::make_unique<IndexRow>(dataset_, collocation);
     for (int round = 0;; ++round) {
         try {
             if (!row->refresh()) return;
@@ -267,7 +261,7 @@ void Purge::destroy_unflushed(const WriterRecord& writer, std::uint64_t end)
 void Purge::drop_pages()
 {
     for (const Row& one : rows_) {
-        const auto row = open(one.collocation);
+        const auto row = std::make_unique<IndexRow>(dataset_, one.collocation);
         if (one.covers == 0 || row->index_object() == nullptr) continue;
         const Pages covered = row->covered(one.covers);
         if (covered.empty()) continue;
@@ -300,15 +294,13 @@ void Purge::sweep_parts()
     if (dead_.empty()) return;
     std::set<std::string> named; // "p/WRITER.PAGE"
     for (const Row& one : rows_) {
-        const auto row = open(one.collocation);
+        const auto row = std::make_unique<IndexRow>(dataset_, one.collocation);
         if (!row->refresh()) continue;
-        for (const auto& page : row->pages()) {
-            const std::string key = part_key(page->record.writer, page->record.page, 0);
-            named.insert(key.substr(0, key.rfind('/')));
-        }
-        for (const auto& page : row->covered(row->end())) {
-            const std::string key = part_key(page->record.writer, page->record.page, 0);
-            named.insert(key.substr(0, key.rfind('/')));
+        for (const Pages& pages : {row->pages(), row->covered(row->end())}) {
+            for (const auto& page : pages) {
+                const std::string key = part_key(page->record.writer, page->record.page, 0);
+                named.insert(key.substr(0, key.rfind('/')));
+            }
         }
         if (dataset_.options().index == Index::shared) sweep(*row->index_object(), named);
     }

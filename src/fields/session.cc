@@ -65,10 +65,6 @@ void require_same_schema(const Dataset& dataset, const std::string& schema)
                                    std::to_string(line) + "; use the stored schema, or another dataset");
 }
 
-} // namespace
-
-namespace {
-
 // Before anything is made with it.
 void require_class(const Pool& pool, const std::string& name)
 {
@@ -112,16 +108,12 @@ Registry& registry()
 
 } // namespace
 
-std::shared_ptr<Session> Session::open(const std::string& location, Access access, bool create_pool)
+std::shared_ptr<Session> Session::open(const std::string& location, Access access)
 {
     Registry& all = registry();
     const std::lock_guard lock(all.mutex);
     auto& session = all.sessions[{location, access}];
-    if (!session) {
-        const bool create = create_pool && access == Access::read_write;
-        Pool pool = create ? Pool::connect_or_create(location) : Pool::connect(location, access);
-        session.reset(new Session(std::move(pool), access));
-    }
+    if (!session) session.reset(new Session(Pool::connect(location, access), access));
     return session;
 }
 
@@ -319,7 +311,7 @@ std::shared_ptr<Dataset> Session::create(const Key& key, const DatasetOptions& o
                                ": other processes wipe it again and again: try again later");
 }
 
-std::shared_ptr<Dataset> Session::find(const Key& key, const std::string& schema)
+std::shared_ptr<Dataset> Session::find(const Key& key)
 {
     const std::string text = key.text();
     const auto label = root_entry(text);
@@ -327,14 +319,9 @@ std::shared_ptr<Dataset> Session::find(const Key& key, const std::string& schema
         forget(text);
         return nullptr;
     }
-    auto dataset = cached(text, *label);
-    if (!dataset) {
-        dataset = open_labelled(*label, text);
-        if (!dataset) return nullptr;
-        dataset = cache(std::move(dataset));
-    }
-    require_same_schema(*dataset, schema);
-    return dataset;
+    if (auto dataset = cached(text, *label)) return dataset;
+    auto dataset = open_labelled(*label, text);
+    return dataset ? cache(std::move(dataset)) : nullptr;
 }
 
 // nullptr: there is no such container, or it is not complete yet.

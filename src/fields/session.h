@@ -38,9 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
 public:
     // The process's one session on a pool for this access: opened at the first call, kept for the life of the
     // process (or until release()). location: as Pool::connect takes it. -DER_NONEXIST: there is no pool
-    // there. With create_pool (and read_write) a pool is made there instead, as files make directories.
-    static std::shared_ptr<Session> open(const std::string& location, Access access,
-                                         bool create_pool = false);
+    // there.
+    static std::shared_ptr<Session> open(const std::string& location, Access access);
     // Lets go of all sessions of the process that nobody else holds; for tests and for programs that destroy
     // pools.
     static void release();
@@ -52,7 +51,7 @@ public:
     std::shared_ptr<Dataset> create(const Key& key, const DatasetOptions& options = {},
                                     const std::string& schema = {});
     // To read, or to write what is there. nullptr: there is none. Never makes anything.
-    std::shared_ptr<Dataset> find(const Key& key, const std::string& schema = {});
+    std::shared_ptr<Dataset> find(const Key& key);
     // The dataset whose container has this label: for locations that name the container. nullptr: wiped, or
     // never was.
     std::shared_ptr<Dataset> find_container(const std::string& label);

@@ -56,7 +56,7 @@ void add(Statistics& to, const Statistics& one)
 template <class Body>
 void with_row(Dataset& dataset, const std::string& collocation, Body body)
 {
-    IndexRow row(dataset, collocation, std::make_shared<std::atomic<std::size_t>>(0));
+    IndexRow row(dataset, collocation);
     for (int round = 0;; ++round) {
         if (!row.refresh()) return;
         try {

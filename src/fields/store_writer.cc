@@ -194,14 +194,6 @@ void StoreWriter::flush(bool sync)
     });
 }
 
-bool StoreWriter::remove(const FieldLocation& location)
-{
-    const Dataset& dataset = *state_->dataset;
-    if (location.length == 0 || location.length < dataset.options().pack_below) return false;
-    dataset.guarded([&] { dataset.data_array(location.object).destroy(); });
-    return true;
-}
-
 const std::shared_ptr<Dataset>& StoreWriter::dataset() const
 {
     return state_->dataset;

@@ -36,10 +36,6 @@ public:
     // What was flushed before stays.
     void flush(bool sync = true);
 
-    // For fields with another catalogue (WriterOptions::indexed_elsewhere): destroys the field's object now.
-    // False: it lies in one with others, and its space stays until the dataset goes.
-    bool remove(const FieldLocation& location);
-
     const std::shared_ptr<Dataset>& dataset() const;
 
 private:

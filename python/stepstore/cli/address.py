@@ -108,11 +108,7 @@ def resolve(location: str) -> Address:
     for end in range(len(parts), 0, -1):
         pool = existing_pool("/".join(parts[:end]))
         if pool and is_pool(pool):
-            return (
-                Address(location, pool, *"/".join(parts[end:]).split("/", 1))
-                if end < len(parts)
-                else Address(location, pool)
-            )
+            return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
     raise not_found(
         f"{location}: there is no pool: looked for {_tried(parts)}; 'stepstore pool list' shows the pools "
         "under the root directory"

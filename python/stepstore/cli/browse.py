@@ -161,12 +161,8 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
     entry = object_of(address, snapshot)
     if is_array(entry):
         entry = {**entry, "name": f"{entry['hi']}.{entry['lo']}"}
-        emit(
-            as_json,
-            [entry],
-            lambda: table(["TYPE", "NAME", "SIZE"], [(entry["type"], entry["name"], entry.get("size", ""))]),
-        )
-        return
+        row = (entry["type"], entry["name"], entry.get("size", ""))
+        return emit(as_json, [entry], lambda: table(["TYPE", "NAME", "SIZE"], [row]))
     pool, container = open_container(address, snapshot)
     with pool, container, _key_value(container, address) as values:
         keys = sorted(values.raw_keys())

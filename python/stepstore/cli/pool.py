@@ -12,7 +12,6 @@ from rich.text import Text
 
 from stepstore import _core
 from stepstore.cli.address import check_text, existing_pool
-from stepstore.cli.check import check_streams
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -115,33 +114,19 @@ def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     if as_json:
         emit_json(info)
         return
-    show(
-        facts(
-            [
-                ("label", info["label"]),
-                ("path", info["path"]),
-                ("uuid", info["uuid"]),
-                ("back end", f"{info['backend']}, format {info['format']}"),
-                ("durability", info["durability"]),
-                ("space", f"{human_bytes(info['space_free'])} free of {human_bytes(info['space_total'])}"),
-            ]
-        )
-    )
+    space = f"{human_bytes(info['space_free'])} free of {human_bytes(info['space_total'])}"
+    shown = {name: info[name] for name in ("label", "path", "uuid")}
+    shown |= {"back end": f"{info['backend']}, format {info['format']}"}
+    shown |= {"durability": info["durability"], "space": space}
+    show(facts(shown.items()))
     show(_targets_table(info["targets"]))
 
 
 def _targets_table(targets: list[dict[str, Any]]) -> Any:
     columns = ["TARGET", "INDEX", "BULK", "UPDATES", "FETCHES", "WRITTEN", "READ"]
+    names = ("index_bytes", "bulk_bytes", "updates", "fetches", "bytes_written", "bytes_read")
     rows = [
-        (
-            number,
-            human_bytes(t["index_bytes"]),
-            human_bytes(t["bulk_bytes"]),
-            t["updates"],
-            t["fetches"],
-            human_bytes(t["bytes_written"]),
-            human_bytes(t["bytes_read"]),
-        )
+        (number, *(human_bytes(t[name]) if "bytes" in name else t[name] for name in names))
         for number, t in enumerate(targets)
     ]
     return table([(column, "right") for column in columns], rows)
@@ -190,6 +175,22 @@ def check(
         _show_findings(findings, summary)
     if damaged:
         raise typer.Exit(ExitCode.DAMAGE)
+
+
+def check_streams(pool: str, *, data: bool) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Findings about the streams of a pool, and the streams looked at. A pool so damaged that its streams
+    cannot be walked is a finding too."""
+    try:
+        report = _core.check_streams(pool, data)
+    except Error as error:
+        finding = {
+            "severity": "damage",
+            "where": pool,
+            "what": f"the streams cannot be walked: {error}",
+            "advice": "what the other findings do not name is untouched: read it with stepstore ls and cat",
+        }
+        return [finding], {}
+    return report["findings"], {"streams": report["streams"]}
 
 
 def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stepstore.cli.address import open_container
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, show, table
 from stepstore.cli.cont import ContainerArgument, container_address
 from stepstore.store import Pool
@@ -37,20 +38,11 @@ def create(
 @app.command("list")
 def list_snapshots(location: ContainerArgument, as_json: JsonOption = False) -> None:
     """List the snapshots of a container, oldest first."""
-    address = container_address(location)
-    with (
-        Pool.connect(address.pool, read_only=True) as pool,
-        pool.open_container(address.container, read_only=True) as container,
-    ):
+    pool, container = open_container(container_address(location))
+    with pool, container:
         found = sorted(container.snapshots(), key=lambda entry: entry.epoch)
     value = [{"epoch": entry.epoch, "name": entry.name, "time": time_of(entry.epoch)} for entry in found]
-    emit(
-        as_json,
-        value,
-        lambda: table(
-            [("EPOCH", "right"), "NAME", "TIME"], [(v["epoch"], v["name"], v["time"]) for v in value]
-        ),
-    )
+    emit(as_json, value, lambda: table([("EPOCH", "right"), "NAME", "TIME"], [v.values() for v in value]))
 
 
 @app.command()

@@ -85,13 +85,10 @@ def steps(
             return
         chosen = _chosen_steps(steps_, len(stream), stream.location)
         names = _chosen_names(stream, patterns or [])
+        described = stream.describe()
         report = {
             "location": stream.location,
-            **{
-                name: value
-                for name, value in stream.describe().items()
-                if name in ("layout", "ranks", "generation")
-            },
+            **{name: described[name] for name in ("layout", "ranks", "generation") if name in described},
             "steps": len(stream),
             "ended": stream.ended,
             "variables": _describe(stream, names, chosen, statistics=long or as_json),
@@ -301,13 +298,9 @@ def _add_values(
             for label, first, values in _pieces(stream, names[entry["name"]], step, start, count):
                 if as_json:
                     entry.setdefault("values", []).append({"step": step, **label, "data": _listed(values)})
-                else:
-                    _print_values(
-                        f"step {step}" + "".join(f" {k} {v}" for k, v in label.items()),
-                        first,
-                        values,
-                        columns,
-                    )
+                    continue
+                title = " ".join(f"{name} {number}" for name, number in {"step": step, **label}.items())
+                _print_values(title, first, values, columns)
 
 
 def _pieces(stream: Steps, name: str, step: int, start: Any, count: Any) -> Any:
@@ -386,29 +379,21 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
     show(f"{report['location']}: {report['steps']} steps, {state}{layout}")
     columns: list[Any] = ["TYPE", "NAME", ("STEPS", "right"), "SHAPE"]
     if long:
-        columns += [("MIN", "right"), ("MAX", "right"), ("BLOCKS", "right"), ("BYTES", "right")]
+        columns += [(title, "right") for title in ("MIN", "MAX", "BLOCKS", "BYTES")]
     rows = []
     for entry in report["variables"]:
         row = [entry["type"], entry["name"], len(entry["steps"]), _shape_text(entry)]
         if long:
-            row += [
-                _number(entry.get("min")),
-                _number(entry.get("max")),
-                entry.get("blocks", 0),
-                human_bytes(entry.get("bytes", 0)),
-            ]
+            row += [_number(entry.get("min")), _number(entry.get("max"))]
+            row += [entry.get("blocks", 0), human_bytes(entry.get("bytes", 0))]
         rows.append(row)
     if rows:
         show(table(columns, rows))
     if blocks:
         _show_blocks(report["variables"])
     if attributes:
-        show(
-            table(
-                ["TYPE", "ATTRIBUTE", "VALUE"],
-                [(a["type"], a["name"], _number(a["value"])) for a in report["attributes"]],
-            )
-        )
+        rows = [[a["type"], a["name"], _number(a["value"])] for a in report["attributes"]]
+        show(table(["TYPE", "ATTRIBUTE", "VALUE"], rows))
 
 
 def _shape_text(entry: dict[str, Any]) -> str:
@@ -428,31 +413,18 @@ def _number(value: Any) -> str:
 
 
 def _show_blocks(variables: list[dict[str, Any]]) -> None:
+    shown = {
+        **{name: str for name in ("step", "block", "writer")},
+        **{name: _dims for name in ("start", "count")},
+        **{name: _number for name in ("min", "max")},
+    }
     rows = [
-        (
-            entry["name"],
-            b["step"],
-            b["block"],
-            b["writer"],
-            _dims(b["start"]),
-            _dims(b["count"]),
-            _number(b["min"]),
-            _number(b["max"]),
-        )
+        [entry["name"], *(text_of(block[name]) for name, text_of in shown.items())]
         for entry in variables
-        for b in entry["block_list"]
+        for block in entry["block_list"]
     ]
-    columns = [
-        "NAME",
-        ("STEP", "right"),
-        ("BLOCK", "right"),
-        ("WRITER", "right"),
-        "START",
-        "COUNT",
-        ("MIN", "right"),
-        ("MAX", "right"),
-    ]
-    show(table(columns, rows))
+    columns = [(name.upper(), "left" if of is _dims else "right") for name, of in shown.items()]
+    show(table(["NAME", *columns], rows))
 
 
 def _dims(dims: Any) -> str:
@@ -498,35 +470,25 @@ def _show_record(location: str, profile: dict[str, Any], long: bool) -> None:
     if profile.get("targets"):
         steps_done = max(1, *(rank["steps"] for rank in profile["ranks"]))
         show(f"what each target of the pool served meanwhile, per step of the {side}")
+        names = ("updates", "fetches", "bytes_written", "bytes_read")
         rows = [
-            (
-                number,
-                *(f"{one[name] / steps_done:.2f}" for name in ("updates", "fetches")),
-                *(human_bytes(one[name] / steps_done) for name in ("bytes_written", "bytes_read")),
-            )
+            (number, *(_a_step(name, one[name] / steps_done) for name in names))
             for number, one in enumerate(profile["targets"])
         ]
         show(table([(title, "right") for title in ("TARGET", "UPDATES", "FETCHES", "WRITTEN", "READ")], rows))
+
+
+def _a_step(name: str, count: float) -> str:
+    return human_bytes(count) if "bytes" in name else f"{count:.2f}"
 
 
 def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) -> Any:
     rows = []
     for number, cost in costs:
         steps_done = max(cost["steps"], 1)
-        sizes = (
-            human_bytes(cost[name] / steps_done)
-            if name.endswith("bytes")
-            else f"{cost[name] / steps_done:.2f}"
-            for name, _ in _SIZES
-        )
-        rows.append(
-            (
-                number,
-                cost["steps"],
-                *(human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side]),
-                *sizes,
-            )
-        )
+        times = (human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side])
+        sizes = (_a_step(name, cost[name] / steps_done) for name, _ in _SIZES)
+        rows.append((number, cost["steps"], *times, *sizes))
     titles = (first, "STEPS", *(part.upper() for part in _PARTS[side]), *(title for _, title in _SIZES))
     return table([(title, "right") for title in titles], rows)
 
