@@ -94,39 +94,31 @@ void list(const Work& work)
         [&](const Shared& shared) { print("list", seconds(shared, 0, 1), fields, work, false); });
 }
 
-// Numbers from `first` on are there and are read, the next ones are written, all at once.
-void contention(const Work& work)
+// lag: of each step, from its last flush to its last field's being with a reader; the median over steps.
+void print_lag(const Shared& shared, const Work& work)
 {
-    std::vector<Prepare> all;
-    for (int process = 0; process < work.processes; ++process)
-        all.push_back(writer(work, work.first + work.processes + process));
-    for (int process = 0; process < work.processes; ++process)
-        all.push_back(one_by_one(work, work.first + process));
-    const auto half = static_cast<std::size_t>(work.processes);
-    run(all, [&](const Shared& shared) {
-        print("write", seconds(shared, 0, half), half * fields_of_a_process(work), work, true);
-        print("read", seconds(shared, half, half), half * fields_of_a_process(work), work, false);
-    });
+    std::vector<std::int64_t> lags;
+    for (std::size_t step = 0; step < work.plan.steps().size(); ++step)
+        lags.push_back(shared.read[step] - shared.written[step]);
+    const auto middle = lags.begin() + static_cast<std::ptrdiff_t>(lags.size() / 2);
+    std::nth_element(lags.begin(), middle, lags.end());
+    std::printf("\"lag\": %.9f", static_cast<double>(*middle) * 1e-9);
 }
 
-// lag: of each step, from its last flush to its last field's being with a reader; the median over steps.
-void operational(const Work& work)
+// As many writers as readers, all at once. contention: numbers from `first` on are there and are read, the
+// next ones are written. operational: the readers follow the writers.
+void both(const Work& work, bool contention)
 {
     std::vector<Prepare> all;
     for (int process = 0; process < work.processes; ++process)
-        all.push_back(streaming_writer(work, work.first + process));
+        all.push_back(writer(work, work.first + (contention ? work.processes : 0) + process));
     for (int process = 0; process < work.processes; ++process)
-        all.push_back(slicing_reader(work, process));
+        all.push_back(contention ? one_by_one(work, work.first + process) : slicing_reader(work, process));
     const auto half = static_cast<std::size_t>(work.processes);
     run(all, [&](const Shared& shared) {
         print("write", seconds(shared, 0, half), half * fields_of_a_process(work), work, true);
-        print("read", seconds(shared, half, half), half * fields_of_a_process(work), work, true);
-        std::vector<std::int64_t> lags;
-        for (std::size_t step = 0; step < work.plan.steps().size(); ++step)
-            lags.push_back(shared.read[step] - shared.written[step]);
-        const auto middle = lags.begin() + static_cast<std::ptrdiff_t>(lags.size() / 2);
-        std::nth_element(lags.begin(), middle, lags.end());
-        std::printf("\"lag\": %.9f", static_cast<double>(*middle) * 1e-9);
+        print("read", seconds(shared, half, half), half * fields_of_a_process(work), work, !contention);
+        if (!contention) print_lag(shared, work);
     });
 }
 
@@ -179,7 +171,6 @@ void measure(int count, char** arguments)
         first_itself(work);
         return;
     }
-    const bool both = task == "contention" || task == "operational";
     const int numbers = work.first + work.processes * (task == "contention" ? 2 : 1);
     if (numbers > static_cast<int>(work.plan.numbers().size()))
         usage("stepstore-bench-fields: the plan has fewer numbers than " + std::to_string(numbers));
@@ -194,8 +185,8 @@ void measure(int count, char** arguments)
         list(work);
     else if (task == "first")
         first(count, arguments);
-    else if (both)
-        (task == "contention" ? contention : operational)(work);
+    else if (task == "contention" || task == "operational")
+        both(work, task == "contention");
     else
         usage("stepstore-bench-fields: there is no task '" + task + "'");
     std::printf("}\n");

@@ -111,17 +111,6 @@ void start_fdb()
     eckit::Main::initialise(1, arguments);
 }
 
-Prepare writer(const Work& work, int number)
-{
-    return [&work, number] {
-        start_fdb();
-        return [&work, number, archive = std::make_shared<Archive>(work)](Shared&) {
-            for (int step = 0; step < steps_of(work.plan); ++step)
-                archive->step(number, step);
-        };
-    };
-}
-
 Prepare one_by_one(const Work& work, int number)
 {
     return [&work, number] {
@@ -169,7 +158,7 @@ Prepare lister(const Work& work, std::size_t fields)
     };
 }
 
-Prepare streaming_writer(const Work& work, int number)
+Prepare writer(const Work& work, int number)
 {
     return [&work, number] {
         start_fdb();

@@ -19,16 +19,15 @@ struct Work {
 // To be called once in every process that is to use FDB, and before no fork.
 void start_fdb();
 
-// Archives all fields of a number, and flushes after each step.
+// Archives all fields of a number, and flushes after each step, which readers beside it may wait for.
 Prepare writer(const Work& work, int number);
 // Retrieves all fields of a number: one by one, or a step at a time.
 Prepare one_by_one(const Work& work, int number);
 Prepare step_by_step(const Work& work, int number);
 // Lists the dataset, in which there are `fields`.
 Prepare lister(const Work& work, std::size_t fields);
-// The operational pattern: as `writer`, and readers beside it. A reader waits until all writers have flushed
-// a step, then takes some of its parameters, of all numbers and levels.
-Prepare streaming_writer(const Work& work, int number);
+// The operational pattern: readers beside `writer`. A reader waits until all writers have flushed a step,
+// then takes some of its parameters, of all numbers and levels.
 Prepare slicing_reader(const Work& work, int reader);
 
 // Retrieves one field and checks it; FDB is made then, the memory before.

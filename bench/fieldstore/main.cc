@@ -55,6 +55,10 @@ struct Case {
 Case parse(int count, char** arguments)
 {
     Case one;
+    const std::map<std::string, int*> numbers = {{"processes", &one.processes},
+                                                 {"steps", &one.steps},
+                                                 {"params", &one.params},
+                                                 {"levels", &one.levels}};
     for (int i = 1; i < count; ++i) {
         const std::string text = arguments[i];
         const std::size_t equals = text.find('=');
@@ -62,14 +66,8 @@ Case parse(int count, char** arguments)
         const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
         if (name == "directory")
             one.directory = value;
-        else if (name == "processes")
-            one.processes = std::stoi(value);
-        else if (name == "steps")
-            one.steps = std::stoi(value);
-        else if (name == "params")
-            one.params = std::stoi(value);
-        else if (name == "levels")
-            one.levels = std::stoi(value);
+        else if (const auto number = numbers.find(name); number != numbers.end())
+            *number->second = std::stoi(value);
         else if (name == "size")
             one.size = std::stoul(value);
         else if (name == "schema")

@@ -67,13 +67,8 @@ struct Result {
 
 const char* name_of(Operation operation)
 {
-    switch (operation) {
-    case Operation::kv_put: return "kv_put";
-    case Operation::kv_get: return "kv_get";
-    case Operation::array_write: return "array_write";
-    case Operation::array_read: return "array_read";
-    }
-    return "";
+    constexpr const char* names[] = {"kv_put", "kv_get", "array_write", "array_read"};
+    return names[static_cast<std::size_t>(operation)];
 }
 
 std::string name_of(const Case& one)
