@@ -246,7 +246,8 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
     shown.identity = identity_of(variable);
     shown.shape = shape;
     if (host_ == nullptr) return;
-    belongs_to(variable, host_, access_ == Access::random ? steps_of(name).size() : 1);
+    const bool random = access_ == Access::random;
+    belongs_to(variable, host_, random ? reader().available_count(require(name)) : 1);
 }
 
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing

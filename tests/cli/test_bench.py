@@ -22,8 +22,10 @@ def check(records, names):
 
 
 @pytest.mark.skipif(not METADATA, reason="needs ADIOS2's PerfMetaData and the plugin")
-def test_metadata(cli):
+@pytest.mark.parametrize("engine", ["plugin", "native"])
+def test_metadata(cli, engine):
     run = ("bench", "metadata", "--ranks", 2, "--steps", 3, "--rounds", 1, "--directory", cli.directory)
+    run += ("--engine", engine)
     names = [
         f"{kind}/2 ranks/{what}"
         for kind, parts in (

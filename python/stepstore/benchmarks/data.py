@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.benchmarks import memory
-from stepstore.benchmarks.mpi import engine_parameters, run
+from stepstore.benchmarks.mpi import engine, run
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError
@@ -104,8 +104,8 @@ class _Engines:
         self, ranks: int, words: list[str], ours_first: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Runs the program with Stepstore and with BP5; what each has printed."""
-        parameters = engine_parameters(self._folder / "ours", self._options.parameters)
-        plugin = ["--engine", "Plugin", "--parameters", parameters]
+        kind, parameters = engine(self._options.engine, self._folder / "ours", self._options.parameters)
+        plugin = ["--engine", kind, "--parameters", parameters]
         if ours_first:  # what comes second may find the machine warmer, or its memory fuller
             ours = self._run(ranks, [*words, *plugin])
         peer = self._run(ranks, [*words, "--engine", "BP5", "--name", str(self._folder / "peer.bp")])

@@ -10,7 +10,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from stepstore.benchmarks.mpi import engine_parameters, run
+from stepstore.benchmarks.mpi import engine, run
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode
@@ -94,9 +94,9 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
     }
     for _ in range(options.rounds):
         ours, peer = folder / "ours", folder / "peer.bp"
-        plugin = ["Plugin", engine_parameters(ours, options.parameters)]
+        door = engine(options.engine, ours, options.parameters)
         theirs = _round(program, kind, ranks, options, folder, str(peer), ["BP5"])
-        mine = _round(program, kind, ranks, options, folder, "unused", plugin)
+        mine = _round(program, kind, ranks, options, folder, "unused", door)
         theirs["bytes"] = (
             sum(path.stat().st_size for path in peer.iterdir() if "md." in path.name) / ranks / options.steps
         )

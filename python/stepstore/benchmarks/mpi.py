@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stepstore.benchmarks.options import words
 from stepstore.cli.common import CommandError, ExitCode
-from stepstore.paths import plugin_directory
+from stepstore.paths import PRELOAD, plugin_directory
 
 
 @functools.cache
@@ -36,9 +36,14 @@ def launcher(given: str) -> tuple[str, ...]:
 
 
 def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float) -> str:
-    """Runs the command on so many ranks in the folder, and returns what it printed."""
+    """Runs the command on so many ranks in the folder, where ADIOS2 has both doors: what it printed."""
     line = [*launcher(mpirun), "-n", str(ranks), *command]
-    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": str(plugin_directory())}
+    preload = [os.environ.get("LD_PRELOAD", ""), str(plugin_directory() / PRELOAD)]
+    environment = {
+        **os.environ,
+        "ADIOS2_PLUGIN_PATH": str(plugin_directory()),
+        "LD_PRELOAD": " ".join(filter(None, preload)),
+    }
     try:
         done = subprocess.run(
             line,
@@ -62,7 +67,9 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
     return done.stdout
 
 
-def engine_parameters(location: Path, more: str) -> str:
-    """The plugin's parameters as ADIOS2's programs take them on their command line."""
-    own = ["PluginName=stepstore", "PluginLibrary=stepstore_adios2", f"Location={location}"]
-    return ",".join([*own, *words(more)])
+def engine(door: str, location: Path, more: str) -> list[str]:
+    """An engine type and its parameters, as ADIOS2's programs take them on their command line."""
+    own = [f"Location={location}", *words(more)]
+    if door == "native":
+        return ["Stepstore", ",".join(own)]
+    return ["Plugin", ",".join(["PluginName=stepstore", "PluginLibrary=stepstore_adios2", *own])]

@@ -44,5 +44,11 @@ class Parser(argparse.ArgumentParser):
             help="more parameters of the plugin, such as Layout=kv",
         )
         self.add_argument(
+            "--engine",
+            choices=("plugin", "native"),
+            default="plugin",
+            help="how ADIOS2 has Stepstore: as an engine plugin (default), or as the engine type Stepstore",
+        )
+        self.add_argument(
             "--mpirun", default="", help="the command that starts MPI programs (default: mpirun)"
         )
