@@ -366,9 +366,8 @@ std::string difference()
     // The wheel adds the number of its packaging to the version.
     if (!(std::string(adios2_version_str) + ".").starts_with(STEPSTORE_ADIOS2_RELEASE "."))
         return "it is ADIOS2 " + std::string(adios2_version_str);
-    for (const char* feature : {"DERIVED_VARIABLE", "KOKKOS", "CUDA", "GPU_SUPPORT"}) {
+    for (const char* feature : {"DERIVED_VARIABLE", "KOKKOS", "CUDA", "GPU_SUPPORT"})
         if (has_feature(feature)) return std::string("it was built with ") + feature;
-    }
     if (size_of_engine_vtable() != vtable_size)
         return "its class Engine has another number of functions (" +
                std::to_string(size_of_engine_vtable() / sizeof(void*)) + ")";

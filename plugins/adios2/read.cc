@@ -164,12 +164,11 @@ void ReadAdapter::hide_all()
 void ReadAdapter::show_step()
 {
     const auto geometry = stream_->geometry();
-    if (geometry != geometry_) {
+    if (geometry != geometry_)
         show_variables(stream_->variables(), steps::this_step);
-    } else {
+    else
         for (auto id : in_step_)
             show(id, shown_[id], shown_[id].shape);
-    }
     geometry_ = geometry;
 }
 

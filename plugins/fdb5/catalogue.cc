@@ -49,9 +49,7 @@ fields::Dataset& Catalogue::dataset() const
 
 std::shared_ptr<fields::Dataset> Catalogue::writable() const
 {
-    if (dataset_ && dataset_->session().access() == Access::read_write) {
-        return dataset_;
-    }
+    if (dataset_ && dataset_->session().access() == Access::read_write) return dataset_;
     return dataset_ ? find_dataset(place_of(*dataset_), Access::read_write) : nullptr;
 }
 
@@ -126,9 +124,7 @@ std::vector<fdb5::Index> Catalogue::indexes(bool sorted) const
 std::vector<fdb5::Index> Catalogue::indexes(const Spelled& request, AxesOf axes) const
 {
     std::vector<fdb5::Index> found;
-    if (!dataset_) {
-        return found;
-    }
+    if (!dataset_) return found;
     translated([&] {
         fields::CatalogueReader reader(dataset_);
         reader.indexes({}, [&](const fields::IndexSummary& summary) {
@@ -136,19 +132,14 @@ std::vector<fdb5::Index> Catalogue::indexes(const Spelled& request, AxesOf axes)
             auto shown = summary.axes;
             if (request) {
                 const fdb5::Rule& rule = schema().matchingRule(dbKey_, key);
-                if (!key.partialMatch(request(rule.parent()))) {
-                    return true;
-                }
+                if (!key.partialMatch(request(rule.parent()))) return true;
                 const fields::Request wanted = Index::wanted(request(rule), summary.collocation);
-                if (axes == AxesOf::matching) {
+                if (axes == AxesOf::matching)
                     shown = reader.axes(summary.collocation, wanted);
-                } else if (axes == AxesOf::any && !reader.may_have(summary.collocation, wanted)) {
+                else if (axes == AxesOf::any && !reader.may_have(summary.collocation, wanted))
                     shown = nullptr;
-                }
             }
-            if (shown != nullptr) {
-                found.emplace_back(new Index(dataset_, key, *shown, summary.newest));
-            }
+            if (shown != nullptr) found.emplace_back(new Index(dataset_, key, *shown, summary.newest));
             return true;
         });
     });
@@ -157,11 +148,10 @@ std::vector<fdb5::Index> Catalogue::indexes(const Spelled& request, AxesOf axes)
 
 void Catalogue::visitEntries(fdb5::EntryVisitor& visitor, bool sorted)
 {
-    if (auto* axes = dynamic_cast<fdb5::api::local::AxesVisitor*>(&visitor)) {
+    if (auto* axes = dynamic_cast<fdb5::api::local::AxesVisitor*>(&visitor))
         shown_ = [this, axes] { return indexes(asked_by(*axes), AxesOf::matching); };
-    } else if (auto* list = dynamic_cast<fdb5::api::local::ListVisitor*>(&visitor)) {
+    else if (auto* list = dynamic_cast<fdb5::api::local::ListVisitor*>(&visitor))
         shown_ = [this, list] { return indexes(asked_by(*list), AxesOf::any); };
-    }
     try {
         fdb5::Catalogue::visitEntries(visitor, sorted);
     } catch (...) {
@@ -174,11 +164,9 @@ void Catalogue::visitEntries(fdb5::EntryVisitor& visitor, bool sorted)
 void Catalogue::hideContents()
 {
     translated([&] {
-        if (const auto changed = writable()) {
-            for (const auto& index : indexes(false)) {
+        if (const auto changed = writable())
+            for (const auto& index : indexes(false))
                 fields::clear(changed, to_fields(index.key()));
-            }
-        }
     });
 }
 

@@ -47,9 +47,7 @@ bool CatalogueReader::selectIndex(const fdb5::Key& key)
     try {
         show_axes(reader().axes(collocation_));
     } catch (const Error& error) {
-        if (error.code() != -DER_STALE) {
-            rethrow(error);
-        }
+        if (error.code() != -DER_STALE) rethrow(error);
         show_axes(open_anew() ? translated([&] { return reader().axes(collocation_); }) : nullptr);
     }
     if (axes_ == nullptr || axes_->empty()) {
@@ -78,9 +76,7 @@ bool CatalogueReader::retrieve(const fdb5::Key& key, fdb5::Field& field) const
 {
     // selectIndex() has looked for what is new
     const auto entry = translated([&] { return reader().find(collocation_, to_fields(key), false); });
-    if (entry) {
-        field = to_field(*entry, dataset_);
-    }
+    if (entry) field = to_field(*entry, dataset_);
     return entry.has_value();
 }
 
@@ -92,17 +88,12 @@ fdb5::DbStats CatalogueReader::stats() const
 
 std::optional<fdb5::Axis> CatalogueReader::computeAxis(const std::string& keyword) const
 {
-    if (!axes_) {
-        return std::nullopt;
-    }
+    if (!axes_) return std::nullopt;
     const auto found = axes_->find(keyword);
-    if (found == axes_->end()) {
-        return std::nullopt;
-    }
+    if (found == axes_->end()) return std::nullopt;
     fdb5::Axis axis;
-    for (const auto& value : found->second) {
+    for (const auto& value : found->second)
         axis.insert(value);
-    }
     axis.sort();
     return axis;
 }
@@ -115,9 +106,7 @@ bool CatalogueReader::open_anew()
 
 fields::CatalogueReader& CatalogueReader::reader() const
 {
-    if (!reader_) {
-        refuse("the catalogue of " + to_fields(dbKey_).text() + " was read before it was opened");
-    }
+    if (!reader_) refuse("the catalogue of " + to_fields(dbKey_).text() + " was read before it was opened");
     return *reader_;
 }
 

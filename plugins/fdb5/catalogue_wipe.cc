@@ -54,32 +54,25 @@ void Catalogue::finaliseWipeState(fdb5::CatalogueWipeState& state) const
     state.setInfo("[Database: " + to_fields(dbKey_).text() + ", FDB Owner: " + owner_of(dataset()) + "]");
     const bool everything = state.safeURIs().empty();
     bool elsewhere = false;
-    for (const auto& [store, part] : state.storeStates()) {
+    for (const auto& [store, part] : state.storeStates())
         elsewhere = elsewhere || store.scheme() != type_name;
-    }
-    if (everything) {
+    if (everything)
         state.markForDeletion(fdb5::WipeElementType::CATALOGUE, uri());
-    } else {
+    else
         state.markAsSafe({uri()});
-    }
     // The entries go before the bytes that they name. Where all that there is goes in one step, there is no
     // before.
-    if (!everything || elsewhere) {
-        for (const auto& index : to_wipe_) {
+    if (!everything || elsewhere)
+        for (const auto& index : to_wipe_)
             state.markForMasking(index);
-        }
-    }
 }
 
 void Catalogue::maskIndexEntries(const std::set<fdb5::Index>& indexes) const
 {
     translated([&] {
         const auto changed = indexes.empty() ? nullptr : writable();
-        for (const auto& index : indexes) {
-            if (changed) {
-                fields::clear(changed, to_fields(index.key()));
-            }
-        }
+        for (const auto& index : indexes)
+            if (changed) fields::clear(changed, to_fields(index.key()));
     });
 }
 
@@ -100,9 +93,7 @@ bool Catalogue::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 void Catalogue::wipe_all() const
 {
     translated([&] {
-        if (const auto changed = writable()) {
-            fields::wipe(changed->session(), changed->key());
-        }
+        if (const auto changed = writable()) fields::wipe(changed->session(), changed->key());
     });
 }
 
@@ -113,9 +104,7 @@ bool Catalogue::doWipeURIs(const fdb5::CatalogueWipeState& state) const
         return true;
     }
     translated([&] {
-        if (const auto changed = writable()) {
-            fields::purge(changed);
-        }
+        if (const auto changed = writable()) fields::purge(changed);
     });
     return true;
 }

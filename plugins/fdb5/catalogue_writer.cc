@@ -44,9 +44,7 @@ public:
     const fdb5::Key currentIndexKey() override { return index_key_; }
     const fdb5::Index& currentIndex() override
     {
-        if (index_.null()) {
-            index_ = fdb5::Index(new Index(dataset_, index_key_, {}, 0));
-        }
+        if (index_.null()) index_ = fdb5::Index(new Index(dataset_, index_key_, {}, 0));
         return index_;
     }
 

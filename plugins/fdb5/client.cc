@@ -28,9 +28,7 @@ public:
     explicit Found(std::vector<fdb5::ListElement> elements) : elements_(std::move(elements)) {}
     bool next(fdb5::ListElement& element) override
     {
-        if (next_ == elements_.size()) {
-            return false;
-        }
+        if (next_ == elements_.size()) return false;
         element = std::move(elements_[next_++]);
         return true;
     }
@@ -57,9 +55,7 @@ fdb5::ListIterator Client::inspect(const metkit::mars::MarsRequest& request)
 {
     {
         const std::lock_guard lock(making_);
-        if (!inspection_) {
-            inspection_ = std::make_unique<Inspection>(config_);
-        }
+        if (!inspection_) inspection_ = std::make_unique<Inspection>(config_);
     }
     return iterator(new Found(inspection_->fields_of(request)));
 }

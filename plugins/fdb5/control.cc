@@ -29,14 +29,12 @@ bool is_enabled(const fields::Dataset& dataset, fdb5::ControlIdentifier identifi
 void set_enabled(fields::Dataset& dataset, const fdb5::ControlIdentifiers& identifiers, bool enabled)
 {
     for (const auto identifier : fdb5::ControlIdentifierList) {
-        if (identifiers.enabled(identifier)) { // FDB's word for "not in the set"
+        if (identifiers.enabled(identifier)) // FDB's word for "not in the set"
             continue;
-        }
-        if (enabled) {
+        if (enabled)
             dataset.remove_attribute(name_of(identifier));
-        } else {
+        else
             dataset.set_attribute(name_of(identifier), "1");
-        }
     }
 }
 

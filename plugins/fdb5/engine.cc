@@ -30,9 +30,7 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
             const auto session = pool.allows(fdb5::ControlIdentifier::List)
                                      ? session_if_there(pool.location, Access::read_only)
                                      : nullptr;
-            if (!session) {
-                continue;
-            }
+            if (!session) continue;
             session->datasets({}, [&](const fields::DatasetEntry& entry) {
                 if (wanted(to_fdb(entry.key))) {
                     found.emplace(entry.key.text(),
@@ -40,9 +38,8 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
                 }
                 return true;
             });
-            for (auto& dataset : found) {
+            for (auto& dataset : found)
                 uris.push_back(std::move(dataset.second));
-            }
             found.clear();
         }
         return uris;
@@ -63,9 +60,8 @@ public:
     {
         return translated([&] {
             const Settings settings = settings_of(config);
-            if (const auto dataset = find_dataset(settings, to_fields(key), Access::read_only)) {
+            if (const auto dataset = find_dataset(settings, to_fields(key), Access::read_only))
                 return to_uri(place_of(*dataset));
-            }
             return to_uri({.pool = settings.pools.choose(to_fields(key)), .container = ""});
         });
     }
@@ -87,9 +83,8 @@ public:
             config.schema().matchDatabase(dataset, rules, "");
             return std::any_of(rules.begin(), rules.end(), [&](const auto& made) {
                 const fdb5::Rule* rule = made.second;
-                if (!canonical.contains(rule)) {
+                if (!canonical.contains(rule))
                     canonical.emplace(rule, rule->registry().canonicalise(request));
-                }
                 return dataset.partialMatch(canonical.at(rule));
             });
         });

@@ -34,17 +34,15 @@ bool are_known_parameters(const fdb5::Type& type, const Values& asked, const fdb
 std::vector<std::string> keywords_of(const fdb5::Rule& rule)
 {
     std::vector<std::string> keywords;
-    for (const auto& predicate : rule.*(&Predicates::predicates_)) {
+    for (const auto& predicate : rule.*(&Predicates::predicates_))
         keywords.push_back(rule.registry().lookupType(predicate->keyword()).alias());
-    }
     return keywords;
 }
 
 RuleExpansion::RuleExpansion(const fdb5::Rule& rule) : rule_(&rule)
 {
-    for (const auto& predicate : rule.*(&Predicates::predicates_)) {
+    for (const auto& predicate : rule.*(&Predicates::predicates_))
         spellings_.push_back({predicate.get(), {}, {}, nullptr});
-    }
     asked_.resize(spellings_.size());
 }
 
@@ -61,11 +59,10 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
         const fdb5::Type& type = type_of();
         const auto axis = catalogue != nullptr ? catalogue->axis(type.alias()) : std::nullopt;
         const Values& given = request.values(predicate.keyword());
-        if (axis && are_known_parameters(type, given, *axis)) {
+        if (axis && are_known_parameters(type, given, *axis))
             asked = given;
-        } else {
+        else
             type.getValues(request, predicate.keyword(), asked, catalogue);
-        }
         if (axis) {
             std::erase_if(asked, [&](const std::string& value) {
                 return axis->get().find(type.toKey(value)) == axis->get().end();
@@ -79,14 +76,10 @@ Values RuleExpansion::values_of(const fdb5::Predicate& predicate, const metkit::
     for (const std::string& value : asked) {
         if (predicate.match(value)) {
             std::string key = value.empty() ? value : type_of().toKey(value);
-            if (seen.insert(key).second) {
-                spelled.push_back(std::move(key));
-            }
+            if (seen.insert(key).second) spelled.push_back(std::move(key));
         }
     }
-    if (spelled.empty() && predicate.optional()) {
-        spelled.emplace_back();
-    }
+    if (spelled.empty() && predicate.optional()) spelled.emplace_back();
     return spelled;
 }
 
@@ -99,9 +92,7 @@ const Values& RuleExpansion::spell(Spelling& spelling, const Values& asked,
         text_ += value;
         text_ += '\0';
     }
-    if (spelling.last_values != nullptr && text_ == spelling.last) {
-        return *spelling.last_values;
-    }
+    if (spelling.last_values != nullptr && text_ == spelling.last) return *spelling.last_values;
     auto known = spelling.known.find(text_);
     if (known == spelling.known.end()) {
         Values values = values_of(*spelling.predicate, request, catalogue);
@@ -121,13 +112,9 @@ bool RuleExpansion::expand(const metkit::mars::MarsRequest& request, const fdb5:
     for (std::size_t i = 0; i < spellings_.size(); ++i) {
         const Values& asked = request.values(spellings_[i].predicate->keyword(), true);
         asked_[i] = &spell(spellings_[i], asked, request, catalogue);
-        if (asked_[i]->empty()) {
-            return false;
-        }
+        if (asked_[i]->empty()) return false;
     }
-    if (keywords_.empty()) {
-        keywords_ = keywords_of(*rule_);
-    }
+    if (keywords_.empty()) keywords_ = keywords_of(*rule_);
     return !spellings_.empty();
 }
 
@@ -135,9 +122,8 @@ void RuleExpansion::each(const std::function<void(const std::vector<const std::s
 {
     std::vector<std::size_t> at(asked_.size());
     std::vector<const std::string*> values;
-    for (const Values* all : asked_) {
+    for (const Values* all : asked_)
         values.push_back(&all->front());
-    }
     for (;;) {
         use(values);
         std::size_t level = at.size();
@@ -146,9 +132,7 @@ void RuleExpansion::each(const std::function<void(const std::vector<const std::s
             at[level] = 0;
             values[level] = &asked_[level]->front();
         }
-        if (level == 0) {
-            return;
-        }
+        if (level == 0) return;
         values[level - 1] = &(*asked_[level - 1])[at[level - 1]];
     }
 }

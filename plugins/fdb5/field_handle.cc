@@ -19,18 +19,16 @@ eckit::Length FieldHandle::openForRead()
 eckit::Length FieldHandle::estimate()
 {
     std::uint64_t total = 0;
-    for (const auto& part : parts_) {
+    for (const auto& part : parts_)
         total += part.location.length;
-    }
     return static_cast<long long>(total);
 }
 
 eckit::Offset FieldHandle::seek(const eckit::Offset& offset)
 {
     at_ = inside_ = static_cast<std::uint64_t>(std::max(0LL, static_cast<long long>(offset)));
-    for (part_ = 0; part_ < parts_.size() && inside_ >= parts_[part_].location.length; ++part_) {
+    for (part_ = 0; part_ < parts_.size() && inside_ >= parts_[part_].location.length; ++part_)
         inside_ -= parts_[part_].location.length;
-    }
     return position();
 }
 
@@ -49,11 +47,10 @@ std::size_t FieldHandle::read_whole_parts(std::byte* to, std::size_t length)
         done += location.length;
     }
     const fields::StoreReader store(dataset);
-    if (locations.size() == 1) { // in this thread: nothing to overlap with
+    if (locations.size() == 1) // in this thread: nothing to overlap with
         store.read(locations.front(), memory.front());
-    } else {
+    else
         store.read(locations, memory);
-    }
     return done;
 }
 
@@ -88,9 +85,7 @@ long FieldHandle::read(void* buffer, long length)
 bool FieldHandle::merge(eckit::DataHandle* other)
 {
     auto* fields = dynamic_cast<FieldHandle*>(other);
-    if (fields == nullptr) {
-        return false;
-    }
+    if (fields == nullptr) return false;
     parts_.insert(parts_.end(), fields->parts_.begin(), fields->parts_.end());
     return true;
 }
@@ -109,9 +104,8 @@ bool FieldHandle::compress(bool sorted)
 void FieldHandle::print(std::ostream& out) const
 {
     out << "FieldHandle[fields=" << parts_.size();
-    if (!parts_.empty()) {
+    if (!parts_.empty())
         out << ",first=" << parts_.front().dataset->name() << ' ' << parts_.front().location.text();
-    }
     out << ']';
 }
 

@@ -45,9 +45,8 @@ std::shared_ptr<const fdb5::FieldLocation> foreign_location(std::string_view tex
     std::string parts[3];
     for (auto& part : parts) {
         const auto blank = text.find(' ');
-        if (blank == std::string_view::npos) {
+        if (blank == std::string_view::npos)
             refuse("the index holds a location that FDB does not know: '" + std::string(text) + "'");
-        }
         part = text.substr(0, blank);
         text.remove_prefix(blank + 1);
     }
@@ -148,9 +147,7 @@ fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Da
     const auto* own = dynamic_cast<const StepstoreFieldLocation*>(&location);
     if (own != nullptr && own->remapKey().empty()) {
         const Place place = own->dataset() == &dataset ? Place() : to_place(own->uri());
-        if (own->dataset() == &dataset || place.same_dataset(place_of(dataset))) {
-            return own->within_dataset();
-        }
+        if (own->dataset() == &dataset || place.same_dataset(place_of(dataset))) return own->within_dataset();
     }
     return foreign_text(location);
 }
@@ -158,9 +155,8 @@ fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Da
 std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location,
                                                   const std::shared_ptr<fields::Dataset>& dataset)
 {
-    if (const auto* own = std::get_if<fields::FieldLocation>(&location)) {
+    if (const auto* own = std::get_if<fields::FieldLocation>(&location))
         return std::make_shared<StepstoreFieldLocation>(dataset, *own);
-    }
     return foreign_location(std::get<std::string>(location));
 }
 
@@ -169,9 +165,7 @@ bool there_is(const eckit::URI& uri)
     return translated([&] {
         const Place place = to_place(uri);
         const auto dataset = find_dataset(place, Access::read_only);
-        if (!dataset || place.kind != Place::Kind::object) {
-            return dataset != nullptr;
-        }
+        if (!dataset || place.kind != Place::Kind::object) return dataset != nullptr;
         return fields::StoreReader(dataset).exists({.object = place.object, .offset = 0, .length = 1});
     });
 }
@@ -180,9 +174,8 @@ eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetLis
                                    const eckit::LengthList& lengths)
 {
     auto parts = std::make_unique<eckit::MultiHandle>();
-    for (std::size_t part = 0; part < offsets.size(); ++part) {
+    for (std::size_t part = 0; part < offsets.size(); ++part)
         *parts += StepstoreFieldLocation(uri, offsets[part], lengths.at(part), fdb5::Key()).dataHandle();
-    }
     return parts.release();
 }
 

@@ -42,9 +42,8 @@ Index::Index(std::shared_ptr<fields::Dataset> dataset, const fdb5::Key& key, con
     : IndexBase(key, type_name), dataset_(std::move(dataset)), collocation_(to_fields(key)),
       location_(index_uri(*dataset_, collocation_))
 {
-    for (const auto& [keyword, values] : axes) {
+    for (const auto& [keyword, values] : axes)
         axes_.insert(keyword, std::vector<std::string>(values.begin(), values.end()));
-    }
     axes_.sort();
     timestamp_ = static_cast<std::time_t>(newest);
 }
@@ -53,12 +52,10 @@ fields::Request Index::wanted(const metkit::mars::MarsRequest& request, const fi
 {
     fields::Request wanted;
     for (const auto& parameter : request.parameters()) {
-        if (collocation.find(parameter.name()) != nullptr) {
+        if (collocation.find(parameter.name()) != nullptr)
             continue; // FDB has matched it, and by a rule of its own
-        }
-        for (const std::string& value : parameter.values()) {
+        for (const std::string& value : parameter.values())
             wanted.add(parameter.name(), value);
-        }
     }
     return wanted;
 }
@@ -77,16 +74,12 @@ std::vector<eckit::URI> Index::dataURIs() const
         std::set<eckit::URI> found;
         bool own = false;
         fields::Listing listing(dataset_, collocation_, {}, {.masked = true});
-        for (fields::ListedField field; listing.next(field);) {
-            if (std::holds_alternative<fields::FieldLocation>(field.entry.location)) {
+        for (fields::ListedField field; listing.next(field);)
+            if (std::holds_alternative<fields::FieldLocation>(field.entry.location))
                 own = true;
-            } else {
+            else
                 found.insert(to_fdb(field.entry.location, dataset_)->uri());
-            }
-        }
-        if (own) {
-            found.insert(to_uri(place_of(*dataset_, Place::Kind::data)));
-        }
+        if (own) found.insert(to_uri(place_of(*dataset_, Place::Kind::data)));
         return std::vector<eckit::URI>(found.begin(), found.end());
     });
 }
@@ -95,9 +88,7 @@ bool Index::get(const fdb5::Key& key, const fdb5::Key&, fdb5::Field& field) cons
 {
     return translated([&] {
         const auto entry = fields::CatalogueReader(dataset_).find(collocation_, to_fields(key));
-        if (entry) {
-            field = to_field(*entry, dataset_);
-        }
+        if (entry) field = to_field(*entry, dataset_);
         return entry.has_value();
     });
 }
@@ -115,13 +106,11 @@ void Index::entries(fdb5::EntryVisitor& visitor, fdb5::EntryVisitor::IndexScope&
         auto* list = dynamic_cast<ListVisitor*>(&visitor);
         fields::Listing listing =
             fields(list == nullptr ? nullptr : &asked_by(*list)(scope.rule()), list != nullptr);
-        for (fields::ListedField field; listing.next(field);) {
-            if (list != nullptr) { // takes the key itself: FDB need not make it of the values' text
+        for (fields::ListedField field; listing.next(field);)
+            if (list != nullptr) // takes the key itself: FDB need not make it of the values' text
                 list->visitDatum(scope, to_field(field.entry, dataset_), named_in(field.element));
-            } else {
+            else
                 visitor.visitDatum(scope, to_field(field.entry, dataset_), fingerprint(field.element));
-            }
-        }
     });
 }
 
@@ -132,9 +121,7 @@ void Index::dump(std::ostream& out, const char* indent, bool simple, bool dump_f
         out << '\n';
         axes_.dump(out, indent);
     }
-    if (!dump_fields) {
-        return;
-    }
+    if (!dump_fields) return;
     out << '\n' << indent << "Contents of index: \n";
     translated([&] {
         fields::Listing listing(dataset_, collocation_, {});

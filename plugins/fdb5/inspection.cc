@@ -31,9 +31,8 @@ std::string text_of(const Chosen& values)
 fdb5::Key key_of(const std::vector<std::string>& keywords, const Chosen& values)
 {
     fdb5::Key key;
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i)
         key.push(keywords[i], *values[i]);
-    }
     return key;
 }
 
@@ -42,9 +41,8 @@ fdb5::Key key_of(const std::vector<std::string>& keywords, const Chosen& values)
 Inspection::Inspection(const fdb5::Config& config)
     : config_(config), rules_(rules_of(configured_schema(config)))
 {
-    for (const auto& rule : rules_->list) {
+    for (const auto& rule : rules_->list)
         datasets_.emplace_back(*rule);
-    }
 }
 
 std::vector<fdb5::ListElement> Inspection::fields_of(const metkit::mars::MarsRequest& request)
@@ -53,9 +51,7 @@ std::vector<fdb5::ListElement> Inspection::fields_of(const metkit::mars::MarsReq
     Elements found;
     for (std::size_t i = 0; i < datasets_.size(); ++i) {
         RuleExpansion& rule = datasets_[i];
-        if (!rule.expand(request, nullptr)) {
-            continue;
-        }
+        if (!rule.expand(request, nullptr)) continue;
         rule.each([&](const Chosen& values) {
             const std::string text = std::to_string(i) + '/' + text_of(values);
             std::optional<fdb5::Key> key;
@@ -64,22 +60,16 @@ std::vector<fdb5::ListElement> Inspection::fields_of(const metkit::mars::MarsReq
                 if (const auto there = open_.find(text); there != open_.end()) {
                     dataset = &there->second;
                 } else {
-                    if (!key) {
-                        key = key_of(rule.keywords(), values);
-                    }
+                    if (!key) key = key_of(rule.keywords(), values);
                     dataset = opened(*key, text);
                 }
-                if (dataset == nullptr) {
-                    return;
-                }
+                if (dataset == nullptr) return;
                 const std::size_t before = found.size();
                 try {
                     inspect(*dataset, request, found);
                     return;
                 } catch (const Error& error) {
-                    if (error.code() != -DER_STALE || attempt > 0) {
-                        rethrow(error);
-                    }
+                    if (error.code() != -DER_STALE || attempt > 0) rethrow(error);
                 }
                 found.erase(found.begin() + static_cast<std::ptrdiff_t>(before), found.end());
                 open_.erase(text); // it was wiped: perhaps there is a new one
@@ -97,34 +87,25 @@ Inspection::OpenDataset* Inspection::opened(const fdb5::Key& key, const std::str
         eckit::Log::warning() << "Catalogue " << *catalogue << " is LOCKED for retrieval" << std::endl;
         return nullptr;
     }
-    if (!catalogue->open()) {
-        return nullptr;
-    }
+    if (!catalogue->open()) return nullptr;
     OpenDataset dataset;
     dataset.rules = rules_of(schema_text(*catalogue->dataset_shared(), config_));
-    for (const auto& rule : dataset.rules->matching(key).rules()) {
+    for (const auto& rule : dataset.rules->matching(key).rules())
         dataset.levels.push_back({rule.get(), RuleExpansion(*rule), {}});
-    }
     dataset.catalogue = std::move(catalogue);
-    if (open_.size() >= most_datasets) {
-        open_.clear();
-    }
+    if (open_.size() >= most_datasets) open_.clear();
     return &open_.emplace(values, std::move(dataset)).first->second;
 }
 
 void Inspection::inspect(OpenDataset& dataset, const metkit::mars::MarsRequest& request, Elements& found)
 {
     for (IndexLevel& level : dataset.levels) {
-        if (!level.expansion.expand(request, dataset.catalogue.get())) {
-            continue;
-        }
+        if (!level.expansion.expand(request, dataset.catalogue.get())) continue;
         level.expansion.each([&](const Chosen& values) {
             const std::string text = text_of(values);
             auto index = level.indexes.find(text);
             if (index == level.indexes.end()) {
-                if (level.indexes.size() >= most_indexes) {
-                    level.indexes.clear();
-                }
+                if (level.indexes.size() >= most_indexes) level.indexes.clear();
                 index = level.indexes.try_emplace(text).first;
                 index->second.key = key_of(level.expansion.keywords(), values);
                 index->second.collocation = to_fields(index->second.key);
@@ -148,19 +129,14 @@ void Inspection::inspect(OpenDataset& dataset, IndexLevel& level, IndexInUse& in
         index.axes = axes;
     }
     catalogue.show_axes(std::move(axes));
-    if (!index.element->expand(request, &catalogue)) {
-        return;
-    }
+    if (!index.element->expand(request, &catalogue)) return;
     const auto& keywords = index.element->keywords();
     index.element->each([&](const Chosen& values) {
         fields::Key element;
-        for (std::size_t i = 0; i < values.size(); ++i) {
+        for (std::size_t i = 0; i < values.size(); ++i)
             element.add(keywords[i], *values[i]);
-        }
         const auto entry = catalogue.reader().find(index.collocation, element, false);
-        if (!entry) {
-            return;
-        }
+        if (!entry) return;
         found.emplace_back(catalogue.key(), index.key, named_in(element),
                            to_fdb(entry->location, catalogue.dataset_shared())->stableLocation(),
                            static_cast<std::time_t>(entry->timestamp));

@@ -21,9 +21,8 @@ Lister::Lister(const fdb5::Config& config, const fdb5::FDBToolRequest& request, 
 const metkit::mars::MarsRequest& Lister::spelled(const fdb5::Rule& rule)
 {
     auto found = spelled_.find(&rule);
-    if (found == spelled_.end()) {
+    if (found == spelled_.end())
         found = spelled_.emplace(&rule, rule.registry().canonicalise(request_)).first;
-    }
     return found->second;
 }
 
@@ -52,20 +51,15 @@ bool Lister::open_dataset(const eckit::URI& uri)
 bool Lister::open_index(const fdb5::Index& index)
 {
     const fdb5::Rule& rule = catalogue_->schema().matchingRule(catalogue_->key(), index.key());
-    if (!index.partialMatch(spelled(rule.parent()), spelled(rule))) {
-        return false;
-    }
+    if (!index.partialMatch(spelled(rule.parent()), spelled(rule))) return false;
     index_key_ = index.key();
     if (level_ > 2) {
         unnamed_.clear();
-        for (const auto& parameter : request_.parameters()) {
+        for (const auto& parameter : request_.parameters())
             unnamed_.insert(parameter.name());
-        }
-        for (const auto& names : {catalogue_->key().names(), index_key_.names()}) {
-            for (const auto& name : names) {
+        for (const auto& names : {catalogue_->key().names(), index_key_.names()})
+            for (const auto& name : names)
                 unnamed_.erase(name);
-            }
-        }
         fields_.emplace(dynamic_cast<const Index&>(*index.content()).fields(&spelled(rule), true));
     }
     return true;
@@ -75,12 +69,9 @@ bool Lister::next_field(fdb5::ListElement& element)
 {
     while (fields_->next(field_)) {
         if (!unnamed_.empty()) {
-            for (const auto& pair : field_.element.pairs()) {
+            for (const auto& pair : field_.element.pairs())
                 unnamed_.erase(pair.first);
-            }
-            if (!unnamed_.empty()) {
-                continue; // the request names what such fields do not have
-            }
+            if (!unnamed_.empty()) continue; // the request names what such fields do not have
         }
         const auto& dataset = catalogue_->dataset_shared();
         element = fdb5::ListElement(catalogue_->key(), index_key_, named_in(field_.element),
@@ -96,9 +87,7 @@ bool Lister::next(fdb5::ListElement& element)
     return translated([&] {
         for (;;) {
             if (fields_) {
-                if (next_field(element)) {
-                    return true;
-                }
+                if (next_field(element)) return true;
                 fields_.reset();
             } else if (next_index_ < indexes_.size()) {
                 if (open_index(indexes_[next_index_++]) && level_ == 2) {

@@ -72,13 +72,10 @@ std::string MoveVisitor::destination_pool() const
 {
     std::string pools;
     for (const auto& [pool, off, regex] : settings_.pools.all()) {
-        if (!off.enabled(fdb5::ControlIdentifier::Wipe) || !regex.match(fingerprint(dataset_->key()))) {
+        if (!off.enabled(fdb5::ControlIdentifier::Wipe) || !regex.match(fingerprint(dataset_->key())))
             continue; // as FDB chooses the roots to move to
-        }
         if (same_pool(pool, dest_.name()) || pool == dest_.asRawString()) {
-            if (!same_pool(pool, dataset_->session().location())) {
-                return pool;
-            }
+            if (!same_pool(pool, dataset_->session().location())) return pool;
             refuse(dataset_->name() + " is in " + pool + " already");
         }
         pools += (pools.empty() ? "" : ", ") + pool;
@@ -103,15 +100,11 @@ bool MoveVisitor::visitDatabase(const fdb5::Catalogue&)
         copy_to(destination_pool());
         const Marker marker;
         queue_.push(marker.copy());
-        while (!marker.removed() && !queue_.closed()) {
+        while (!marker.removed() && !queue_.closed())
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-        if (!marker.removed()) {
-            return; // --keep
-        }
-        if (const auto source = find_dataset(place_of(*dataset_), Access::read_write)) {
+        if (!marker.removed()) return; // --keep
+        if (const auto source = find_dataset(place_of(*dataset_), Access::read_write))
             fields::wipe(source->session(), source->key());
-        }
     });
     return false; // the indexes went along
 }

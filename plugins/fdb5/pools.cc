@@ -51,12 +51,9 @@ const std::map<std::string, Strategy>& strategies()
 // for one pool.
 std::string absolute(const fdb5::Config& config, std::string pool)
 {
-    if (pool.starts_with("local:") && pool.find('/') != std::string::npos) {
+    if (pool.starts_with("local:") && pool.find('/') != std::string::npos)
         pool.erase(0, std::string_view("local:").size());
-    }
-    if (pool.starts_with('~')) {
-        return config.expandPath(pool).asString();
-    }
+    if (pool.starts_with('~')) return config.expandPath(pool).asString();
     const bool path = pool.find('/') != std::string::npos && pool.find(':') == std::string::npos;
     return path && !pool.starts_with('/') ? eckit::PathName(pool).fullName().asString() : pool;
 }
@@ -78,9 +75,7 @@ ConfiguredPool pool_of(const eckit::LocalConfiguration& entry)
     const bool visit = entry.getBool("visit", true);
     const bool writable = entry.getBool("writable", true);
     const auto flag = [&](const char* name, bool usual, fdb5::ControlIdentifier identifier) {
-        if (!entry.getBool(name, usual)) {
-            pool.off |= identifier;
-        }
+        if (!entry.getBool(name, usual)) pool.off |= identifier;
     };
     flag("list", visit, fdb5::ControlIdentifier::List);
     flag("retrieve", visit, fdb5::ControlIdentifier::Retrieve);
@@ -94,9 +89,8 @@ eckit::PathName directory_of(const std::string& location)
 {
     fs::path path = location;
     std::error_code ignored; // "/" is there
-    while (path.has_relative_path() && !fs::is_directory(path, ignored)) {
+    while (path.has_relative_path() && !fs::is_directory(path, ignored))
         path = path.parent_path();
-    }
     return path.string();
 }
 
@@ -108,34 +102,27 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
         pools_.emplace_back();
         pools_.back().location = location;
     };
-    if (section.has("pool") == section.has("pools")) {
+    if (section.has("pool") == section.has("pools"))
         refuse_section("write either 'pool', or 'pools' with at least one pool");
-    }
-    if (section.has("pool")) {
+    if (section.has("pool"))
         plain(section.getString("pool"));
-    } else if (section.isStringList("pools")) {
+    else if (section.isStringList("pools"))
         std::ranges::for_each(section.getStringVector("pools"), plain);
-    } else if (section.isSubConfigurationList("pools")) {
-        for (const auto& entry : section.getSubConfigurations("pools")) {
+    else if (section.isSubConfigurationList("pools"))
+        for (const auto& entry : section.getSubConfigurations("pools"))
             pools_.push_back(pool_of(entry));
-        }
-    } else {
+    else
         refuse_section("'pools' must be a list of names, or of entries that each have a 'path'");
-    }
-    if (pools_.empty() ||
-        std::ranges::any_of(pools_, [](const auto& pool) { return pool.location.empty(); })) {
+    if (pools_.empty() || std::ranges::any_of(pools_, [](const auto& pool) { return pool.location.empty(); }))
         refuse_section("write either 'pool', or 'pools' with at least one pool, each with a name");
-    }
-    for (auto& pool : pools_) {
+    for (auto& pool : pools_)
         pool.location = absolute(config, pool.location);
-    }
     handler_ = section.getString("handler", handler_);
     const auto strategy = strategies().find(handler_);
     if (strategy == strategies().end()) {
         std::string names;
-        for (const auto& one : strategies()) {
+        for (const auto& one : strategies())
             names += (names.empty() ? "" : ", ") + one.first;
-        }
         refuse_section("'handler' is '" + handler_ + "': give one of " + names);
     }
     for (const auto& pool : pools_) {
@@ -167,9 +154,7 @@ const std::string& Pools::choose(const fields::Key& dataset) const
                ": each has 'archive: false', or a 'regex' that does not match " + fingerprint(dataset));
     }
     const Strategy strategy = strategies().at(handler_);
-    if (strategy == nullptr) {
-        return open.front()->location;
-    }
+    if (strategy == nullptr) return open.front()->location;
     const auto chosen =
         std::ranges::find(directories, &strategy(directories), [](const auto& one) { return &one; });
     return open.at(static_cast<std::size_t>(chosen - directories.begin()))->location;
@@ -177,18 +162,14 @@ const std::string& Pools::choose(const fields::Key& dataset) const
 
 Pools::Turn Pools::take_turn() const
 {
-    if (strategies().at(handler_) == nullptr) {
-        return nullptr;
-    }
+    if (strategies().at(handler_) == nullptr) return nullptr;
     // The folder of the first pool, which is the same for all who have this list, also before there is a
     // pool.
     const fs::path folder = fs::path(pools_.front().location).parent_path();
     std::error_code ignored; // what opens it says what is wrong
     fs::create_directories(folder, ignored);
     const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0) {
-        refuse("cannot open " + folder.string() + " to choose a pool: " + std::strerror(errno));
-    }
+    if (file < 0) refuse("cannot open " + folder.string() + " to choose a pool: " + std::strerror(errno));
     const Turn turn(new int(file), [](const int* open) {
         ::close(*open); // lets go of the lock
         delete open;
@@ -197,9 +178,8 @@ Pools::Turn Pools::take_turn() const
     constexpr auto longest = std::chrono::seconds(30);
     const auto until = std::chrono::steady_clock::now() + longest;
     while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
             refuse("cannot lock " + folder.string() + " to choose a pool: " + std::strerror(errno));
-        }
         if (std::chrono::steady_clock::now() > until) {
             refuse("cannot lock " + folder.string() +
                    " to choose a pool: another process has held the lock for 30 seconds ('lslocks' names "
@@ -212,12 +192,9 @@ Pools::Turn Pools::take_turn() const
 
 bool same_pool(const std::string& pool, const std::string& other)
 {
-    if (pool == other) {
-        return true;
-    }
-    if (!pool.starts_with('/')) { // a label, or a pool of a DAOS system
+    if (pool == other) return true;
+    if (!pool.starts_with('/')) // a label, or a pool of a DAOS system
         return false;
-    }
     std::error_code pool_error, other_error;
     const fs::path one = fs::weakly_canonical(pool, pool_error);
     const fs::path two = fs::weakly_canonical(fs::absolute(other), other_error);

@@ -21,13 +21,10 @@ void purge_left_containers(fields::Session& session, const std::string& before, 
     static std::set<std::pair<std::string, bool>> purged;
     {
         const std::lock_guard lock(guard);
-        if (!purged.emplace(session.location(), doit).second) {
-            return;
-        }
+        if (!purged.emplace(session.location(), doit).second) return;
     }
-    for (const auto& label : fields::purge_pool(session, !doit)) {
+    for (const auto& label : fields::purge_pool(session, !doit))
         out << before << to_uri({.pool = session.location(), .container = label}).asRawString() << '\n';
-    }
 }
 
 // The field, or the whole object of which nothing was ever flushed.
@@ -67,21 +64,16 @@ void PurgeVisitor::purge(std::ostream& out, bool porcelain, bool doit) const
         options.found = [&](const fields::Unneeded& unneeded) {
             out << (porcelain ? "" : "Removing: ") << uri_text(dataset_, unneeded) << '\n';
         };
-        if (!changed) {
-            return; // wiped meanwhile
-        }
+        if (!changed) return; // wiped meanwhile
         const auto report = fields::purge(changed, options);
         purge_left_containers(changed->session(), porcelain ? "" : "Removing: ", doit, out);
         std::set<eckit::URI> files;
-        for (const auto& text : report.foreign) {
+        for (const auto& text : report.foreign)
             files.insert(to_fdb(fields::Location(text), dataset_)->uri());
-        }
         std::ostream nowhere(nullptr);
-        for (const auto& file : files) {
-            if (!foreign_.contains(file.asRawString()) && store_.uriBelongs(file)) {
+        for (const auto& file : files)
+            if (!foreign_.contains(file.asRawString()) && store_.uriBelongs(file))
                 store_.remove(file, out, porcelain ? nowhere : out, doit);
-            }
-        }
     });
 }
 

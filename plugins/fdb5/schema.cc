@@ -49,9 +49,7 @@ std::string configured_schema(const fdb5::Config& config)
     const std::string path = config.schemaPath().asString();
     std::ifstream file(path);
     std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) {
-        refuse("cannot read the schema " + path);
-    }
+    if (!file || !(text << file.rdbuf())) refuse("cannot read the schema " + path);
     return text.str();
 }
 
@@ -82,19 +80,14 @@ std::shared_ptr<const Rules> rules_of(const std::string& schema_text)
 
 const fdb5::RuleDatabase& Rules::matching(const fdb5::Key& dataset) const
 {
-    for (const auto& rule : list) {
-        if (rule->match(dataset)) {
-            return *rule;
-        }
-    }
+    for (const auto& rule : list)
+        if (rule->match(dataset)) return *rule;
     refuse("the schema has no rule for the dataset " + to_fields(dataset).text());
 }
 
 void require_same_rule(const fields::Dataset& dataset, const fdb5::Config& config)
 {
-    if (dataset.schema().empty() || dataset.schema() == configured_schema(config)) {
-        return;
-    }
+    if (dataset.schema().empty() || dataset.schema() == configured_schema(config)) return;
     const fdb5::Key key = to_fdb(dataset.key());
     const std::string stored = rule_text(*schema_of(dataset, config), key);
     const std::string configured = rule_text(config.schema(), key);

@@ -26,17 +26,14 @@ unsigned targets_of(const std::string& value)
 {
     unsigned targets = 0;
     const char* end = value.data() + value.size();
-    if (std::from_chars(value.data(), end, targets).ptr != end || targets == 0 || targets > 256) {
+    if (std::from_chars(value.data(), end, targets).ptr != end || targets == 0 || targets > 256)
         refuse_value("targets", value, "a number from 1 to 256");
-    }
     return targets;
 }
 
 Durability durability_of(const std::string& value)
 {
-    if (value != "process" && value != "power") {
-        refuse_value("durability", value, "process or power");
-    }
+    if (value != "process" && value != "power") refuse_value("durability", value, "process or power");
     return value == "power" ? Durability::power : Durability::process;
 }
 
@@ -64,16 +61,13 @@ Settings settings_of(const fdb5::Config& config)
     Settings settings{.pools = Pools(config, section), .pool = {}, .dataset = {}, .writer = {}};
     std::map<std::string, std::string> options;
     for (const auto& key : section.keys()) {
-        if (key == "pools" || key == "pool" || key == "handler") {
-            continue; // they are read
-        }
-        if (key == "targets") {
+        if (key == "pools" || key == "pool" || key == "handler") continue; // they are read
+        if (key == "targets")
             settings.pool.targets = targets_of(section.getString(key));
-        } else if (key == "durability") {
+        else if (key == "durability")
             settings.pool.durability = durability_of(section.getString(key));
-        } else {
+        else
             options[key] = section.getString(key);
-        }
     }
     const fields::Options parsed = options_of(options);
     settings.dataset = parsed.dataset;
@@ -105,27 +99,20 @@ std::shared_ptr<fields::Session> session_if_there(const std::string& pool, Acces
     try {
         return fields::Session::open(pool, access);
     } catch (const Error& error) {
-        if (error.code() != -DER_NONEXIST) {
-            throw;
-        }
+        if (error.code() != -DER_NONEXIST) throw;
     }
-    if (access == Access::read_only) {
-        warn_of_missing(pool);
-    }
+    if (access == Access::read_only) warn_of_missing(pool);
     return nullptr;
 }
 
 std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const PoolOptions& options)
 {
-    if (auto session = session_if_there(pool, Access::read_write)) {
-        return session;
-    }
+    if (auto session = session_if_there(pool, Access::read_write)) return session;
     try {
         Pool::create(pool, options);
     } catch (const Error& error) {
-        if (error.code() != -DER_EXIST) { // somebody else was first
+        if (error.code() != -DER_EXIST) // somebody else was first
             throw;
-        }
     }
     return fields::Session::open(pool, Access::read_write);
 }
@@ -133,13 +120,9 @@ std::shared_ptr<fields::Session> session_to_write(const std::string& pool, const
 std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fields::Key& key, Access access)
 {
     for (const auto& pool : settings.pools.all()) {
-        if (!pool.allows(fdb5::ControlIdentifier::List)) {
-            continue; // as FDB passes over such a root
-        }
+        if (!pool.allows(fdb5::ControlIdentifier::List)) continue; // as FDB passes over such a root
         const auto session = session_if_there(pool.location, access);
-        if (auto dataset = session ? session->find(key) : nullptr) {
-            return dataset;
-        }
+        if (auto dataset = session ? session->find(key) : nullptr) return dataset;
     }
     return nullptr;
 }
@@ -147,13 +130,9 @@ std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fi
 std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, const fields::Key& key,
                                                       const std::string& schema)
 {
-    if (auto dataset = find_dataset(settings, key, Access::read_write)) {
-        return dataset;
-    }
+    if (auto dataset = find_dataset(settings, key, Access::read_write)) return dataset;
     const Pools::Turn turn = settings.pools.take_turn();
-    if (auto dataset = turn ? find_dataset(settings, key, Access::read_write) : nullptr) {
-        return dataset;
-    }
+    if (auto dataset = turn ? find_dataset(settings, key, Access::read_write) : nullptr) return dataset;
     return session_to_write(settings.pools.choose(key), settings.pool)->create(key, settings.dataset, schema);
 }
 

@@ -138,9 +138,8 @@ void StatisticsVisitor::catalogueComplete(const fdb5::Catalogue&)
             const auto location = to_fdb(field.entry.location, dataset_);
             counted_.count(static_cast<std::uint64_t>(static_cast<long long>(location->length())),
                            field.masked);
-            if (!field.masked && location->uri().scheme() != type_name) {
+            if (!field.masked && location->uri().scheme() != type_name)
                 foreign_.insert(location->uri().asRawString());
-            }
         }
     });
 }

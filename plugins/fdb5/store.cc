@@ -77,9 +77,8 @@ public:
     {
         return translated([&] {
             std::set<eckit::URI> all;
-            if (const auto found = dataset(Access::read_only)) {
+            if (const auto found = dataset(Access::read_only))
                 all.insert(to_uri(place_of(*found, Place::Kind::data)));
-            }
             return all;
         });
     }
@@ -116,9 +115,7 @@ public:
     {
         verbose << "Removing: ";
         always << uri.asRawString() << '\n';
-        if (doit) {
-            translated([&] { remove_object(uri); });
-        }
+        if (doit) translated([&] { remove_object(uri); });
     }
 
     void finaliseWipeState(fdb5::StoreWipeState& state, bool doit, bool unsafe) override;
@@ -139,9 +136,7 @@ private:
     std::shared_ptr<fields::Dataset> dataset_to_write() const
     {
         if (place_) {
-            if (auto found = dataset(Access::read_write)) {
-                return found;
-            }
+            if (auto found = dataset(Access::read_write)) return found;
             refuse("cannot archive to " + to_uri(*place_).asRawString() + ": " + why_not_there(*place_));
         }
         return find_or_make_dataset(settings_, key_, std::string());
@@ -152,9 +147,7 @@ private:
     fields::StoreWriter& writer(const fdb5::Key& index)
     {
         auto& writer = writers_[settings_.whole ? std::string() : index.valuesToString()];
-        if (!writer) {
-            writer = std::make_unique<fields::StoreWriter>(dataset_to_write(), settings_.writer);
-        }
+        if (!writer) writer = std::make_unique<fields::StoreWriter>(dataset_to_write(), settings_.writer);
         return *writer;
     }
 
@@ -166,9 +159,7 @@ private:
             refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " +
                    changed->name() + " refers to its fields: use fdb-wipe or fdb-purge");
         }
-        if (changed) {
-            changed->data_array(to_place(uri).object).destroy();
-        }
+        if (changed) changed->data_array(to_place(uri).object).destroy();
     }
 
     void print(std::ostream& out) const override
@@ -221,11 +212,8 @@ bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 
 bool Store::doWipeURIs(const fdb5::StoreWipeState& state) const
 {
-    for (const auto& uri : state.includedDataURIs()) {
-        if (to_place(uri).kind == Place::Kind::object) {
-            translated([&] { remove_object(uri); });
-        }
-    }
+    for (const auto& uri : state.includedDataURIs())
+        if (to_place(uri).kind == Place::Kind::object) translated([&] { remove_object(uri); });
     return true;
 }
 

@@ -80,9 +80,7 @@ std::string decoded(std::string_view path)
 std::string_view cut_last(std::string_view& path, const eckit::URI& uri)
 {
     const auto slash = path.rfind('/');
-    if (slash == std::string_view::npos || slash == 0 || slash + 1 == path.size()) {
-        refuse_uri(uri);
-    }
+    if (slash == std::string_view::npos || slash == 0 || slash + 1 == path.size()) refuse_uri(uri);
     const std::string_view last = path.substr(slash + 1);
     path = path.substr(0, slash);
     return last;
@@ -107,9 +105,7 @@ eckit::URI to_uri(const Place& place)
 
 Place to_place(const eckit::URI& uri)
 {
-    if (uri.scheme() != type_name) {
-        refuse_uri(uri);
-    }
+    if (uri.scheme() != type_name) refuse_uri(uri);
     Place place;
     std::string_view path = uri.name();
     std::string_view last = cut_last(path, uri);
@@ -121,13 +117,10 @@ Place to_place(const eckit::URI& uri)
     } else if (last.starts_with(object_prefix)) {
         place.kind = Place::Kind::object;
         const char* end = last.data() + last.size();
-        if (std::from_chars(last.data() + object_prefix.size(), end, place.object).ptr != end) {
+        if (std::from_chars(last.data() + object_prefix.size(), end, place.object).ptr != end)
             refuse_uri(uri);
-        }
     }
-    if (place.kind != Place::Kind::dataset) {
-        last = cut_last(path, uri);
-    }
+    if (place.kind != Place::Kind::dataset) last = cut_last(path, uri);
     place.container = last;
     place.pool = decoded(path);
     return place;

@@ -365,9 +365,8 @@ int remove_tree(const Place& place)
 {
     const int error = remove(place);
     if (error != ENOTEMPTY && error != EEXIST) return error == ENOENT ? 0 : error;
-    for (const std::string& name : names_in(place)) {
+    for (const std::string& name : names_in(place))
         if (const int below = remove_tree(place / name); below != 0) return below;
-    }
     return remove(place);
 }
 

@@ -34,10 +34,9 @@ bool names_mpi_library(std::string_view file)
     if (!file.starts_with("libmpi")) return false;
     auto stem = file.substr(0, file.find(".so"));
     if (stem.size() == file.size()) return false;
-    for (auto name : {"libmpi", "libmpich", "libmpi_cray", "libmpi_gnu", "libmpi_intel", "libmpi_amd"}) {
+    for (auto name : {"libmpi", "libmpich", "libmpi_cray", "libmpi_gnu", "libmpi_intel", "libmpi_amd"})
         if (stem == name || (stem.starts_with(name) && std::string_view(name).starts_with("libmpi_")))
             return true;
-    }
     return false;
 }
 

@@ -138,9 +138,8 @@ private:
             named_.push_back(extent_text(parsed, start));
             return;
         }
-        if (!payload_intact(record)) {
+        if (!payload_intact(record))
             object_.damaged(target_, extent_text(parsed, start), "the checksum of the extent does not match");
-        }
         memory.copy_in(from - piece.begin, record.payload.subspan(from - start, to - from));
     }
 

@@ -216,9 +216,8 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         Entry entry;
         // The last extent may be one whose key was damaged, and which lies behind the array's records.
         bool more = transaction.seek(behind.view(), entry);
-        if (const char* reason = more ? damage_of(entry) : nullptr) {
+        if (const char* reason = more ? damage_of(entry) : nullptr)
             object.damaged_beside(target, "an extent behind the last one", reason);
-        }
         more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
         // From the end of the array back to the first record that is visible: at `latest`, that is the first
         // one.

@@ -88,9 +88,8 @@ void Scattered::zero(std::uint64_t offset, std::uint64_t length) const
 MutableBytes Scattered::contiguous(std::uint64_t offset, std::uint64_t length) const
 {
     for (const MutableBytes& piece : pieces_) {
-        if (offset < piece.size()) {
+        if (offset < piece.size())
             return length <= piece.size() - offset ? piece.subspan(offset, length) : MutableBytes{};
-        }
         offset -= piece.size();
     }
     return {};

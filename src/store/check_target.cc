@@ -169,12 +169,10 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     Record record;
     const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
                                                       : "the record's key is malformed";
-    if (reason == nullptr && record.type == RecordType::inlined && options_.data && !payload_intact(record)) {
+    if (reason == nullptr && record.type == RecordType::inlined && options_.data && !payload_intact(record))
         reason = "the checksum of the value does not match";
-    }
-    if (reason == nullptr && parsed.kind == Kind::array && record.length > parsed.end) {
+    if (reason == nullptr && parsed.kind == Kind::array && record.length > parsed.end)
         reason = "the extent begins before its chunk";
-    }
     if (reason != nullptr) {
         walk.damaged.push_back({{entry.key.begin(), entry.key.end()}, reason});
         return;

@@ -83,9 +83,8 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
 void require_label(const std::string& what, std::string_view label)
 {
     const std::string where = what + " " + quoted(as_bytes(label));
-    if (label.size() > longest_label) {
+    if (label.size() > longest_label)
         fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
-    }
     for (const char c : label) {
         const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                           c == '.' || c == '_' || c == ':' || c == '-';
@@ -111,9 +110,8 @@ bool decode_container(Bytes body, ContainerRecord& record)
 ContainerRecord read_container(ReadTransaction& meta, const std::string& path, std::uint64_t id)
 {
     Bytes body;
-    if (!get_sealed(meta, meta_key(MetaSpace::container, id).view(), body, "pool " + path + ", metadata")) {
+    if (!get_sealed(meta, meta_key(MetaSpace::container, id).view(), body, "pool " + path + ", metadata"))
         fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
-    }
     ContainerRecord record;
     if (!decode_container(body, record))
         fail_damaged("pool " + path + ": a container's record is incomplete");
@@ -135,12 +133,10 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
     ContainerInfo info{uuid, std::string(label), 0, 0, 0};
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         const std::string where = "pool " + core.path() + ": there is a container ";
-        if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0) {
+        if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0)
             fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or choose another label");
-        }
-        if (number_at(meta, by_uuid(uuid), core.path()) != 0) {
+        if (number_at(meta, by_uuid(uuid), core.path()) != 0)
             fail(DER_EXIST, where + text(uuid) + " already: open it, or choose another uuid");
-        }
         const std::uint64_t id =
             std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
         if (id > UINT32_MAX)
@@ -270,9 +266,8 @@ void finish_destructions(PoolCore& core)
         for (bool more = meta.seek(containers.view(), entry);
              more && starts_with(entry.key, containers.view()); more = meta.next(entry)) {
             // Of a damaged mark nobody knows which container it means: check reports it.
-            if (entry.key.size() == 5 && unseal(entry.key, entry.value, body)) {
+            if (entry.key.size() == 5 && unseal(entry.key, entry.value, body))
                 marked.push_back(load_big<std::uint32_t>(entry.key.data() + 1));
-            }
         }
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot);
         for (bool more = meta.seek(prefix.view(), entry); more && starts_with(entry.key, prefix.view());

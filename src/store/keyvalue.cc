@@ -82,9 +82,8 @@ Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, Write
 void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target,
                      ReadTransaction& transaction)
 {
-    if (const char* reason = damaged_neighbour(transaction, place.live.view())) {
+    if (const char* reason = damaged_neighbour(transaction, place.live.view()))
         object.damaged_beside(target, "key " + quoted(place.key), reason);
-    }
 }
 
 // Finds the record of a key as it is at `epoch`. False: there is none.
@@ -113,9 +112,8 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
             object.damaged(target, what(), reason);
         if (record.birth <= epoch) return place.is_of_key(record);
     }
-    if (const char* reason = damaged_neighbour(transaction, first.view())) {
+    if (const char* reason = damaged_neighbour(transaction, first.view()))
         object.damaged_beside(target, what(), reason);
-    }
     return false;
 }
 
@@ -157,9 +155,8 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             const Presence presence = find_to_update(object, place, transaction, old_value, old);
             // The first copy commits last: when this body runs again, only there nothing has happened yet.
             if (copy == 0) {
-                if (condition == Condition::must_exist && presence == Presence::absent) {
+                if (condition == Condition::must_exist && presence == Presence::absent)
                     require_absence(object, place, place.set.targets[0], transaction);
-                }
                 require_condition(object, place, condition, presence);
             }
             if (presence != Presence::absent) {
@@ -195,9 +192,8 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
                 reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
                 return;
             }
-            if (!payload_intact(record)) {
+            if (!payload_intact(record))
                 object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
-            }
             if (!record.payload.empty())
                 std::memcpy(into.data(), record.payload.data(), record.payload.size());
         };

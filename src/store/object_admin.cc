@@ -172,9 +172,8 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
                 there = there && (reason != nullptr || record.birth <= epoch);
                 if (!there) reason = damaged_neighbour(transaction, key.view());
             }
-            if (reason == nullptr && there && (record.length != 16 || !payload_intact(record))) {
+            if (reason == nullptr && there && (record.length != 16 || !payload_intact(record)))
                 reason = "the checksum of the attributes does not match";
-            }
             if (reason != nullptr) object.damaged(index, "the array's attributes", reason);
             if (!there) return std::nullopt;
             return ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),

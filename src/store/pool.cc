@@ -38,9 +38,8 @@ std::vector<std::string> Pool::list(const std::string& root)
     constexpr int deepest = 4; // levels of plain directories that may lie above a pool
     std::vector<std::string> found;
     std::error_code error;
-    if (!std::filesystem::is_directory(root, error)) {
+    if (!std::filesystem::is_directory(root, error))
         fail(DER_NONEXIST, "there is no directory " + root + " with pools: make it, or set STEPSTORE_ROOT");
-    }
     const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
                                                                             int depth) {
         const bool pool = std::ranges::any_of(

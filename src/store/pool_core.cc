@@ -129,9 +129,8 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
     const std::string path = canonical_pool_path(given);
     const unsigned targets =
         options.targets != 0 ? options.targets : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
-    if (targets > 256) {
+    if (targets > 256)
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
-    }
     if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);
     const Backend& backend = backend_named(options.backend);
     const auto lock = lock_pools();

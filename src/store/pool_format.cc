@@ -100,17 +100,15 @@ PoolHeader read_pool_header(ReadTransaction& meta, const std::string& path)
     const KeyBuffer key = meta_key(MetaSpace::header);
     const std::string where = "pool " + path;
     Bytes body;
-    if (!get_sealed(meta, key.view(), body, where + ", metadata")) {
+    if (!get_sealed(meta, key.view(), body, where + ", metadata"))
         fail(DER_DF_INVAL, where + " has no header: its metadata is damaged; put it back from a copy");
-    }
     BodyReader reader(body);
     require_version(reader, where, header.version);
     const Bytes uuid = reader.bytes();
     header.created = reader.number();
     header.label = as_text(reader.bytes());
-    if (!reader.complete() || uuid.size() != header.uuid.size()) {
+    if (!reader.complete() || uuid.size() != header.uuid.size())
         fail(DER_DF_INVAL, where + ": its header is incomplete: put its metadata back from a copy");
-    }
     std::memcpy(header.uuid.data(), uuid.data(), uuid.size());
     return header;
 }

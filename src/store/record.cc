@@ -127,10 +127,9 @@ void NewRecord::encode(Bytes key, MutableBytes to) const
     }
     const Bytes covered(to.data() + 8, at);
     store_little(to.data(), header_sum(key, covered, to.size() - 8 - covered.size()));
-    if (type == RecordType::inlined) {
+    if (type == RecordType::inlined)
         for (const Bytes& piece : pieces)
             copy(piece);
-    }
 }
 
 std::vector<std::byte> lost_record(Bytes key, Bytes damaged)

@@ -55,9 +55,8 @@ bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std:
         }
         return false;
     }
-    if (!unseal(key, value, body)) {
+    if (!unseal(key, value, body))
         fail_damaged(where + ": the record " + quoted(key) + " is damaged (its checksum does not match)");
-    }
     return true;
 }
 

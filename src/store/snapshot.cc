@@ -38,12 +38,9 @@ Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
     Entry entry;
     end.make_successor();
     put_back(transaction, end.view());
-    if (!transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) {
-        return 0;
-    }
-    if (entry.key.size() != prefix.size() + 8) {
+    if (!transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) return 0;
+    if (entry.key.size() != prefix.size() + 8)
         fail_damaged("the key of a container's newest snapshot is damaged");
-    }
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
 }
 
@@ -134,10 +131,8 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
     for (Entry entry; entries.next(entry);) {
         Bytes body;
         SnapshotRecord record;
-        if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) ||
-            !decode_snapshot(body, record)) {
+        if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record))
             fail_damaged("pool " + path + ", metadata: a snapshot's record is damaged");
-        }
         if (!record.removing)
             all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
     }

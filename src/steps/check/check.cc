@@ -135,12 +135,11 @@ private:
     // Decodes all that a reader might ask for.
     static void walk(const RankStep& part)
     {
-        for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
+        for (std::uint32_t entry = 0; entry < part.header.entries; ++entry)
             if (part.entry(entry).flags & entry_is_value)
                 part.value(entry);
             else
                 part.minmax(entry), part.place(entry);
-        }
     }
 
     bool check_data(const RankStep& part)

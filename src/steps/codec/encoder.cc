@@ -239,12 +239,11 @@ Encoder::CachedPlan* Encoder::matching_plan(std::size_t& differing)
     for (CachedPlan& plan : plans_) {
         if (!same_sequence(entries_, plan.entries)) continue;
         std::size_t differs = 0;
-        if (!same_dims(dims_, plan.dims)) {
+        if (!same_dims(dims_, plan.dims))
             for (const PlanEntry& entry : entries_)
                 differs += !std::equal(dims_.begin() + entry.dims_at,
                                        dims_.begin() + entry.dims_at + entry.dims_size(),
                                        plan.dims.begin() + entry.dims_at);
-        }
         if (differs > near || (best != nullptr && differs >= differing)) continue;
         best = &plan;
         differing = differs;

@@ -79,10 +79,9 @@ public:
     {
         Pieces from(memory), again(memory);
         entries_.clear();
-        for (const Range& range : ranges) {
+        for (const Range& range : ranges)
             for (std::uint64_t done = 0; done < range.length; done += run_size)
                 write_run(range.index + done, std::min(run_size, range.length - done), from, again);
-        }
         sums_.write(sums_end_, entries_);
         sums_end_ += entries_.size();
         dirty_ = true;

@@ -160,9 +160,8 @@ void Environment::open(unsigned flags)
 void Environment::close()
 {
     keeper_.end();
-    for (auto& slot : readers_) {
+    for (auto& slot : readers_)
         if (Reader* reader = slot.exchange(nullptr)) free_reader(reader);
-    }
     if (env_ != nullptr) mdb_env_close(std::exchange(env_, nullptr));
 }
 

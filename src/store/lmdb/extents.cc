@@ -382,9 +382,8 @@ bool ExtentStore::drop_spares() noexcept
 bool ExtentStore::keep(const ExtentRef& room)
 {
     std::lock_guard lock(append_guard_);
-    for (const Spare& spare : spares_) {
+    for (const Spare& spare : spares_)
         if (spare.file->number == room.file && spare.offset == room.offset) return true;
-    }
     if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end)
         return false;
     if (room.offset < appended_->begin) return false; // a dead process may have noted it
@@ -406,9 +405,8 @@ std::uint64_t ExtentStore::spare_in(std::uint64_t number)
 {
     std::lock_guard lock(append_guard_);
     std::uint64_t bytes = 0;
-    for (const Spare& spare : spares_) {
+    for (const Spare& spare : spares_)
         if (spare.file->number == number) bytes += spare.length;
-    }
     return bytes;
 }
 

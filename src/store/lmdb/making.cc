@@ -142,9 +142,8 @@ void remove_target(const Place& pool, const Place& target)
         remove_one(pool, target / name);
     const Place extents = target / extents_name;
     if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
-        for (const std::string& file : names_in(extents)) {
+        for (const std::string& file : names_in(extents))
             if (file.size() == 20 && file.ends_with(".ext")) remove_one(pool, extents / file);
-        }
     }
     remove_one(pool, extents);
     remove_one(pool, target);

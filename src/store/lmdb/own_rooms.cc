@@ -193,9 +193,8 @@ void OwnRooms::settle_dead(unsigned target, std::uint64_t newest)
     for_each_dead(insist, [&](unsigned number) {
         Slot& slot = *slot_at(number);
         if (slot.mark.load() != mark) return;
-        for (Entry& entry : slot.entries) {
+        for (Entry& entry : slot.entries)
             if (asks(entry) && entry.when.load() != 0 && entry.whole()) settle(entry, number, newest);
-        }
     });
     due_ = true;
 }

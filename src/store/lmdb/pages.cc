@@ -150,14 +150,13 @@ public:
         walk("list of free pages", meta_.free_pages, true);
         const std::vector<std::uint64_t> free_pages = std::move(free_);
         walk("index", meta_.content, false);
-        for (const std::uint64_t page : free_pages) {
+        for (const std::uint64_t page : free_pages)
             if (page < 2 || page > meta_.last_page)
                 found(page, "is in the list of free pages but does not exist");
             else if (used_[page])
                 found(page, "is in the list of free pages but is in use, or is there twice");
             else
                 used_[page] = true;
-        }
         return std::move(found_);
     }
 

@@ -119,9 +119,8 @@ void SharedState::raise_ceiling(Epoch epoch)
 {
     Word& ceiling = header_->ceiling;
     Epoch bound = ceiling.load();
-    while (bound < epoch) {
+    while (bound < epoch)
         if (ceiling.compare_exchange_weak(bound, epoch + ceiling_step)) bound = epoch + ceiling_step;
-    }
     if (msync(header_, sizeof(Header), MS_SYNC) != 0) fail_errno(path_, "cannot sync the clock");
     raise_to(header_->synced, bound);
 }

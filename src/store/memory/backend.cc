@@ -277,9 +277,8 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
     auto storage = std::make_unique<MemoryStorage>(pool);
     if (options.fill) options.fill(*storage);
     std::lock_guard lock(pools_guard);
-    if (!pools().emplace(path, pool).second) {
+    if (!pools().emplace(path, pool).second)
         throw Error(-DER_EXIST, "memory pool " + path + " exists already: open it, or choose another path");
-    }
     return storage;
 }
 
@@ -287,9 +286,8 @@ std::unique_ptr<Storage> open(const std::string& path)
 {
     std::lock_guard lock(pools_guard);
     const auto found = pools().find(path);
-    if (found == pools().end()) {
+    if (found == pools().end())
         throw Error(-DER_NONEXIST, "there is no memory pool " + path + " in this process: create it first");
-    }
     return std::make_unique<MemoryStorage>(found->second);
 }
 
