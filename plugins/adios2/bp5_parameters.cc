@@ -34,6 +34,7 @@ constexpr std::string_view tuning[] = {
     "ReroutingThresholdFactor",
     "StatsBlockSize",
     "StripeSize",
+    "Substreams",
     "Threads",
     "UseOneTimeAttributes",
     "UseSelectiveMetadataAggregation",
