@@ -18,6 +18,7 @@ if(_python)
     "import importlib.util as u, os; s = u.find_spec('adios2'); print(os.path.dirname(s.origin) if s else '')"
     OUTPUT_VARIABLE ADIOS2Wheel_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
+set(ADIOS2Wheel_PYTHON "${_python}")
 find_path(ADIOS2Wheel_INCLUDE_DIR adios2/plugin/PluginEngineInterface.h
   HINTS ${ADIOS2_DIR} ${ADIOS2_DIR}/../../../include ${ADIOS2Wheel_ROOT}/include)
 find_library(ADIOS2Wheel_CXX_LIBRARY adios2_cxx

@@ -11,7 +11,7 @@ void register_native()
 {
     throw Error(
         -DER_NOSYS,
-        "stepstore: this build has no native ADIOS2 engine (the headers of ADIOS2's core were missing "
+        "this build of Stepstore has no native ADIOS2 engine (the headers of ADIOS2's core were missing "
         "when it was built): use the engine type Plugin (docs/adios2.md)");
 }
 
@@ -380,7 +380,7 @@ void register_native()
 {
     if (const std::string what = difference(); !what.empty())
         throw Error(-DER_NOSYS,
-                    "stepstore: the native engine was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE
+                    "the native engine was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE
                     " without derived variables and GPUs, and does not fit the one of this process: " +
                         what + ". Use the engine type Plugin (docs/adios2.md)");
     const auto make = core::IO::MakeEngine<CoreEngine>;
