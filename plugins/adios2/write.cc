@@ -11,12 +11,11 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
 {
     for (const auto& one : operators) {
         if (one.Type() == "null") continue; // changes nothing
-        throw Error(
-            -DER_NOTSUPPORTED,
-            "stepstore: variable '" + variable + "' has the operator '" + one.Type() +
-                "', and ADIOS2 gives an engine plugin no way to apply it: remove the operation. For lossless "
-                "compression of all variables set the engine parameter Compression instead "
-                "(docs/parameters.md)");
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + variable + "' has the operator '" + one.Type() +
+                        "', which Stepstore does not apply: remove the operation. For lossless "
+                        "compression of all variables set the engine parameter Compression instead "
+                        "(docs/parameters.md)");
     }
 }
 
