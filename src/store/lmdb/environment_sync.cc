@@ -44,10 +44,7 @@ void Environment::sync_file()
 
 WriterLine& Environment::line() const
 {
-    WriterLine* line = pool_.writers.line(target_);
-    if (line == nullptr)
-        fail(pool_.writers.error(), where_, "cannot make or open the file writers, which each writer needs");
-    return *line;
+    return pool_.writers.require_line(target_, where_);
 }
 
 void Environment::note_failed_sync()

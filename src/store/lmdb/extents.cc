@@ -519,10 +519,7 @@ void ExtentStore::sync(bool own)
 
 FailedSyncs& ExtentStore::failed_syncs()
 {
-    WriterLine* line = writers_.line(target_);
-    if (line == nullptr)
-        fail(writers_.error(), where_, "cannot make or open the file writers, which each writer needs");
-    return line->extents;
+    return writers_.require_line(target_, where_).extents;
 }
 
 // doubt: a sync of another process may have failed. What a process wrote that has ended is written again.

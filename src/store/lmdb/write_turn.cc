@@ -77,10 +77,8 @@ double limit_of_waits()
 } // namespace
 
 WriteTurn::WriteTurn(WritersFile& file, unsigned target, const std::string& where)
-    : line_(file.line(target)), generation_(process_generation())
+    : line_(&file.require_line(target, where)), generation_(process_generation())
 {
-    if (line_ == nullptr)
-        fail(file.error(), where, "cannot make or open the file writers, which each writer needs");
     mine_ = (file.process().started & UINT32_MAX) << 32 | file.process().process;
     std::uint64_t free = 0;
     if (!line_->owner.compare_exchange_strong(free, mine_, std::memory_order_acquire)) [[unlikely]]

@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 #include "base/fork.h"
+#include "store/lmdb/errors.h"
 #include "store/lmdb/format.h"
 #include "store/lmdb/write_turn.h"
 
@@ -42,6 +43,14 @@ std::byte* WritersFile::first_use()
         fd_ = Descriptor();
     });
     return ready_.load();
+}
+
+WriterLine& WritersFile::require_line(unsigned index, const std::string& where)
+{
+    WriterLine* there = line(index);
+    if (there == nullptr)
+        fail(error_, where, "cannot make or open the file writers, which each writer needs");
+    return *there;
 }
 
 bool WritersFile::open()

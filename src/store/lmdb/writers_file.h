@@ -74,7 +74,7 @@ public:
         Descriptor fd_;
     };
 
-    // nullptr: this process has no such file to write; error() says why.
+    // nullptr: this process has no such file to write.
     WriterLine* line(unsigned index)
     {
         std::byte* map = ready_.load(std::memory_order_acquire);
@@ -82,7 +82,7 @@ public:
             map = first_use();
         return map == nullptr ? nullptr : reinterpret_cast<WriterLine*>(map) + index;
     }
-    int error() const { return error_; }                        // of errno.h
+    WriterLine& require_line(unsigned index, const std::string& where); // throws why there is none
     const ProcessIdentity& process() const { return process_; } // this one; once line() gave something
 
     // A slot is one process's while it holds the lock on its bytes, which goes with the process.
