@@ -30,7 +30,8 @@ def fetch(version: str, folder: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         archives = list(Path(work).glob("adios2-*.tar.gz"))
         if done.returncode != 0 or not archives:
-            sys.exit(f"pip cannot download them: {done.stderr.strip().splitlines()[-1:]}")
+            said = done.stderr.strip().splitlines() or ["it said nothing"]
+            sys.exit(f"pip cannot download them: {said[-1]}")
         headers = Path(work, "headers")
         with tarfile.open(archives[0]) as archive:
             for member in archive:

@@ -229,7 +229,8 @@ protected:
         const core::Variable<T>& variable) const override                                                    \
     {                                                                                                        \
         std::vector<std::vector<core::Variable<T>::BPInfo>> all;                                             \
-        for (std::size_t step = 0; step < steps_of(variable).size(); ++step)                                 \
+        const auto steps = steps_of(variable).size();                                                        \
+        for (std::size_t step = 0; step < steps; ++step)                                                     \
             all.push_back(blocks_of(variable, step));                                                        \
         return all;                                                                                          \
     }
