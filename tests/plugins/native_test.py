@@ -11,6 +11,14 @@ from pathlib import Path
 
 BUILD = Path()
 
+DEFINE_OPERATOR = """
+import adios2
+adios = adios2.Adios()
+loads = adios.define_operator("stepstore", "plugin",
+    {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
+io = adios.declare_io("mine")
+"""
+
 WRITE_AND_READ = """
 with adios2.Stream(io, "out/gs", "w") as stream:
     for step in stream.steps(2):
@@ -65,15 +73,8 @@ class Doors(unittest.TestCase):
         self.expect_done(self.run_python(text))
 
     def test_define_operator(self):
-        text = """
-            import adios2
-            adios = adios2.Adios()
-            adios.define_operator("stepstore", "plugin",
-                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
-            io = adios.declare_io("mine")
-            io.set_engine("stepstore")
-        """
-        self.expect_done(self.run_python(textwrap.dedent(text) + WRITE_AND_READ))
+        text = DEFINE_OPERATOR + "io.set_engine('stepstore')\n"
+        self.expect_done(self.run_python(text + WRITE_AND_READ))
 
     def test_import_of_the_package_before_and_after(self):
         package = os.pathsep.join([str(BUILD / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -94,11 +95,6 @@ class Doors(unittest.TestCase):
 
     def test_operator_changes_no_data(self):
         text = """
-            import adios2
-            adios = adios2.Adios()
-            loads = adios.define_operator("stepstore", "plugin",
-                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
-            io = adios.declare_io("mine")
             io.set_engine("BP5")
             with adios2.Stream(io, "x.bp", "w") as stream:
                 stream.begin_step()
@@ -110,16 +106,11 @@ class Doors(unittest.TestCase):
                 assert (reader.read("x") == np.arange(4.0)).all()
             print("done")
         """
-        done = self.run_python(text)
+        done = self.run_python(DEFINE_OPERATOR + textwrap.dedent(text))
         self.assertTrue(done.stdout.endswith("done\n"), done.stdout + done.stderr)  # after a warning
 
     def test_errors_have_the_types_that_users_catch(self):
         text = """
-            import adios2
-            adios = adios2.Adios()
-            adios.define_operator("stepstore", "plugin",
-                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"})
-            io = adios.declare_io("mine")
             io.set_engine("Stepstore")
             try:
                 adios2.Stream(io, "nothing", "rra")
@@ -127,7 +118,7 @@ class Doors(unittest.TestCase):
                 assert "nothing" in str(error)
                 print("done")
         """
-        done = self.run_python(text)
+        done = self.run_python(DEFINE_OPERATOR + textwrap.dedent(text))
         self.assertEqual(done.stdout, "done\n", done.stderr)
 
 
