@@ -31,6 +31,11 @@ public:
     // The largest of every rank's number, on every rank.
     virtual std::uint64_t max(std::uint64_t mine) = 0;
 
+    // This rank takes part in nothing any more, for the reason `why`. A call of another rank that waits for
+    // it, now or later, throws -DER_CANCELED with that text within about a second. Then the group is of no
+    // use any more. For a rank that fails alone; nothing where nobody can wait.
+    virtual void leave(const std::string& why) noexcept { static_cast<void>(why); }
+
     // `look` is called from time to time while a call of this communicator waits for other ranks. When it
     // throws, that call ends with its exception, and the group is of no use any more: every later call
     // throws.

@@ -18,7 +18,11 @@ constexpr std::size_t first_bytes = 2048;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
 // A call receives all its messages before it returns, so those of one rank come in the order of the calls.
-enum Tag : int { more_follows = 1, last_piece, broadcast_message, allgather_message };
+enum Tag : int { more_follows = 1, last_piece, broadcast_message, allgather_message, farewell_message };
+
+// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited
+// for.
+constexpr std::chrono::milliseconds under_way{500};
 
 } // namespace
 
@@ -67,7 +71,11 @@ void MpiCommunicator::require_usable() const
 void MpiCommunicator::wait_until(FunctionRef<bool()> done)
 {
     if (done()) return;
-    Lookout lookout(look_);
+    const std::function<void()> look = [this] {
+        if (look_) look_();
+        look_for_farewells();
+    };
+    Lookout lookout(look);
     const Backoff backoff;
     while (!done()) {
         try {
@@ -77,6 +85,51 @@ void MpiCommunicator::wait_until(FunctionRef<bool()> done)
             throw;
         }
         backoff.pause();
+    }
+}
+
+void MpiCommunicator::look_for_farewells()
+{
+    int found = 0;
+    MPI_Status status{};
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, farewell_message, comm_, &found, &status), "MPI_Iprobe");
+    if (found == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (!farewell_seen_) farewell_seen_ = now;
+    if (now - *farewell_seen_ >= under_way) fail_with_farewell(status.MPI_SOURCE);
+}
+
+// Of a farewell that has arrived.
+void MpiCommunicator::fail_with_farewell(int from)
+{
+    std::string text(first_bytes, '\0');
+    MPI_Status status{};
+    int count = 0;
+    check_mpi(MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, from, farewell_message, comm_,
+                       &status),
+              "MPI_Recv");
+    check_mpi(MPI_Get_count(&status, MPI_CHAR, &count), "MPI_Get_count");
+    text.resize(static_cast<std::size_t>(count));
+    broken_ = true;
+    throw Error(-DER_CANCELED, text);
+}
+
+void MpiCommunicator::leave(const std::string& why) noexcept
+{
+    const bool forked = process_ != ::getpid(); // MPI belongs to the parent
+    if (broken_ || forked || size_ == 1 || !mpi_is_usable()) return;
+    broken_ = true;
+    try {
+        buffers_->farewell = why.substr(0, first_bytes);
+        for (int to = 0; to < size_; ++to) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            if (to == rank_) continue;
+            check_mpi(MPI_Isend(buffers_->farewell.data(), static_cast<int>(buffers_->farewell.size()),
+                                MPI_CHAR, to, farewell_message, comm_, &request),
+                      "MPI_Isend");
+            MPI_Request_free(&request);
+        }
+    } catch (...) { // without memory, or without MPI: the launcher of the job has to end the others
     }
 }
 
@@ -205,21 +258,22 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
 {
     MPI_Status status{};
     do {
-        MPI_Message message = MPI_MESSAGE_NULL;
         const auto found = [&] {
             int flag = 0;
-            check_mpi(MPI_Improbe(from, MPI_ANY_TAG, comm_, &flag, &message, &status), "MPI_Improbe");
+            check_mpi(MPI_Iprobe(from, MPI_ANY_TAG, comm_, &flag, &status), "MPI_Iprobe");
             return flag != 0;
         };
         wait_until(found);
+        if (status.MPI_TAG == farewell_message) fail_with_farewell(from);
         int count = 0;
         check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         auto at = gathered.size();
         gathered.resize(at + static_cast<std::size_t>(count));
         // A sender that dies may leave a long message half sent.
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Imrecv(gathered.data() + at, count, MPI_BYTE, &message, &request), "MPI_Imrecv");
-        finish_into(gathered, request, "MPI_Imrecv");
+        check_mpi(MPI_Irecv(gathered.data() + at, count, MPI_BYTE, from, status.MPI_TAG, comm_, &request),
+                  "MPI_Irecv");
+        finish_into(gathered, request, "MPI_Irecv");
     } while (status.MPI_TAG == more_follows);
 }
 

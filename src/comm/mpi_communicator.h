@@ -5,8 +5,11 @@
 #include "comm/communicator.h"
 #include "comm/waiting.h"
 
+#include <chrono>
 #include <mpi.h>
+#include <optional>
 #include <span>
+#include <unistd.h>
 
 namespace stepstore {
 
@@ -35,17 +38,21 @@ public:
                 int root) override;
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override;
     std::uint64_t max(std::uint64_t mine) override;
+    void leave(const std::string& why) noexcept override;
 
 private:
     struct Buffers {                        // of messages that may be under way
         std::vector<std::byte> first;       // a broadcast's first message
         std::vector<std::uint64_t> numbers; // of an allgather
         std::vector<std::byte> given_up;    // what a call was receiving into when a rank was lost
+        std::string farewell;               // why this rank left
     };
     void require_usable() const;
     void finish(std::span<MPI_Request> requests, const char* call);
     void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call);
     void wait_until(FunctionRef<bool()> done); // meanwhile the communicator is watched
+    void look_for_farewells();
+    [[noreturn]] void fail_with_farewell(int from);
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
     void broadcast_first(int root);
@@ -55,6 +62,8 @@ private:
     int rank_ = 0;
     int size_ = 1;
     bool broken_ = false;
+    pid_t process_ = ::getpid();
+    std::optional<std::chrono::steady_clock::time_point> farewell_seen_;
     std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
 };
 

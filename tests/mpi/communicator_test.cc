@@ -183,9 +183,10 @@ void two_groups()
 
 // The last rank does not come to a call: the others' calls end with what their watch throws, and MPI itself
 // goes on.
-void a_rank_does_not_come()
+// In each of them rank 0 waits for the last one, and the others for both or for rank 0.
+const std::vector<std::pair<const char*, std::function<void(Communicator&)>>>& calls_with_the_last()
 {
-    const std::vector<std::pair<const char*, std::function<void(Communicator&)>>> calls = {
+    static const std::vector<std::pair<const char*, std::function<void(Communicator&)>>> calls = {
         {"barrier", [](Communicator& comm) { comm.barrier(); }},
         {"broadcast",
          [](Communicator& comm) {
@@ -202,7 +203,31 @@ void a_rank_does_not_come()
         {"allgather", [](Communicator& comm) { comm.allgather(1); }},
         {"max", [](Communicator& comm) { comm.max(1); }},
     };
-    for (const auto& [name, call] : calls) {
+    return calls;
+}
+
+void a_rank_leaves()
+{
+    const std::string why = "the last rank left, by an exception";
+    for (const bool late : {false, true})
+        for (const auto& [name, call] : calls_with_the_last()) {
+            auto comm = form_group(name, GroupChoice::world, 20);
+            if (world_rank == world_size - 1) {
+                if (late) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                comm->leave(why);
+            } else {
+                EXPECT(error_of([&] { call(*comm); }) == std::pair(-DER_CANCELED, why));
+            }
+            EXPECT(error_of([&] { comm->barrier(); }).first == -DER_CANCELED); // at once
+            comm.reset();
+            check_collectives(*form_group("after", GroupChoice::world, 20));
+        }
+    self_communicator()->leave(why);
+}
+
+void a_rank_does_not_come()
+{
+    for (const auto& [name, call] : calls_with_the_last()) {
         auto comm = form_group(name, GroupChoice::world, 20);
         int looks = 0;
         comm->watch([&] {
@@ -367,6 +392,7 @@ int main(int argc, char** argv)
         {"different_keys", different_keys},
         {"two_groups", two_groups},
         {"a_rank_does_not_come", a_rank_does_not_come},
+        {"a_rank_leaves", a_rank_leaves},
         {"world_but_different", world_but_different},
         {"handed_over_part", handed_over_part},
         {"late_ranks", late_ranks},

@@ -141,6 +141,38 @@ CASE(one_rank_leaves)
     }
 }
 
+// The same of one that reads, after a Get that is refused: rank 0, for which the others wait before the next
+// step, or the last one, for which nobody waits.
+CASE(one_rank_leaves_reading)
+{
+    EXPECT_EQ(write_steps("left", "array-aligned", Other::nothing), std::string());
+    for (const int leaver : {0, run.ranks - 1}) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        auto adios = make_adios();
+        auto io = make_io(adios, "in", "left", {{"Reading", "stream"}});
+        auto engine = open(io, "left", adios2::Mode::Read);
+        const auto read_on = [&] {
+            while (engine.BeginStep() == adios2::StepStatus::OK) {
+                if (run.rank == leaver) {
+                    double value = 0;
+                    engine.Get(io.InquireVariable<double>("good"), &value,
+                               adios2::Selection::BoundingBox({static_cast<std::size_t>(run.ranks)}, {1}),
+                               adios2::Mode::Sync);
+                }
+                engine.EndStep();
+            }
+            engine.Close();
+        };
+        const auto error = error_of(read_on);
+        if (run.rank == leaver)
+            expect_named(error, {"'good'", "step 0"});
+        else if (leaver == 0)
+            expect_named(error, {"rank 0 left", "left/", "step 0", "without Close"});
+        else
+            EXPECT_EQ(error, std::string());
+    }
+}
+
 // Blocks outside of the shape, of another number of dimensions, without memory; an unknown name.
 CASE(one_rank_puts_wrongly)
 {

@@ -19,8 +19,8 @@ function(feature_tests build)
   foreach(case ${compared})
     plugin_mpi_test(${build} ${case} Plugin ${ranks})
   endforeach()
-  foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_puts_wrongly
-    one_rank_gets_wrongly no_space_left)
+  foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_leaves_reading
+    one_rank_puts_wrongly one_rank_gets_wrongly no_space_left)
     plugin_mpi_test(${build} ${case} Plugin 4)
   endforeach()
 endfunction()

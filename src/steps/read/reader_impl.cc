@@ -30,6 +30,19 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
     });
 }
 
+Reader::Impl::~Impl()
+{
+    if (closed) return;
+    try {
+        const std::string in_step =
+            current ? " in step " + std::to_string(selection.shown(current->step)) : "";
+        communicator->leave(
+            "rank " + std::to_string(communicator->rank()) + " left the stream " + stream->location().text() +
+            in_step + ": its reader was destroyed without Close, perhaps by an exception in the program");
+    } catch (...) { // without memory the others are not told
+    }
+}
+
 OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
 {
     const auto begin = std::chrono::steady_clock::now();

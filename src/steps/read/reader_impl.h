@@ -17,6 +17,9 @@ class Reader::Impl {
 public:
     Impl(const std::string& location, const ReaderOptions& options,
          std::shared_ptr<Communicator> communicator);
+    ~Impl();
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
     StepStatus begin_step(double timeout_seconds);
     void end_step();
