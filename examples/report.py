@@ -2,10 +2,12 @@
 """The demo's report: what the same run cost through each engine, and whether all gave the same bytes.
 
 report.py picture POOL PNG          draws the field from a stream of Stepstore
+report.py prepare JSON              before a run: settles the memory, and looks what else the machine does
 report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's configuration, and times the
                                     acquisition of a step
-report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/NAME with the first of them; prints the
-                                    table, draws timings.png
+report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/rounds/1/NAME, .../2/NAME and so on with
+                                    the first of them; prints the table, draws timings.png, writes
+                                    results.json
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from pathlib import Path
 
 IO_NAME = "SimulationOutput"
 REPETITIONS = 5
+ENOUGH_ROUNDS = 5  # for a median to be trusted
+PARTS = ("writer", "live", "acquire", "profile", "others")
 STYLE = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
@@ -73,6 +77,18 @@ def picture(pool: str, path: str) -> None:
     figure.savefig(path, dpi=150)
 
 
+# ---- before a run
+def prepare(path: str, quick: bool) -> None:
+    """So that the runs can be compared: each begins with memory that was just used, and without the writing
+    back of the run before."""
+    from stepstore.benchmarks.machine import others_share
+    from stepstore.benchmarks.memory import settle
+
+    if not quick:
+        settle(1 << 29)
+    Path(path).write_text(json.dumps({"share": others_share(0.1 if quick else 0.5)}) + "\n")
+
+
 # ---- acquisition alone
 def acquire(config: str, path: str) -> None:
     """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be
@@ -106,8 +122,9 @@ def acquire(config: str, path: str) -> None:
 
 # ---- comparing
 def load(directory: Path, name: str) -> dict:
-    run = {"name": name}
-    for part in ("writer", "live", "acquire", "profile"):
+    """A run: what its parts have written, and the engine's name."""
+    run = {"engine": name}
+    for part in PARTS:
         file = directory / name / f"{part}.json"
         run[part] = json.loads(file.read_text()) if file.exists() else None
     return run
@@ -128,9 +145,9 @@ def differences(reference: dict, run: dict) -> list[str]:
     return found
 
 
-def summary(run: dict) -> dict:
-    """Milliseconds per step. The first step is left out of the writer's and the live times: it carries
-    one-off costs."""
+def summary(run: dict) -> dict[str, float]:
+    """Of one run, milliseconds per step. The first step is left out of the writer's and the live times: it
+    carries one-off costs."""
     outputs = run["writer"]["outputs"]
     later = outputs[1:] or outputs
     acquisitions = [statistics.mean(r["begin_step_seconds"]) for r in run["acquire"]]
@@ -141,7 +158,6 @@ def summary(run: dict) -> dict:
     stabilisation = 1e3 * statistics.median(o["end_step_seconds"] for o in later)
     acquisition = 1e3 * statistics.median(acquisitions)
     found = {
-        "engine": run["name"],
         "stabilisation_ms": stabilisation,
         "acquisition_ms": acquisition,
         "end_to_end_ms": stabilisation + acquisition,
@@ -157,46 +173,106 @@ def summary(run: dict) -> dict:
     return found
 
 
+def over_rounds(runs: list[dict], references: list[dict]) -> dict:
+    """Of one engine: the median of the rounds, and from the least to the most of them. How much faster it is
+    than the reference was in the same round."""
+    rounds = [summary(run) for run in runs]
+    theirs = [summary(run)["end_to_end_ms"] for run in references]
+    medians = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+    spread = {key: [min(one[key] for one in rounds), max(one[key] for one in rounds)] for key in rounds[0]}
+    ratios = [their / one["end_to_end_ms"] for their, one in zip(theirs, rounds, strict=True)]
+    medians["times_faster"] = statistics.median(theirs) / medians["end_to_end_ms"]
+    spread["times_faster"] = [min(ratios), max(ratios)]
+    return {"engine": runs[0]["engine"], **medians, "spread": spread, "rounds": rounds}
+
+
+def machine(rounds: list[list[dict]]) -> dict:
+    """What share of the processors others used, by round; busy: None where that is not known."""
+    from stepstore.benchmarks.machine import BUSY
+
+    shares = [[run["others"]["share"] for run in runs] for runs in rounds]
+    if any(share is None for runs in shares for share in runs):
+        return {"others_share": None, "by_round": None, "busy": None}
+    by_round = [statistics.mean(runs) for runs in shares]
+    whole = statistics.mean(by_round)
+    return {"others_share": whole, "by_round": by_round, "busy": whole >= BUSY}
+
+
+def verdict_on(machine: dict, rounds: int) -> str:
+    """The line that says whether the numbers can be trusted."""
+    if machine["busy"] is None:
+        return "whether the machine was busy is not known: there is no /proc/stat"
+    by_round = ", ".join(f"{share:.0%}" for share in machine["by_round"])
+    used = f"before the runs other work used {machine['others_share']:.0%} of its processors"
+    if machine["busy"]:
+        return (
+            f"BUSY MACHINE: {used} (by round: {by_round}). Do not trust these numbers: run it again when the "
+            "machine is quiet"
+        )
+    few = "" if rounds >= ENOUGH_ROUNDS else f"; but {rounds} rounds are too few for numbers to trust"
+    return f"the machine was quiet: {used} (by round: {by_round}){few}"
+
+
 EXPLANATION = """\
-Milliseconds per step, of the same application on each engine.
-  stabilisation  EndStep on the slowest of {ranks} ranks, data and metadata; median without the first step
-  acquisition    BeginStep of one reader of the finished run: step mean, median of {repetitions} readings
-  end to end     their sum
+Milliseconds per step, of the same application on each engine: the median of {rounds} rounds, and below it the
+least and the most of them. A round runs every engine once, one after the other.
+  stabilisation  EndStep on the slowest of {ranks} ranks, data and metadata; of a run: median without the
+                 first of {steps} steps
+  acquisition    BeginStep of one reader of the finished run; of a run: step mean, median of {repetitions}
+                 readings
+  end to end     their sum, in each round
+  times faster   {reference}'s end to end by the engine's
   live           from the begin of EndStep until the analysis on the same machine had the step; median
   metadata, data what the slowest writer spent on each, from the stream's own profile; mean
   open           a reader's one-off cost"""
 
 
-def show(rows: list[dict], verdicts: dict[str, str], ranks: int) -> None:
+def digits(value: float) -> str:
+    """Three of them, as far as they are behind the point."""
+    return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def range_of(spread: list[float]) -> str:
+    least, most = map(digits, spread)
+    return f"{least} to {most}" if least != most else ""
+
+
+def show(rows: list[dict], verdicts: dict[str, str], explanation: str) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        title=f"The same simulation through {len(rows)} engines", title_justify="left", title_style="bold"
-    )
-    table.add_column("engine")
-    for title in ("stabilisation", "acquisition", "end to end", "live", "metadata", "data", "open"):
-        table.add_column(title, justify="right")
+    title = f"The same simulation through {len(rows)} engines"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.add_column("engine", no_wrap=True)
+    spread = ("stabilisation", "acquisition", "end to end", "times faster", "live")
+    single = ("metadata", "data", "open")
+    for name in (*spread, *single):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("what was read", no_wrap=True)
     for row in rows:
-        keys = (
-            "stabilisation_ms",
-            "acquisition_ms",
-            "end_to_end_ms",
-            "live_ms",
-            "metadata_ms",
-            "data_ms",
-            "open_ms",
-        )
-        numbers = [f"{row[key]:.3f}" if key in row else "" for key in keys]
-        table.add_row(row["engine"], *numbers, verdicts[row["engine"]])
-    console = Console(highlight=False, width=max(shutil.get_terminal_size().columns, 130))
+        cells = []
+        for name in (*spread, *single):
+            key = name.replace(" ", "_") + ("" if name == "times faster" else "_ms")
+            cell = digits(row[key]) if key in row else ""
+            cells.append(f"{cell}\n[dim]{range_of(row['spread'][key])}[/dim]" if name in spread else cell)
+        table.add_row(row["engine"], *cells, verdicts[row["engine"]])
+    console = Console(highlight=False, width=max(shutil.get_terminal_size().columns, 150))
     console.print(table)
-    console.print(EXPLANATION.format(ranks=ranks, repetitions=REPETITIONS), style="dim")
+    console.print(explanation, style="dim")
 
 
-def plot(rows: list[dict], ranks: int, path: Path) -> None:
-    """Stabilisation and acquisition on top of each other: the end-to-end time of a step."""
+def headline(reference: dict, best: dict, rounds: int) -> str:
+    return (
+        f"a step end to end: {reference['engine']} {digits(reference['end_to_end_ms'])} ms, Stepstore "
+        f"({best['engine']}) {digits(best['end_to_end_ms'])} ms: {digits(best['times_faster'])} times faster "
+        f"({range_of(best['spread']['times_faster'])}); medians of {rounds} rounds, and their range"
+    )
+
+
+def plot(rows: list[dict], ranks: int, rounds: int, busy: bool, path: Path) -> None:
+    """Stabilisation and acquisition on top of each other, medians; a line from the least to the most that the
+    end-to-end time of a step was in a round."""
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(8, 0.62 * len(rows) + 1.9), layout="constrained")
     names = [row["engine"] if row["engine"] == "bp5" else f"stepstore {row['engine']}" for row in rows]
@@ -206,18 +282,20 @@ def plot(rows: list[dict], ranks: int, path: Path) -> None:
     axis.barh(
         names, second, left=first, color="#f4a259", label="acquisition (BeginStep, one reader)", height=0.62
     )
-    reach = max(row["end_to_end_ms"] for row in rows)
-    for number, row in enumerate(rows):
-        axis.text(
-            row["end_to_end_ms"] + 0.01 * reach,
-            number,
-            f"{row['end_to_end_ms']:.3g} ms",
-            va="center",
-            fontsize=9,
-        )
+    whole = [row["end_to_end_ms"] for row in rows]
+    ranges = [row["spread"]["end_to_end_ms"] for row in rows]
+    below = [median - least for median, (least, _) in zip(whole, ranges, strict=True)]
+    above = [most - median for median, (_, most) in zip(whole, ranges, strict=True)]
+    axis.errorbar(whole, names, xerr=[below, above], fmt="none", ecolor="#333333", elinewidth=1.2, capsize=4)
+    reach = max(most for _, most in ranges)
+    for number, (median, (_, most)) in enumerate(zip(whole, ranges, strict=True)):
+        axis.text(most + 0.015 * reach, number, f"{digits(median)} ms", va="center", fontsize=9)
     axis.invert_yaxis()
     axis.set_xlim(0, 1.14 * reach)
-    axis.set_xlabel("milliseconds per step")
+    axis.set_xlabel(
+        f"milliseconds per step: medians of {rounds} rounds, and the range of end to end"
+        + ("; BUSY MACHINE" if busy else "")
+    )
     axis.set_title(f"What a step of Gray-Scott costs on {ranks} ranks, end to end")
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="x", color="#dddddd", linewidth=0.8)
@@ -226,18 +304,41 @@ def plot(rows: list[dict], ranks: int, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def load_rounds(directory: Path, names: list[str]) -> list[list[dict]]:
+    rounds = sorted((directory / "rounds").iterdir(), key=lambda path: int(path.name))
+    return [[load(path, name) for name in names] for path in rounds]
+
+
 def compare(directory: Path, names: list[str]) -> int:
-    runs = [load(directory, name) for name in names]
-    reference = runs[0]
-    found = {run["name"]: differences(reference, run) for run in runs}
+    rounds = load_rounds(directory, names)
+    reference = rounds[0][0]
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for number, runs in enumerate(rounds, start=1):
+        for run in runs:
+            found[run["engine"]] += [f"round {number}: {line}" for line in differences(reference, run)]
     verdicts = {name: "different" if found[name] else "equal, bit for bit" for name in names}
-    steps = len(reference["live"]["steps"])
-    verdicts[names[0]] = f"the reference"
-    rows = [summary(run) for run in runs]
-    ranks = reference["writer"]["ranks"]
-    show(rows, verdicts, ranks)
-    plot(rows, ranks, directory / "timings.png")
-    result = {"ranks": ranks, "steps": steps, "differences": found, "engines": rows}
+    if not found[names[0]]:
+        verdicts[names[0]] = "the reference"
+    by_engine = list(zip(*rounds, strict=True))
+    rows = [over_rounds(list(runs), list(by_engine[0])) for runs in by_engine]
+    ranks, steps = reference["writer"]["ranks"], len(reference["live"]["steps"])
+    conditions = machine(rounds)
+    explanation = EXPLANATION.format(
+        rounds=len(rounds), ranks=ranks, steps=steps, repetitions=REPETITIONS, reference=names[0]
+    )
+    show(rows, verdicts, explanation)
+    print(headline(rows[0], rows[-1], len(rounds)))
+    print(verdict_on(conditions, len(rounds)))
+    plot(rows, ranks, len(rounds), conditions["busy"] is True, directory / "timings.png")
+    result = {
+        "ranks": ranks,
+        "steps": steps,
+        "rounds": len(rounds),
+        "machine": conditions,
+        "differences": found,
+        "engines": rows,
+        "raw": rounds,
+    }
     (directory / "results.json").write_text(json.dumps(result, indent=1) + "\n")
     for name, lines in found.items():
         for line in lines:
@@ -249,6 +350,10 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["picture", pool, path]:
             picture(pool, path)
+        case ["prepare", path]:
+            prepare(path, quick=False)
+        case ["prepare", "--quick", path]:
+            prepare(path, quick=True)
         case ["acquire", config, path]:
             acquire(config, path)
         case ["compare", directory, first, second, *more]:

@@ -2,22 +2,27 @@
 # The demo: a Gray-Scott simulation on four ranks writes its steps through ADIOS2, an analysis program reads
 # them while it runs.
 #   1. Through Stepstore's plugin, with nothing but the adios2 wheel from PyPI: a first result and a picture.
-#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same run through BP5 and through
-#      every layout of Stepstore. What was read is compared bit for bit; the cost of the steps is measured and
-#      plotted.
+#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same, shorter, through BP5 and
+#      through every layout of Stepstore in turn, in several rounds. What was read is compared bit for bit;
+#      the cost of the steps is measured and plotted: the median of the rounds, and its spread.
 # Leaves field.png, timings.png and results.json in demo/.
 #
-# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/ of the clone),
-# DEMO_RANKS (4), DEMO_L, DEMO_STEPS, DEMO_PLOTGAP. Tests run it on a build tree: STEPSTORE_DEMO_BIN (folder
-# with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH; then nothing is set up.
+# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps, 2 rounds), STEPSTORE_DEMO_DIR (default demo/ of the
+# clone), DEMO_RANKS (4), DEMO_L, DEMO_STEPS (of the first run), DEMO_ROUNDS (5), DEMO_ROUND_STEPS,
+# DEMO_PLOTGAP. Tests run it on a build tree: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi),
+# PYTHON, PYTHONPATH; then nothing is set up.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo}
 ranks=${DEMO_RANKS:-4}
 if [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]]; then
+    quick=(--quick)
     L=${DEMO_L:-16} steps=${DEMO_STEPS:-12} plotgap=${DEMO_PLOTGAP:-3}
+    rounds=${DEMO_ROUNDS:-2} round_steps=${DEMO_ROUND_STEPS:-$steps}
 else
+    quick=()
     L=${DEMO_L:-64} steps=${DEMO_STEPS:-1000} plotgap=${DEMO_PLOTGAP:-40}
+    rounds=${DEMO_ROUNDS:-5} round_steps=${DEMO_ROUND_STEPS:-600}
 fi
 example=$STEPSTORE_ROOT/examples/gray-scott
 layouts=(posix kv array array-aligned)
@@ -55,19 +60,13 @@ export OMPI_MCA_hwloc_base_binding_policy=none
 ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
 export ADIOS2_PLUGIN_PATH
 
-# So that the runs can be compared: each begins with memory that was just used, and without the writing back
-# of the run before (stepstore/benchmarks/memory.py).
-settle_memory() {
-    [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]] ||
-        "$python" -c 'from stepstore.benchmarks.memory import settle; settle(1 << 29)'
-}
-
-# run_live NAME PROGRAM CONFIG: the simulation in demo/NAME, and the analysis beside it from the first moment.
+# run_live NAME PROGRAM CONFIG STEPS [OPTION]: the simulation in demo/NAME, and the analysis, with the option,
+# beside it from the first moment.
 run_live() {
-    local name=$1 program=$2 config=$3 directory=$demo/$1 analysis status=0
+    local name=$1 program=$2 config=$3 steps=$4 option=${5:-} directory=$demo/$1 analysis status=0
     rm -rf "$directory"
     mkdir -p "$directory"
-    settle_memory
+    report prepare ${quick[@]+"${quick[@]}"} "$directory/others.json"
     # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and
     # a simulation that fails ends the analysis too.
     sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' \
@@ -76,7 +75,7 @@ run_live() {
     (
         cd "$directory"
         exec "$python" "$example/analysis.py" --config adios2.xml --timeout 900 --json live.json \
-            ${quiet_analysis:-} 2>analysis.err
+            ${option:+"$option"} 2>analysis.err
     ) &
     analysis=$!
     (
@@ -93,18 +92,40 @@ run_live() {
         tail -n 20 "$directory/analysis.err" >&2
         die "the analysis failed through $name; its errors are in $directory/analysis.err"
     }
-    grep '^gray-scott:' "$directory/simulation.log" || true
 }
 
+# run_round NUMBER: BP5 and every layout once, and what they measured into demo/rounds/NUMBER.
+run_round() {
+    local kept=$demo/rounds/$1 name config file
+    for name in bp5 "${layouts[@]}"; do
+        config=adios2-stepstore.xml
+        [[ $name != bp5 ]] || config=adios2-bp5.xml
+        run_live "$name" "$bin/gray-scott-mpi" "$config" "$round_steps" --quiet >"$demo/analysis.log"
+    done
+    # All steps are there now: the acquisition alone.
+    for name in bp5 "${layouts[@]}"; do
+        (cd "$demo/$name" && report acquire adios2.xml acquire.json)
+        [[ $name == bp5 ]] ||
+            "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
+        mkdir -p "$kept/$name"
+        cp "$demo/$name"/*.json "$kept/$name"
+    done
+}
+
+report() { "$python" "$STEPSTORE_ROOT/examples/report.py" "$@"; }
+
 mkdir -p "$demo"
-rm -f "$demo"/*.png "$demo/results.json"
+rm -rf "$demo"/*.png "$demo/results.json" "$demo/rounds"
+[[ ${#quick[@]} == 0 ]] ||
+    say "quick: $L^3 cells, $steps steps, $rounds rounds. It shows that all works; its times mean nothing"
 
 # ---- 1: the wheel only
 build_example gray-scott
 say "phase 1: Gray-Scott on $ranks ranks, $L^3 cells, with the adios2 wheel from PyPI and Stepstore's" \
     "plugin, read while it runs:"
-run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml
-"$python" "$STEPSTORE_ROOT/examples/report.py" picture "$demo/array-aligned/pool" "$demo/field.png"
+run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml "$steps"
+grep '^gray-scott:' "$demo/array-aligned/simulation.log" || true
+report picture "$demo/array-aligned/pool" "$demo/field.png"
 rm -rf "$demo/wheel"
 mv "$demo/array-aligned" "$demo/wheel"
 say "first result: $demo/field.png; the steps are in $demo/wheel/pool:"
@@ -113,22 +134,14 @@ say "first result: $demo/field.png; the steps are in $demo/wheel/pool:"
 # ---- 2: BP5 and every layout, with ADIOS2's MPI build
 if [[ -z ${STEPSTORE_DEMO_BIN:-} ]]; then
     PYTHON=$python scripts/adios2-mpi.sh
+    scripts/setup.sh # with the benchmarks that need it
 fi
 build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
-quiet_analysis=--quiet
-say "phase 2: the same run through BP5"
-run_live bp5 "$bin/gray-scott-mpi" adios2-bp5.xml
-for layout in "${layouts[@]}"; do
-    say "phase 2: the same run through Stepstore, layout $layout"
-    run_live "$layout" "$bin/gray-scott-mpi" adios2-stepstore.xml
-done
-say "read every run again, all steps being there, to time the acquisition alone"
-for name in bp5 "${layouts[@]}"; do
-    (cd "$demo/$name" && "$python" "$STEPSTORE_ROOT/examples/report.py" acquire adios2.xml acquire.json)
-    [[ $name == bp5 ]] ||
-        "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
+for ((round = 1; round <= rounds; round++)); do
+    say "phase 2, round $round of $rounds: $round_steps steps through BP5, then through ${layouts[*]}"
+    run_round "$round"
 done
 status=0
-"$python" "$STEPSTORE_ROOT/examples/report.py" compare "$demo" bp5 "${layouts[@]}" || status=$?
+report compare "$demo" bp5 "${layouts[@]}" || status=$?
 say "demo: done in $((SECONDS - SCRIPT_START)) s: $demo/field.png, $demo/timings.png, $demo/results.json"
 exit "$status"

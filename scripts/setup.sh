@@ -52,18 +52,24 @@ if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then
 fi
 
 # ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line. With the compilers'
-# names and the flags of the other builds, so that ccache has their objects.
+# names and the flags of the other builds, so that ccache has their objects. With the benchmarks that need an
+# ADIOS2 with MPI where scripts/adios2-mpi.sh has built one.
+with_mpi=()
+[[ ! -f $ADIOS2_MPI_PREFIX/.complete ]] ||
+    with_mpi=("--config-settings=cmake.define.STEPSTORE_ADIOS2_MPI_PREFIX=$ADIOS2_MPI_PREFIX")
 stamp=$STEPSTORE_VENV/.stepstore-sources
 sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists.txt cmake include src \
     plugins bindings python bench pyproject.toml README.md LICENSE | sort |
     while IFS= read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
-    xargs -0 sha256sum | sha256sum)
+    xargs -0 sha256sum | sha256sum)${with_mpi[*]}
 if [[ ! -x $STEPSTORE_VENV/bin/stepstore || ! -f $stamp || $(cat "$stamp") != "$sources" ]]; then
     quiet_step "build stepstore into $STEPSTORE_VENV" "$log/package.log" \
         env CC=cc CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" \
         "$STEPSTORE_VENV/bin/python" -m pip install --disable-pip-version-check --no-build-isolation \
         --no-deps --force-reinstall --config-settings=cmake.define.STEPSTORE_WERROR=ON \
+        ${with_mpi[@]+"${with_mpi[@]}"} \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel" "$STEPSTORE_ROOT"
     printf '%s' "$sources" >"$stamp"
 fi
+((${#with_mpi[@]})) || say "without the benchmarks data, open and metadata: make demo builds what they need"
 say "set-up: done ($("$STEPSTORE_VENV/bin/stepstore" version 2>/dev/null | head -n 1))"

@@ -41,14 +41,14 @@ struct Case {
     std::map<std::string, std::string> settings;
 };
 
+constexpr const char* help =
+    "usage: stepstore bench fieldstore [name=value...]\n  directory processes steps params levels size "
+    "schema=element|collocation durability=process|power\n  and the settings of fields: index packBelow "
+    "packSize chunkSize dataClass indexClass verify asynchronous inFlight\n";
+
 [[noreturn]] void usage(const std::string& wrong)
 {
-    std::fprintf(
-        stderr,
-        "%s\nusage: stepstore-bench-fieldstore [name=value...]\n  directory processes steps params levels "
-        "size schema=element|collocation durability=process|power\n  and the settings of fields: index "
-        "packBelow packSize chunkSize dataClass indexClass verify asynchronous inFlight\n",
-        wrong.c_str());
+    std::fprintf(stderr, "%s\n%s", wrong.c_str(), help);
     std::exit(2);
 }
 
@@ -61,6 +61,10 @@ Case parse(int count, char** arguments)
                                                  {"levels", &one.levels}};
     for (int i = 1; i < count; ++i) {
         const std::string text = arguments[i];
+        if (text == "--help") {
+            std::fputs(help, stdout);
+            std::exit(0);
+        }
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos) usage("'" + text + "': give name=value");
         const std::string name = text.substr(0, equals), value = text.substr(equals + 1);

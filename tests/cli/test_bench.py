@@ -4,9 +4,16 @@ looked at."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from pathlib import Path
 
 import pytest
+
+from stepstore.benchmarks import data
+from stepstore.cli.bench import BENCHMARKS
+from stepstore.cli.common import CommandError
+from stepstore.errors import DER_NONEXIST, Error
 
 PLUGIN = os.environ.get("STEPSTORE_TEST_PLUGIN") == "1"
 METADATA = PLUGIN and bool(os.environ.get("STEPSTORE_PERFMETADATA"))
@@ -90,6 +97,34 @@ def test_arrays(cli):
     assert "SX/64KiB" in cli(*run).out
     cli("bench", "arrays", "--blocks", "0", code=2)
     cli("bench", "arrays", "--classes", "S0", "--processes", 1, "--blocks", "4k", code=1)
+
+
+def test_fieldstore(cli):
+    words = (f"directory={cli.directory}", "size=1500", "steps=2", "params=2", "levels=2")
+    shown = cli("bench", "fieldstore", *words, "index=process").out
+    assert [line.split()[0] for line in shown.splitlines()] == ["write", "read", "list"]
+    assert "packBelow" in cli("bench", "fieldstore", "--help").out
+    assert "give name=value" in cli("bench", "fieldstore", "size", code=2).err
+
+
+def test_the_documents_name_benchmarks_that_there_are():
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *root.glob("docs/**/*.md")]
+    texts = {page: page.read_text() for page in pages}
+    named = {name for text in texts.values() for name in re.findall(r"`stepstore\s+bench\s+([a-z]+)", text)}
+    assert named == set(BENCHMARKS)
+    # Not on the PATH of those who have the command.
+    assert not [page for page, text in texts.items() if "stepstore-bench-" in text]
+
+
+def test_without_adios2_with_mpi_it_is_said_what_to_do(cli, monkeypatch):
+    def not_built(name):
+        raise Error(DER_NONEXIST, f"the program ({name}) was not built with this installation")
+
+    monkeypatch.setattr(data, "program", not_built)
+    for run, words in ((data.data, ["--ranks", "1"]), (data.open_, [])):
+        with pytest.raises(CommandError, match=r"not built.*adios2-mpi\.sh.*setup\.sh"):
+            run([*words, "--directory", str(cli.directory)])
 
 
 def test_wrong_use(cli):

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.benchmarks import memory
-from stepstore.benchmarks.mpi import engine, run
+from stepstore.benchmarks.mpi import ADIOS2_WITH_MPI, engine, run
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError
+from stepstore.cli.common import CommandError, ExitCode
+from stepstore.errors import Error
 from stepstore.paths import program
 
 _MIB = 1 << 20
@@ -91,7 +92,10 @@ class _Engines:
 
     def __init__(self, options: argparse.Namespace):
         self._options = options
-        self._program = str(program("stepstore-bench-steps"))
+        try:
+            self._program = str(program("stepstore-bench-steps"))
+        except Error as error:
+            raise CommandError(f"{error}. {ADIOS2_WITH_MPI}", ExitCode.NOT_FOUND) from error
 
     def __enter__(self) -> _Engines:
         self._folder = Path(tempfile.mkdtemp(prefix="stepstore-bench-", dir=self._options.directory))

@@ -13,6 +13,11 @@ from stepstore.benchmarks.options import words
 from stepstore.cli.common import CommandError, ExitCode
 from stepstore.paths import PRELOAD, plugin_directory
 
+ADIOS2_WITH_MPI = (
+    "It needs an ADIOS2 with MPI: run scripts/adios2-mpi.sh and then scripts/setup.sh in a clone (make demo "
+    "does both)"
+)
+
 
 @functools.cache
 def launcher(given: str) -> tuple[str, ...]:

@@ -24,6 +24,10 @@ PROGRAMS = {
         "stepstore-bench-arrays",
         "array objects by class, chunk size and number, for blocks of 4 KiB to 64 MiB",
     ),
+    "fieldstore": (
+        "stepstore-bench-fieldstore",
+        "the field catalogue and store without FDB; takes name=value in place of options",
+    ),
 }
 MODULES = {
     "metadata": (
@@ -47,12 +51,12 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'metadata', 'data', 'open', 'fields'. Options after the name are
-    its own: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'data', 'open', 'fields'. Options after
+    the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is
     faster). 'arrays' has no peer. Its objects have processes, block, object_class, chunk, objects, write and
-    read (MiB/s), and ratio.
+    read (MiB/s), and ratio. 'fieldstore' prints text only.
     """
     if name in ("-h", "--help", ""):
         lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())
