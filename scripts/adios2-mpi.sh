@@ -29,16 +29,22 @@ quiet_step "download the ADIOS2 source distribution" "$log/adios2-download.log" 
     "$python" -m pip download --no-deps --no-binary :all: --no-build-isolation \
     "adios2==$ADIOS2_VERSION" -d "$work/sdist"
 tar -xzf "$work"/sdist/adios2-*.tar.gz -C "$work/src" --strip-components=1
+# Three operators that programs use: lossless, lossless, lossy.
+with=(-DADIOS2_USE_BZip2=ON -DADIOS2_USE_ZFP=ON)
+blosc2=$("$python" -c 'import blosc2, os; print(os.path.dirname(blosc2.__file__) + "/lib/cmake")' \
+    2>/dev/null || true)
+[[ -z $blosc2 ]] ||
+    with+=(-DADIOS2_USE_Blosc2=ON -DADIOS2_Blosc2_PREFER_SHARED=OFF "-DBlosc2_DIR=$blosc2")
 off=()
-for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ ZFP BZip2 Blosc2 CURL OpenSSL \
+for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ CURL OpenSSL \
     MGARD PNG DAOS DataSpaces UCX Sodium SysVShMem Profiling Derived_Variable Kokkos CUDA \
     Catalyst XRootD AWSSDK MHS; do
     off+=("-DADIOS2_USE_$feature=OFF")
 done
 quiet_step "configure ADIOS2" "$log/adios2-configure.log" \
     cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON -DADIOS2_USE_Fortran=ON "${off[@]}" \
-    -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON -DADIOS2_USE_Fortran=ON \
+    "${with[@]}" "${off[@]}" -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib \
     -DCMAKE_INSTALL_RPATH='$ORIGIN;$ORIGIN/../lib'
 quiet_step "build ADIOS2" "$log/adios2-build.log" cmake --build "$work/build" --parallel "$JOBS"
 quiet_step "install ADIOS2" "$log/adios2-install.log" cmake --install "$work/build"

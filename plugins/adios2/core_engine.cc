@@ -15,6 +15,11 @@ void register_native()
         "when it was built): use the engine type Plugin (docs/adios2.md)");
 }
 
+bool core_fits()
+{
+    return false;
+}
+
 } // namespace stepstore::adios
 
 #else
@@ -376,6 +381,12 @@ std::string difference()
 }
 
 } // namespace
+
+bool core_fits()
+{
+    static const bool fits = difference().empty();
+    return fits;
+}
 
 void register_native()
 {

@@ -1,5 +1,7 @@
 #include "read.h"
 
+#include "operators.h"
+
 #include <algorithm>
 #include <iostream>
 
@@ -21,13 +23,13 @@ ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
     auto options = parameters.reader;
     if (parameters.reading != Reading::random) {
         options.mode = steps::ReadMode::stream;
-        stream_.emplace(parameters.location, options, communicator);
+        stream_.emplace(parameters.location, options, communicator).undo_operators(undoing());
     }
     const bool serial = communicator->size() == 1;
     if (parameters.reading == Reading::random ||
         (parameters.reading == Reading::automatic && serial && stream_->steps() > 0)) {
         options.mode = steps::ReadMode::random_access;
-        random_.emplace(parameters.location, options, communicator);
+        random_.emplace(parameters.location, options, communicator).undo_operators(undoing());
         access_ = Access::random;
         show_all_at_random();
     }
@@ -380,6 +382,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                       const adios2::Dims& told, steps::Mode mode)
 {
     const auto id = id_of(variable);
+    if (id < shown_.size()) shown_[id].accuracy = selection.GetAccuracy();
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
     if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
         throw Error(-DER_NOTSUPPORTED,
@@ -474,6 +477,16 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
     scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
     if (mode == steps::Mode::sync) perform_gets();
     return number;
+}
+
+steps::UndoOperator ReadAdapter::undoing()
+{
+    return [this](steps::VariableId id, steps::Codec codec, Bytes stored, MutableBytes raw,
+                  const std::string& what) {
+        const Shown* shown = id < shown_.size() ? &shown_[id] : nullptr;
+        undo_operator(shown ? shown->identity : nullptr, parameters_.location,
+                      shown ? shown->accuracy : adios2::Accuracy{}, codec, stored, raw, what);
+    };
 }
 
 // Into the program's arrays what was got for memory selections.

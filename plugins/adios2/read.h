@@ -51,8 +51,9 @@ private:
         steps::Variable definition;
         bool present = false; // in the current step
         const adios2::core::VariableBase* identity = nullptr;
-        steps::Dims shape; // as the IO has it
-        steps::Dims count; // of the whole
+        steps::Dims shape;           // as the IO has it
+        steps::Dims count;           // of the whole
+        adios2::Accuracy accuracy{}; // that the last get wants of operators
     };
     struct Blocks {
         steps::Dims shape;
@@ -105,6 +106,7 @@ private:
     void check_room(steps::VariableId id, const adios2::core::Selection& selection, const adios2::Dims& told,
                     std::uint64_t step) const;
     void scatter_all();
+    steps::UndoOperator undoing(); // for the life of this adapter
 
     adios2::IO io_;
     adios2::core::Engine* host_;

@@ -2,20 +2,22 @@
 
 #include "core_api.h"
 #include "memory_selection.h"
+#include "operators.h"
 
 namespace stepstore::adios {
 namespace {
 
-// What must not be silently different: an operator changes the bytes, and only ADIOS2 could change them back.
+// What must not be silently different: an operator changes the bytes.
 void refuse_operators(const std::vector<adios2::Operator>& operators, const std::string& variable)
 {
     for (const auto& one : operators) {
         if (one.Type() == "null") continue; // changes nothing
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + variable + "' has the operator '" + one.Type() +
-                        "', which Stepstore does not apply: remove the operation. For lossless "
-                        "compression of all variables set the engine parameter Compression instead "
-                        "(docs/parameters.md)");
+                        "', which this build of Stepstore cannot apply: it was built without the headers of "
+                        "ADIOS2's core, or for another ADIOS2 (docs/adios2.md): remove the operation. For "
+                        "lossless compression of all variables set the engine parameter Compression "
+                        "instead (docs/parameters.md)");
     }
 }
 
@@ -24,7 +26,8 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
                            const std::shared_ptr<Communicator>& communicator)
     : io_(io), attributes_(io), communicator_(communicator),
-      writer_(parameters.location, parameters.writer, communicator), order_(parameters.order)
+      writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
+      engine_name_(parameters.location), applies_operators_(applies_operators())
 {
 }
 
@@ -112,7 +115,24 @@ WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
     entry.name = variable.Name();
     entry.kind = kind_of(variable.ShapeID(), entry.name);
     entry.id = writer_.define(entry.name, steps::type_of<T>(), entry.kind);
+    writer_.operate(entry.id, nullptr); // that of a variable which had the name
     return entry;
+}
+
+template <class T>
+void WriteAdapter::look_for_operators(adios2::Variable<T>& variable, Known& entry)
+{
+    if (applies_operators_) {
+        const auto& base = *identity_of(variable);
+        const void* operation = identity_of_operator(base);
+        if (operation == entry.operation) return;
+        if (!steps::is_value(entry.kind))
+            writer_.operate(entry.id, operation ? operator_of(base, engine_name_, order_) : nullptr);
+        entry.operation = operation;
+    } else if (entry.looked_at != begun_) { // asking costs as much as all else of a put: once per step
+        refuse_operators(variable.Operations(), entry.name);
+        entry.looked_at = begun_;
+    }
 }
 
 template <class T>
@@ -120,10 +140,7 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
 {
     if (!writer_.in_step()) begin_implicit_step();
     auto& entry = known(variable);
-    if (entry.looked_at != begun_) { // asking costs as much as all else of a put: once per step
-        refuse_operators(variable.Operations(), entry.name);
-        entry.looked_at = begun_;
-    }
+    look_for_operators(variable, entry);
     if (steps::is_value(entry.kind)) {
         if constexpr (std::is_same_v<T, std::string>)
             writer_.put_string(entry.id, *values);
@@ -172,6 +189,7 @@ std::span<std::byte> WriteAdapter::put_span(adios2::Variable<T>& variable)
     if (steps::is_value(entry.kind))
         throw Error(-DER_INVAL, "stepstore: variable '" + entry.name +
                                     "' is a single value, which has no Span: put the value");
+    look_for_operators(variable, entry);
     const auto selection = selection_of(variable);
     look(variable, entry, selection);
     const bool global = entry.kind == steps::ShapeKind::global_array;

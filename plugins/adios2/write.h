@@ -32,7 +32,8 @@ private:
         std::string name;
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
-        std::uint64_t looked_at = 0; // the step in which its operators were
+        std::uint64_t looked_at = 0;     // the step in which its operators were, where none is applied
+        const void* operation = nullptr; // that its blocks go through
         // ADIOS2 has promised (ConstantDims) that shape, start and count stay; kept once they are known.
         bool constant = false;
         steps::Dims shape, count;
@@ -44,6 +45,8 @@ private:
     Known& entry_of(const void* identity);
     template <class T>
     Known& known(adios2::Variable<T>& variable);
+    template <class T>
+    void look_for_operators(adios2::Variable<T>& variable, Known& known);
     template <class T>
     void put_array(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
     template <class T>
@@ -62,6 +65,8 @@ private:
     std::size_t next_put_ = 0;
     std::uint64_t begun_ = 0; // steps
     steps::Order order_;
+    std::string engine_name_;
+    bool applies_operators_;
     bool steps_used_ = false;    // the program called BeginStep
     bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines
 };

@@ -45,11 +45,39 @@ const Method& method_of(CompressionMethod wanted)
     return *std::ranges::find(methods, wanted, &Method::method);
 }
 
+// ADIOS2's operators by their numbers.
+struct Operator {
+    std::uint8_t number;
+    std::string_view name;
+};
+constexpr std::array operators = {
+    Operator{0, "blosc"},
+    Operator{1, "bzip2"},
+    Operator{2, "libpressio"},
+    Operator{3, "mgard"},
+    Operator{4, "png"},
+    Operator{5, "sirius"},
+    Operator{6, "sz"},
+    Operator{7, "zfp"},
+    Operator{8, "mgardplus"},
+    Operator{9, "bigwhoop"},
+    Operator{10, "mgard_complex"},
+    Operator{11, "sz3"},
+    Operator{41, "mdr"},
+    Operator{42, "prodm"},
+    Operator{53, "plugin"},
+    Operator{127, "null"},
+};
+constexpr std::size_t null_header = 12; // bytes: the number, a version, 2 of nothing, the length (64 bits)
+// The same; 3 of C-Blosc2's version; 4 of nothing, the number of chunks (32 bits).
+[[maybe_unused]] constexpr std::size_t blosc_header = 23;
+
 // The library that this build lacks; empty: it has all that the codec takes.
 std::string_view missing_library(Codec codec)
 {
     if (codec == Codec::zstd && !STEPSTORE_HAVE_ZSTD) return "zstd (libzstd-dev)";
-    if ((codec == Codec::blosc || codec == Codec::blosc2) && !STEPSTORE_HAVE_BLOSC2)
+    if ((codec == Codec::blosc || codec == Codec::blosc2 || codec == Codec::adios2_blosc) &&
+        !STEPSTORE_HAVE_BLOSC2)
         return "C-Blosc2 (libblosc2-dev)";
     return {};
 }
@@ -143,6 +171,23 @@ void decompress_with_blosc(Bytes stored, std::size_t most, MutableBytes raw, std
 #endif
 
 } // namespace
+
+std::string name_of(Codec codec)
+{
+    switch (codec) {
+    case Codec::none: return "none";
+    case Codec::zstd: return "zstd";
+    case Codec::blosc: return "c-blosc 1";
+    case Codec::blosc2: return "C-Blosc2";
+    default: break;
+    }
+    const auto number = static_cast<unsigned>(codec);
+    if (!is_operator(codec)) return "method " + std::to_string(number);
+    const unsigned of_adios2 = number - static_cast<unsigned>(Codec::adios2_operator);
+    const auto found = std::ranges::find(operators, of_adios2, &Operator::number);
+    return "ADIOS2's operator " +
+           (found == operators.end() ? std::to_string(of_adios2) : std::string(found->name));
+}
 
 std::string_view name_of(CompressionMethod method)
 {
@@ -262,13 +307,28 @@ void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view wh
             damaged(what);
 #endif
         return;
+    case Codec::adios2_null:
+        if (stored.size() != raw.size() + null_header) damaged(what);
+        std::ranges::copy(stored.subspan(null_header), raw.begin());
+        return;
+    case Codec::adios2_blosc: // NOLINT(bugprone-branch-clone): only in a build without C-Blosc2
+#if STEPSTORE_HAVE_BLOSC2
+        if (stored.size() < blosc_header) damaged(what);
+        decompress_with_blosc(stored.subspan(blosc_header), BLOSC2_MAX_BUFFERSIZE, raw, what);
+#endif
+        return;
     case Codec::blosc:
     case Codec::blosc2:
 #if STEPSTORE_HAVE_BLOSC2
         decompress_with_blosc(stored, codec == Codec::blosc ? blosc_piece : blosc2_piece, raw, what);
 #endif
         return;
+    default: break;
     }
+    if (is_operator(codec))
+        throw Error(-DER_NOSYS, std::string(what) + " was changed by " + name_of(codec) +
+                                    ", which only ADIOS2 can undo: read it with a program that uses an "
+                                    "ADIOS2 that has this operator; everything else can be read");
     throw Error(-DER_DF_INCOMPT, std::string(what) +
                                      " is compressed with a method that this library does not know (" +
                                      std::to_string(static_cast<int>(codec)) + "): use a newer Stepstore");

@@ -1,6 +1,6 @@
 // Compression of data blocks and metadata blobs, by zstd and by C-Blosc2 (which shuffles the bytes of numbers
 // first). Both libraries are optional in a build; what a build lacks is refused by name. Nothing is ever
-// lost: every method gives back the same bytes.
+// lost: every method gives back the same bytes. Operators of the program (block_operator.h) may lose digits.
 #pragma once
 
 #include "base/bytes.h"
@@ -21,7 +21,21 @@ enum class Codec : std::uint8_t {
     blosc =
         2, // c-blosc 1 buffers one after the other, each of 1 GiB before compression but the last; read only
     blosc2 = 3, // C-Blosc2 chunks one after the other, each of 2 MiB before compression but the last
+    adios2_operator = 64, // and all from here on: what an operator of ADIOS2 made (operator_codec)
+    adios2_blosc = 64,    // of these, those that can be undone without ADIOS2
+    adios2_null = 191,
 };
+
+// ADIOS2 numbers its operators from 0 to 127; the number is also the first byte of what they make.
+constexpr Codec operator_codec(std::uint8_t number)
+{
+    return static_cast<Codec>(static_cast<std::uint8_t>(Codec::adios2_operator) + number);
+}
+constexpr bool is_operator(Codec codec)
+{
+    return codec >= Codec::adios2_operator;
+}
+std::string name_of(Codec codec); // "zstd", "ADIOS2's operator zfp"
 
 // What a writer can choose.
 enum class CompressionMethod : std::uint8_t { none, zstd, blosc2_lz4, blosc2_zstd };
@@ -39,8 +53,8 @@ std::vector<std::string> compression_method_names();               // those of t
 void check_compression(std::string_view name, const Compression& compression);
 Codec codec_of(CompressionMethod method);
 
-// No method shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes). So a damaged
-// length cannot ask for more memory than the stored bytes allow.
+// No method of these shrinks further than this (zstd: 128 KiB to 4 bytes; C-Blosc2: 2 MiB to 32 bytes). So a
+// damaged length cannot ask for more memory than the stored bytes allow.
 inline constexpr std::uint64_t most_shrinking = 1 << 16;
 
 // Keeps its memory and contexts from one call to the next. Not for concurrent use.
@@ -64,7 +78,7 @@ private:
 };
 
 // Exactly raw.size() bytes, or an Error that begins with `what`: -DER_NOSYS when this build lacks the
-// library, -DER_CSUM when the bytes are damaged.
+// library, or an operator is needed; -DER_CSUM when the bytes are damaged.
 void decompress(Codec codec, Bytes stored, MutableBytes raw, std::string_view what);
 
 } // namespace stepstore::steps

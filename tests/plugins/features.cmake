@@ -1,5 +1,6 @@
 # The rows of the feature table in docs/adios2.md, random streams and bad input: included by CMakeLists.txt.
-list(APPEND sources features.cc feature_arrays_cases.cc feature_streams_cases.cc c_bindings.c
+list(APPEND sources features.cc feature_arrays_cases.cc feature_operators_cases.cc
+  feature_streams_cases.cc c_bindings.c
   c_bindings_cases.cc random_cases.cc bad_input_cases.cc ../support/random_stream.cc)
 
 # Written and read through BP5 and through Stepstore in one run, and compared.
@@ -7,7 +8,7 @@ set(compared feature_types feature_local_values feature_local_arrays feature_joi
   feature_several_blocks feature_changing_shapes feature_coming_and_going feature_box_selections
   feature_block_selections feature_step_selections feature_selection_objects feature_blocks_info
   feature_late_attributes feature_many_attributes feature_defined_after_open feature_deferred_and_sync
-  feature_two_streams feature_c_bindings)
+  feature_two_streams feature_c_bindings feature_operators)
 
 # BP5 of the serial build knows of no ranks: there the comparison runs on one.
 function(feature_tests build)
@@ -18,6 +19,9 @@ function(feature_tests build)
   endif()
   foreach(case ${compared})
     plugin_mpi_test(${build} ${case} Plugin ${ranks})
+    if(ADIOS2Core_FOUND)
+      plugin_mpi_test(${build} ${case} Stepstore ${ranks})
+    endif()
   endforeach()
   foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_leaves_reading
     one_rank_puts_wrongly one_rank_gets_wrongly no_space_left)

@@ -224,7 +224,9 @@ Placement RankStep::place(std::uint32_t index) const
     Placement place = load_placement(sections.fixed.data() + planned.fixed_at +
                                      minmax_size(local.type, local.kind, plan->statistics, planned.flags));
     const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
-    const bool fits = place.codec == Codec::none ? place.length == raw : raw / most_shrinking <= place.length;
+    const bool fits = place.codec == Codec::none ? place.length == raw
+                      : is_operator(place.codec) ? place.length > 0
+                                                 : raw / most_shrinking <= place.length;
     if (!inside || !fits) damaged(header, "names a place for a block that cannot hold it");
     place.at += header.data_base;
     return place;

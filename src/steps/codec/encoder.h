@@ -66,6 +66,10 @@ public:
         }
     }
     bool placing() const { return placing_; }
+    BlockGeometry geometry(std::uint32_t entry) const // valid until the next add_
+    {
+        return geometry_of(entry_at(entry), following_ ? following_->dims.data() : dims_.data());
+    }
     // Settles where a placed block of `length` stored bytes lies: in the rank's data, bytes.
     std::uint64_t place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum);
     void add_value(VariableId id, const void* value);

@@ -73,7 +73,14 @@ void DataReads::add(const Compressed& stored, BoxView block, BoxView box, std::b
                     });
 }
 
-void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw)
+void DataReads::unpack_whole(const Packed& block, Bytes stored, MutableBytes raw) const
+{
+    const Compressed& how = block.stored;
+    if (undo_ && is_operator(how.codec)) return undo_(how.variable, how.codec, stored, raw, block.what);
+    decompress(how.codec, stored, raw, block.what);
+}
+
+void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw) const
 {
     if (checksum(stored) != block.stored.checksum)
         throw Error(-DER_CSUM, block.what + " is damaged: the checksum of its " +
@@ -81,9 +88,9 @@ void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>
                                    " stored bytes does not match; other blocks can be read");
     const Copy& first = block.copies.front();
     if (block.copies.size() == 1 && first.length == block.stored.raw_bytes)
-        return decompress(block.stored.codec, stored, {first.to, first.length}, block.what);
+        return unpack_whole(block, stored, {first.to, first.length});
     raw.resize(block.stored.raw_bytes);
-    decompress(block.stored.codec, stored, raw, block.what);
+    unpack_whole(block, stored, raw);
     for (const Copy& copy : block.copies)
         std::memcpy(copy.to, raw.data() + copy.from, copy.length);
 }

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/function_ref.h"
-#include "steps/compression.h"
+#include "steps/block_operator.h"
 #include "steps/layouts/data_store.h"
 #include "steps/read/hyperslab.h"
 
@@ -32,10 +32,13 @@ public:
         std::uint64_t raw_bytes;
         Codec codec;
         std::uint64_t checksum; // of the stored bytes
+        VariableId variable;
     };
     void add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory,
              std::size_t element_size, FunctionRef<std::string()> what);
     bool empty() const { return segments_.empty() && compressed_.empty(); }
+    // For blocks of operators, instead of decompress().
+    void undo_operators(UndoOperator undo) { undo_ = std::move(undo); }
     // Fetches everything; afterwards, also after an error, nothing is left to do.
     void run(FunctionRef<void(std::span<DataRequest>)> read);
     void clear();
@@ -61,7 +64,8 @@ private:
         std::string what;
         std::vector<Copy> copies; // from its raw bytes
     };
-    static void unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw);
+    void unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw) const;
+    void unpack_whole(const Packed& block, Bytes stored, MutableBytes raw) const;
     struct Fetch { // of one place: what is read in one piece for the segments that want a part of it
         DataPlace place;
         std::uint64_t begin;
@@ -76,6 +80,7 @@ private:
     void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
 
     Order order_;
+    UndoOperator undo_;
     std::map<DataPlace, std::vector<Segment>> segments_;
     std::vector<Copy> copies_;
     std::map<std::pair<DataPlace, std::uint64_t>, Packed> compressed_; // by place, and where in its data

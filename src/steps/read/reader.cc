@@ -167,6 +167,11 @@ std::string Reader::get_string(VariableId variable, std::uint64_t block, std::ui
     return std::string(as_text(placed.rank->value(placed.entry)));
 }
 
+void Reader::undo_operators(UndoOperator undo)
+{
+    impl_->reads->undo_operators(std::move(undo));
+}
+
 void Reader::perform_gets()
 {
     impl_->require_open();

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "steps/block_operator.h"
 #include "steps/location.h"
 #include "steps/stream/options.h"
 #include "steps/types.h"
@@ -116,6 +117,10 @@ public:
     // Stream mode: as long as it stays, the current step has the variables, shapes and blocks of the step
     // before.
     std::uint64_t geometry() const;
+
+    // Undoes operators that blocks went through (Writer::operate). Without it such a block is -DER_NOSYS,
+    // unless Stepstore can undo it itself.
+    void undo_operators(UndoOperator undo);
 
     // Fetches everything that was deferred, in as few requests as possible. When it throws, all deferred gets
     // are dropped.

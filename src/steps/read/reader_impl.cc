@@ -201,7 +201,7 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
     if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);
     const DataReads::Compressed stored{
-        data_of, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum};
+        data_of, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum, id};
     reads->add(stored, extent, wanted, to, size, [&] {
         return where(id, step) + ": block " + std::to_string(block.index) + ", of writer rank " +
                std::to_string(block.writer_rank) + ",";

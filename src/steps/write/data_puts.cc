@@ -70,19 +70,29 @@ bool DataPuts::gathered(const Waiting& one) const
     return one.source != Source::staged && one.block.bytes < gather_below_;
 }
 
+// As it is stored; nullopt: as it is.
+std::optional<Bytes> DataPuts::packed(const Block& block, const Encoder& encoder)
+{
+    const Bytes raw(block.memory, block.bytes);
+    if (block.through == nullptr)
+        return compressor_.compress(raw, number_size(block.type), block.compression);
+    const BlockGeometry geometry = encoder.geometry(block.entry);
+    return block.through->apply(raw, block.type, geometry.start, geometry.count);
+}
+
 // Compresses what shall be compressed and gets shorter by it, and finds places for blocks that have none yet.
 void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
 {
     Block& block = one.block;
     if (!block.to_place) return;
     const Stopwatch watch(profile.data, "stepstore.data");
-    const Bytes raw(block.memory, block.bytes);
-    if (const auto packed = compressor_.compress(raw, number_size(block.type), block.compression)) {
-        one.staged_at = stage(*packed);
+    if (const auto stored = packed(block, encoder)) {
+        const Codec codec =
+            block.through != nullptr ? block.through->codec() : codec_of(block.compression.method);
+        one.staged_at = stage(*stored);
         one.source = Source::staged;
-        block.bytes = packed->size();
-        block.at =
-            encoder.place(block.entry, block.bytes, codec_of(block.compression.method), checksum(*packed));
+        block.bytes = stored->size();
+        block.at = encoder.place(block.entry, block.bytes, codec, checksum(*stored));
     } else {
         block.at = encoder.place(block.entry, block.bytes, Codec::none, 0);
     }

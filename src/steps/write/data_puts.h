@@ -4,6 +4,7 @@
 // one request.
 #pragma once
 
+#include "steps/block_operator.h"
 #include "steps/codec/encoder.h"
 #include "steps/layouts/data_store.h"
 #include "steps/profile/profile.h"
@@ -23,6 +24,7 @@ public:
         // its place is settled only when it is on its way, once its stored length is known
         bool to_place = false;
         Compression compression;
+        BlockOperator* through = nullptr; // instead of the compression; lives until clear()
     };
 
     explicit DataPuts(std::uint64_t gather_below) : gather_below_(gather_below) {}
@@ -56,6 +58,7 @@ private:
     std::size_t stage(Bytes bytes);
     bool gathered(const Waiting& one) const; // to be copied together with others
     void settle(Waiting& one, Encoder& encoder, Profile& profile);
+    std::optional<Bytes> packed(const Block& block, const Encoder& encoder);
     void perform_elements(bool spans, Encoder& encoder);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 

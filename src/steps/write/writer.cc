@@ -35,8 +35,15 @@ void Writer::compress(VariableId variable, const Compression& compression)
     impl_->require_open();
     const std::string name = "the compression of variable '" + impl_->encoder->variable(variable).name + "'";
     check_compression(name, compression);
-    if (impl_->compressions.size() <= variable) impl_->compressions.resize(std::size_t{variable} + 1);
-    impl_->compressions[variable] = compression;
+    impl_->stored_as(variable).compression = compression;
+}
+
+void Writer::operate(VariableId variable, std::shared_ptr<BlockOperator> through)
+{
+    impl_->require_open();
+    impl_->encoder->variable(variable);
+    if (through == nullptr && variable >= impl_->stored_as_.size()) return;
+    impl_->stored_as(variable).through = std::move(through);
 }
 
 void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,

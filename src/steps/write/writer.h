@@ -20,6 +20,7 @@
 #pragma once
 
 #include "comm/communicator.h"
+#include "steps/block_operator.h"
 #include "steps/location.h"
 #include "steps/stream/options.h"
 #include "steps/types.h"
@@ -56,6 +57,10 @@ public:
     // A block that does not get shorter is stored as it is; readers are told nothing. -DER_NOSYS: not in this
     // build; -DER_INVAL: no such level or variable.
     void compress(VariableId variable, const Compression& compression);
+
+    // Blocks of an array that are put from now on go through the operator, instead of a compression; nullptr:
+    // no more. Blocks of one element do not. Readers need the operator again (Reader::undo_operators).
+    void operate(VariableId variable, std::shared_ptr<BlockOperator> through);
 
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
     // to step. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero

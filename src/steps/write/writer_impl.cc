@@ -101,6 +101,7 @@ std::uint64_t Writer::Impl::begin_step()
     if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
     encoder->begin_step(data_end);
     puts.clear();
+    in_use.clear();
     in_step = true;
     return steps;
 }
@@ -123,14 +124,27 @@ std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape
 DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                                         std::uint64_t number, const void* memory)
 {
-    const Compression how =
-        id < compressions.size() && compressions[id] ? *compressions[id] : options.compression;
+    Compression how = options.compression;
+    BlockOperator* through = nullptr;
+    if (id < stored_as_.size()) {
+        const StoredAs& chosen = stored_as_[id];
+        if (chosen.compression) how = *chosen.compression;
+        through = chosen.through.get();
+        if (through != nullptr && (in_use.empty() || in_use.back() != chosen.through))
+            in_use.push_back(chosen.through);
+    }
     const Type type = encoder->variable(id).type;
     const std::uint64_t bytes = number * size_of(type);
     const std::uint64_t at = data_end + encoder->data_length();
-    const std::uint32_t entry =
-        encoder->add_block(id, shape, start, count, bytes, how.method != CompressionMethod::none);
-    return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how};
+    const bool placed = through != nullptr || how.method != CompressionMethod::none;
+    const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes, placed);
+    return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how, through};
+}
+
+Writer::Impl::StoredAs& Writer::Impl::stored_as(VariableId id)
+{
+    if (stored_as_.size() <= id) stored_as_.resize(std::size_t{id} + 1);
+    return stored_as_[id];
 }
 
 // A block of one element goes into the metadata.

@@ -49,7 +49,13 @@ public:
     std::unique_ptr<Encoder> encoder;
     std::optional<KeyValue> side; // of the stream
     DataPuts puts;
-    std::vector<std::optional<Compression>> compressions; // by variable, where it differs from the stream's
+    struct StoredAs {
+        std::optional<Compression> compression; // where it differs from the stream's
+        std::shared_ptr<BlockOperator> through;
+    };
+    StoredAs& stored_as(VariableId id);
+    std::vector<StoredAs> stored_as_;                   // by variable, of those that were chosen for
+    std::vector<std::shared_ptr<BlockOperator>> in_use; // by blocks of the open step
     Profile profile;
     std::optional<ProfileRecord> profile_record; // on rank 0
     bool in_step = false;

@@ -1,0 +1,23 @@
+// ADIOS2's operators on the blocks of a stream. They are applied and undone with the headers of ADIOS2's core,
+// where these fit the ADIOS2 of the process. Elsewhere a variable with an operator is refused.
+#pragma once
+
+#include "adios_types.h"
+#include "steps/block_operator.h"
+
+namespace stepstore::adios {
+
+bool applies_operators();
+// Changes when the variable's operator does; nullptr: it has none, or `null`.
+const void* identity_of_operator(const adios2::core::VariableBase& variable);
+// -DER_NOTSUPPORTED: the variable has several.
+std::shared_ptr<steps::BlockOperator> operator_of(const adios2::core::VariableBase& variable,
+                                                  const std::string& engine_name, steps::Order order);
+
+// variable: takes part as in ADIOS2's own engines: its operator is used, or it gets one, and the accuracy that
+// was reached. May be null. `what` begins the errors.
+void undo_operator(const adios2::core::VariableBase* variable, const std::string& engine_name,
+                   const adios2::Accuracy& wanted, steps::Codec codec, Bytes stored, MutableBytes raw,
+                   const std::string& what);
+
+} // namespace stepstore::adios

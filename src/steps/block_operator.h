@@ -1,0 +1,27 @@
+// Blocks that the program itself has changed on their way into the stream: by an operator of ADIOS2, which may
+// lose digits. Stepstore keeps what the operator made, and which one it was. Who reads brings the operator
+// again; without it, decompress() (compression.h) gives back what blosc and null made, and names the others.
+#pragma once
+
+#include "steps/compression.h"
+#include "steps/types.h"
+
+#include <functional>
+
+namespace stepstore::steps {
+
+// Applied by a Writer to the blocks of a variable (Writer::operate).
+class BlockOperator {
+public:
+    virtual ~BlockOperator() = default;
+    virtual Codec codec() const = 0; // operator_codec() of its number
+    // What is to be stored of a block, valid until the next call. nullopt: the block as it is. start is empty
+    // for local and joined arrays. Both in the writer's order.
+    virtual std::optional<Bytes> apply(Bytes raw, Type type, DimsView start, DimsView count) = 0;
+};
+
+// Gives back exactly raw.size() bytes of a block of the variable, or throws an Error that begins with `what`.
+using UndoOperator = std::function<void(VariableId variable, Codec codec, Bytes stored, MutableBytes raw,
+                                        const std::string& what)>;
+
+} // namespace stepstore::steps

@@ -1,0 +1,181 @@
+// Blocks that go through an operator of the program: what it made is stored, whatever it is, and given back to
+// the operator of the reader. Without one Stepstore undoes what it knows, and names the rest.
+#include "steps/block_operator.h"
+#include "steps/check/check.h"
+#include "steps/model.h"
+#include "support/report.h"
+#include "support/temporary.h"
+
+#if STEPSTORE_HAVE_BLOSC2
+#include <blosc2.h>
+#endif
+
+namespace stepstore::steps::testing {
+namespace {
+
+using stepstore::testing::TemporaryDirectory;
+
+constexpr Codec zfp = operator_codec(7);
+
+// Drops all but the first `kept` bytes of a block: no method could give it back.
+class Truncate final : public BlockOperator {
+public:
+    explicit Truncate(std::size_t kept, Codec codec = zfp) : kept_(kept), codec_(codec) {}
+    Codec codec() const override { return codec_; }
+    std::optional<Bytes> apply(Bytes raw, Type type, DimsView start, DimsView count) override
+    {
+        types.push_back(type);
+        boxes.push_back({Dims(start.begin(), start.end()), Dims(count.begin(), count.end())});
+        if (kept_ == 0) return std::nullopt;
+        memory_.assign(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(kept_));
+        return memory_;
+    }
+    std::vector<Type> types;
+    std::vector<std::pair<Dims, Dims>> boxes;
+
+private:
+    std::size_t kept_;
+    Codec codec_;
+    std::vector<std::byte> memory_;
+};
+
+class OperatedStream : public ::testing::Test {
+protected:
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+    std::vector<float> values = std::vector<float>(600, 1.5F);
+
+    // Two blocks of {2, 300} of a shape {4, 300}, the second in memory of the library; and a plain one.
+    void write(const std::shared_ptr<BlockOperator>& through)
+    {
+        Writer writer(location, {}, self_communicator());
+        const auto field = writer.define("field", Type::float32, ShapeKind::global_array);
+        const auto plain = writer.define("plain", Type::float32, ShapeKind::local_array);
+        writer.operate(field, through);
+        for (int step = 0; step < 2; ++step) {
+            writer.begin_step();
+            writer.put(field, Dims{4, 300}, Dims{0, 0}, Dims{2, 300}, values.data(), Mode::sync);
+            const auto span = writer.put_span(field, Dims{4, 300}, Dims{2, 0}, Dims{2, 300});
+            std::ranges::copy(std::as_bytes(std::span(values)), span.begin());
+            writer.put(plain, {}, {}, Dims{600}, values.data());
+            writer.end_step();
+            writer.operate(field, nullptr); // the second step goes through none
+        }
+        writer.close();
+    }
+    Reader reader() const
+    {
+        ReaderOptions random;
+        random.mode = ReadMode::random_access;
+        return {location, random, self_communicator()};
+    }
+    std::string error_of_get(Reader& from, std::uint64_t step) const
+    {
+        std::vector<float> got(1200);
+        try {
+            from.get(from.find("field").value(), Dims{0, 0}, Dims{4, 300}, got.data(), Mode::sync, step);
+        } catch (const Error& error) {
+            return std::to_string(error.code()) + " " + error.what();
+        }
+        return "";
+    }
+};
+
+TEST_F(OperatedStream, TheOperatorSeesBlocksAndTheReadersOperatorWhatItMade)
+{
+    const auto truncate = std::make_shared<Truncate>(40);
+    write(truncate);
+    EXPECT_EQ(truncate->types, (std::vector{Type::float32, Type::float32}));
+    ASSERT_EQ(truncate->boxes.size(), 2U);
+    EXPECT_EQ(truncate->boxes[0], (std::pair{Dims{0, 0}, Dims{2, 300}}));
+    EXPECT_EQ(truncate->boxes[1], (std::pair{Dims{2, 0}, Dims{2, 300}}));
+    EXPECT_EQ(check_streams(location, true).streams.at(0).data_bytes, 2 * 40 + 4 * 2400U);
+
+    Reader from = reader();
+    std::size_t undone = 0;
+    from.undo_operators(
+        [&](VariableId id, Codec codec, Bytes stored, MutableBytes raw, const std::string& what) {
+            EXPECT_EQ(from.definitions()[id].name, "field");
+            EXPECT_EQ(codec, zfp);
+            EXPECT_EQ(stored.size(), 40U);
+            EXPECT_EQ(raw.size(), 2400U);
+            EXPECT_NE(what.find("'field' in step 0"), std::string::npos) << what;
+            for (std::size_t at = 0; at < raw.size(); at += stored.size())
+                std::ranges::copy(stored, raw.begin() + static_cast<std::ptrdiff_t>(at));
+            ++undone;
+        });
+    std::vector<float> got(1200);
+    for (const std::uint64_t step : {0, 1}) {
+        std::ranges::fill(got, 0.0F);
+        from.get(from.find("field").value(), Dims{0, 0}, Dims{4, 300}, got.data(), Mode::sync, step);
+        EXPECT_TRUE(std::ranges::all_of(got, [](float one) { return one == 1.5F; }));
+    }
+    EXPECT_EQ(undone, 2U);
+    from.get(from.find("field").value(), Dims{1, 7}, Dims{2, 5}, got.data(), Mode::sync, 0);
+    EXPECT_EQ(undone, 4U);
+    // Of the values that were put, not of what the operator made of them.
+    EXPECT_EQ(from.minmax(from.find("field").value(), 0)->max.as<float>(), 1.5F);
+}
+
+TEST_F(OperatedStream, WithoutTheOperatorItIsNamed)
+{
+    write(std::make_shared<Truncate>(40));
+    Reader from = reader();
+    const std::string refused = error_of_get(from, 0);
+    for (const char* part : {"'field'", "step 0", "operator zfp", "ADIOS2"})
+        EXPECT_NE(refused.find(part), std::string::npos) << refused;
+    EXPECT_TRUE(refused.starts_with(std::to_string(-DER_NOSYS))) << refused;
+    EXPECT_EQ(error_of_get(from, 1), "");
+    std::vector<float> got(600);
+    from.get_block(from.find("plain").value(), 0, {}, {}, got.data(), Mode::sync, 0);
+    EXPECT_EQ(got, values);
+    EXPECT_EQ(name_of(operator_codec(99)), "ADIOS2's operator 99");
+}
+
+TEST_F(OperatedStream, AnOperatorThatDoesNothingLeavesTheBlockAsItIs)
+{
+    write(std::make_shared<Truncate>(0));
+    Reader from = reader();
+    EXPECT_EQ(error_of_get(from, 0), "");
+}
+
+// The null operator of ADIOS2: its header, then the bytes. One byte of it is too short here.
+TEST_F(OperatedStream, NullIsUndoneAndCheckedForItsLength)
+{
+    std::vector<std::byte> made(12 + values.size() * sizeof(float));
+    made[0] = std::byte{127};
+    std::memcpy(made.data() + 12, values.data(), made.size() - 12);
+    std::vector<float> got(600);
+    decompress(Codec::adios2_null, made, std::as_writable_bytes(std::span(got)), "the block");
+    EXPECT_EQ(got, values);
+    made.pop_back();
+    EXPECT_THROW(decompress(Codec::adios2_null, made, std::as_writable_bytes(std::span(got)), "the block"),
+                 Error);
+}
+
+#if STEPSTORE_HAVE_BLOSC2
+// As ADIOS2's blosc writes it: number 0, version 1, 2 bytes of nothing; length; C-Blosc2's version in 3 bytes;
+// 4 bytes of nothing, the number of chunks; the chunks.
+TEST_F(OperatedStream, BloscIsUndone)
+{
+    const Bytes raw = std::as_bytes(std::span(values));
+    std::vector<std::byte> made(23 + raw.size() + BLOSC2_MAX_OVERHEAD);
+    made[1] = std::byte{1};
+    made[19] = std::byte{1};
+    blosc2_init();
+    const int length =
+        blosc2_compress(5, BLOSC_SHUFFLE, sizeof(float), raw.data(), static_cast<std::int32_t>(raw.size()),
+                        made.data() + 23, static_cast<std::int32_t>(made.size() - 23));
+    ASSERT_GT(length, 0);
+    made.resize(23 + static_cast<std::size_t>(length));
+    std::vector<float> got(600);
+    const MutableBytes to = std::as_writable_bytes(std::span(got));
+    decompress(Codec::adios2_blosc, made, to, "the block");
+    EXPECT_EQ(got, values);
+    for (const std::size_t kept : {std::size_t{0}, std::size_t{22}, std::size_t{30}, made.size() - 1})
+        EXPECT_THROW(decompress(Codec::adios2_blosc, Bytes(made).first(kept), to, "the block"), Error);
+}
+#endif
+
+} // namespace
+} // namespace stepstore::steps::testing
