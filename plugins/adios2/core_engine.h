@@ -1,13 +1,15 @@
 // The native engine: the engine type Stepstore in ADIOS2's own factory.
 #pragma once
 
+#include <string>
+
 namespace stepstore::adios {
 
 // Makes ADIOS2 know it. Again: nothing. Throws stepstore::Error (-DER_NOSYS): built without the headers of
 // ADIOS2's core, or the ADIOS2 of this process has another version, other features or other layouts.
 void register_native();
-// The core of this process's ADIOS2 is the one that this library was built for. False in a build without the
-// headers of the core.
-bool core_fits();
+// Why the core of this process's ADIOS2 cannot be used: it does not have the layouts of the headers, or this
+// is a build without the headers. Empty: it can.
+const std::string& misfit();
 
 } // namespace stepstore::adios

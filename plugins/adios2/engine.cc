@@ -1,14 +1,35 @@
 // The plugin engine: ADIOS2's plugin interface (version 2), forwarded to the writing or reading adapter.
+#include "adios_errors.h"
 #include "core_engine.h"
-#include "opened.h"
 #include "plugin_api.h"
+#include "plugin_host.h"
 #include "stepstore/export.h"
+
+#include <iostream>
+#include <mutex>
 
 namespace stepstore::adios {
 namespace {
 
 constexpr const char* no_spans =
-    "stepstore: this engine does not support Put with a Span: put from the program's memory";
+    "stepstore: there is no Put with a Span here, put from the program's memory: ";
+constexpr const char* other_communicator =
+    "ADIOS2 does not tell a plugin in time which communicator was given to Open: use the engine type "
+    "Stepstore, which is told. Or set the parameter Communicator=self if each rank opens a stream of its "
+    "own, or give the communicator with stepstore_adios2_set_communicator()";
+
+// What the plugin does without, once.
+void say_what_is_missing(const Communicator& group)
+{
+    static std::once_flag said;
+    if (group.rank() != 0 || misfit().empty()) return;
+    std::call_once(said, [] {
+        std::cerr
+            << "stepstore: there are no spans, operators, Variable::Steps(), Min() and Max() here, and the "
+               "ranks find each other without ADIOS2's communicator: "
+            << misfit() << " (docs/adios2.md)\n";
+    });
+}
 
 std::string group_key(const Parameters& parameters, adios2::Mode mode)
 {
@@ -21,82 +42,171 @@ std::string group_key(const Parameters& parameters, adios2::Mode mode)
 class Engine final : public adios2::plugin::PluginEngineInterface {
 public:
     Engine(adios2::IO io, const std::string& name, adios2::Mode mode, TakeHandedOver take_handed_over)
-        : PluginEngineInterface(io, name, mode), opened_(open(io, mode, take_handed_over))
+        : PluginEngineInterface(io, name, mode), host_(make_plugin_host(io, name, mode, opened_)),
+          opened_(translated([&] { return open(take_handed_over); }))
     {
     }
 
     adios2::StepStatus BeginStep(adios2::StepMode mode, const float timeout_seconds) override
     {
-        return opened_.begin_step(mode, timeout_seconds);
+        return translated([&] {
+            if (group_) check_group();
+            return opened_.begin_step(mode, timeout_seconds);
+        });
     }
-    void EndStep() override { opened_.end_step(); }
-    std::size_t CurrentStep() const override { return opened_.current_step(); }
-    void PerformPuts() override { writer().perform_puts(); }
-    void PerformGets() override { reader().perform_gets(); }
-    std::size_t Steps() const override { return opened_.steps(); }
+    void EndStep() override
+    {
+        translated([&] { opened_.end_step(); });
+        if (host_) host_->forget_spans();
+    }
+    std::size_t CurrentStep() const override
+    {
+        if (host_) host_->here_i_am();
+        return opened_.current_step();
+    }
+    void PerformPuts() override
+    {
+        translated([&] { writer().perform_puts(); });
+    }
+    void PerformGets() override
+    {
+        translated([&] { reader().perform_gets(); });
+    }
+    std::size_t Steps() const override
+    {
+        return translated([&] { return opened_.steps(); });
+    }
     adios2::MinVarInfo* MinBlocksInfo(const std::string& name, const std::size_t step) const override
     {
-        return opened_.writing() ? nullptr : reader().blocks_info(name, step);
+        if (opened_.writing()) return nullptr;
+        return translated([&] {
+            reader().refuse_blocks_of_steps(name);
+            return reader().blocks_info(name, step);
+        });
     }
-    void DoClose(const int) override { opened_.close(); }
+    void DoClose(const int) override
+    {
+        translated([&] { opened_.close(); });
+        if (host_) host_->forget_spans();
+    }
 
 #define forward(T)                                                                                           \
     void DoPutSync(adios2::Variable<T> variable, const T* values) override                                   \
     {                                                                                                        \
-        writer().put(variable, values, steps::Mode::sync);                                                   \
+        put(variable, values, steps::Mode::sync);                                                            \
     }                                                                                                        \
     void DoPutDeferred(adios2::Variable<T> variable, const T* values) override                               \
     {                                                                                                        \
-        writer().put(variable, values, steps::Mode::deferred);                                               \
+        put(variable, values, steps::Mode::deferred);                                                        \
     }                                                                                                        \
     void DoGetSync(adios2::Variable<T> variable, T* values) override                                         \
     {                                                                                                        \
-        reader().get(variable, values, steps::Mode::sync);                                                   \
+        get(variable, values, steps::Mode::sync);                                                            \
     }                                                                                                        \
     void DoGetDeferred(adios2::Variable<T> variable, T* values) override                                     \
     {                                                                                                        \
-        reader().get(variable, values, steps::Mode::deferred);                                               \
+        get(variable, values, steps::Mode::deferred);                                                        \
     }                                                                                                        \
     void DoGetSync(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)        \
         override                                                                                             \
     {                                                                                                        \
-        reader().get(variable, values, selection, steps::Mode::sync);                                        \
+        get(variable, values, selection, steps::Mode::sync);                                                 \
     }                                                                                                        \
     void DoGetDeferred(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)    \
         override                                                                                             \
     {                                                                                                        \
-        reader().get(variable, values, selection, steps::Mode::deferred);                                    \
+        get(variable, values, selection, steps::Mode::deferred);                                             \
     }
     ADIOS2_FOREACH_STDTYPE_1ARG(forward)
 #undef forward
 
-#define refuse_span(T)                                                                                       \
-    void DoPut(adios2::Variable<T>, typename adios2::Variable<T>::Span&, const bool, const T&) override      \
+#define span(T)                                                                                              \
+    void DoPut(adios2::Variable<T> variable, adios2::Variable<T>::Span& span, const bool initialize,         \
+               const T& value) override                                                                      \
     {                                                                                                        \
-        throw Error(-DER_NOTSUPPORTED, no_spans);                                                            \
+        put_span(variable, span, initialize, value);                                                         \
     }
-    ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(refuse_span)
-#undef refuse_span
+    ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(span)
+#undef span
 
 private:
-    static Opened open(adios2::IO io, adios2::Mode mode, TakeHandedOver take_handed_over)
+    Opened open(TakeHandedOver take_handed_over)
     {
-        const auto parameters = parse_parameters(io.Parameters());
-        if (!Opened::writes(mode) && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
-            throw Error(
-                -DER_NOTSUPPORTED,
-                "stepstore: '" + parameters.location +
-                    "' was opened in a mode that this engine does not have (Sync ...): use Mode::Write, "
-                    "Mode::Append, Mode::Read or Mode::ReadRandomAccess");
-        auto communicator = take_handed_over(parameters.location);
-        if (!communicator)
-            communicator =
-                form_group(group_key(parameters, mode), parameters.group, parameters.group_timeout);
-        return {io, parameters, mode, communicator, nullptr};
+        Opening opening;
+        if (host_) opening.order = host_->order();
+        parameters_ = parse_parameters(m_IO.Parameters(), opening);
+        auto group = take_handed_over(parameters_.location);
+        if (!group) {
+            group = found_group();
+            if (host_ && parameters_.group == GroupChoice::automatic) group_ = group;
+        }
+        say_what_is_missing(*group);
+        return open(group);
+    }
+    Opened open(const std::shared_ptr<Communicator>& group) const
+    {
+        return {m_IO, parameters_, m_OpenMode, group, host_ ? host_->engine() : nullptr};
+    }
+    std::shared_ptr<Communicator> found_group() const
+    {
+        const auto key = group_key(parameters_, m_OpenMode);
+        std::shared_ptr<Communicator> group;
+        try {
+            if (host_ && parameters_.group == GroupChoice::automatic)
+                group = host_->group(key, parameters_.group_timeout);
+        } catch (const Error& error) {
+            if (-error.code() != DER_TIMEDOUT) throw;
+            throw Error(error.code(), std::string(error.what()) + ". " + other_communicator);
+        }
+        return group ? group : form_group(key, parameters_.group, parameters_.group_timeout);
+    }
+    // At the first call: ADIOS2 does not say in time that Open was given a communicator.
+    void check_group()
+    {
+        if (!host_->opened_on_other_than(*group_)) {
+            group_.reset();
+            return;
+        }
+        if (opened_.writing())
+            throw Error(-DER_INVAL,
+                        "stepstore: '" + parameters_.location + "' was opened by the " +
+                            std::to_string(group_->size()) +
+                            " ranks of the ADIOS object's communicator that open it, but Open was "
+                            "given another one. " +
+                            other_communicator);
+        opened_ = open(host_->given_to_open());
+        group_.reset();
+    }
+
+    template <class T>
+    void put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
+    {
+        translated([&] {
+            if (group_) check_group();
+            writer().put(variable, values, mode);
+        });
+    }
+    template <class T>
+    void put_span(adios2::Variable<T>& variable, adios2::Variable<T>::Span& span, bool initialize,
+                  const T& value)
+    {
+        translated([&] {
+            if (!host_) throw Error(-DER_NOTSUPPORTED, std::string(no_spans) + misfit());
+            if (group_) check_group();
+        });
+        host_->put_span(variable, span, initialize, value);
+    }
+    template <class T, class... How>
+    void get(adios2::Variable<T>& variable, T* values, const How&... how)
+    {
+        translated([&] { reader().get(variable, values, how...); });
     }
     WriteAdapter& writer() const { return opened_.writer(); }
     ReadAdapter& reader() const { return opened_.reader(); }
 
+    Parameters parameters_;
+    std::shared_ptr<Communicator> group_; // until it is known to be the right one
+    std::unique_ptr<PluginHost> host_;
     Opened opened_;
 };
 

@@ -16,6 +16,11 @@ public:
            const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host)
     {
         parameters.writer.append = mode == adios2::Mode::Append;
+        if (!writes(mode) && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)
+            throw Error(-DER_NOTSUPPORTED,
+                        "stepstore: '" + parameters.location +
+                            "' was opened in a mode that this engine does not have (Deferred ...): use "
+                            "Mode::Write, Mode::Append, Mode::Read or Mode::ReadRandomAccess");
         if (writes(mode))
             adapter_ = std::make_unique<WriteAdapter>(io, parameters, communicator);
         else
@@ -23,7 +28,7 @@ public:
     }
     static bool writes(adios2::Mode mode)
     {
-        return mode == adios2::Mode::Write || mode == adios2::Mode::Append;
+        return mode == adios2::Mode::Write || mode == adios2::Mode::Append || mode == adios2::Mode::Sync;
     }
 
     bool writing() const { return std::holds_alternative<std::unique_ptr<WriteAdapter>>(adapter_); }
@@ -40,7 +45,9 @@ public:
 
     adios2::StepStatus begin_step(adios2::StepMode mode, float timeout_seconds)
     {
-        return writing() ? writer().begin_step(mode) : reader().begin_step(mode, timeout_seconds);
+        if (!writing()) return reader().begin_step(mode, timeout_seconds);
+        // Every step that is written is a new one.
+        return writer().begin_step(mode == adios2::StepMode::Update ? adios2::StepMode::Append : mode);
     }
     void end_step()
     {

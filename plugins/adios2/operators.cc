@@ -89,7 +89,7 @@ std::shared_ptr<core::Operator> operator_for(core::VariableBase* variable, core:
 
 bool applies_operators()
 {
-    return core_fits();
+    return misfit().empty();
 }
 
 const void* identity_of_operator(const core::VariableBase& variable)

@@ -147,16 +147,13 @@ std::vector<std::string> parameter_names()
     return {names.begin(), names.end()};
 }
 
-Parameters parse_parameters(const std::map<std::string, std::string>& given,
-                            const std::optional<Opening>& opening)
+Parameters parse_parameters(const std::map<std::string, std::string>& given, const Opening& opening)
 {
     Parameters parameters;
     bool order_given = false;
-    if (opening) {
-        parameters.location = opening->name;
-        parameters.reading = opening->reading;
-        parameters.order = opening->order;
-    }
+    parameters.location = opening.name;
+    parameters.reading = opening.reading;
+    parameters.order = opening.order.value_or(steps::Order::row_major);
     for (const auto& [name, value] : given) {
         if (set_own(parameters, name, value, order_given)) continue;
         // One IO often serves for writing and reading: both sets are good in both modes.
@@ -169,14 +166,14 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given,
                     "stepstore: the parameter Location is missing: set it to where the stream lives, such as "
                     "Location=out/gs (ADIOS2 does not tell a plugin the name that was given to Open)");
     // Arrays may be in column-major order; ADIOS2 does not say which.
-    if (!order_given && !opening && is_loaded("libadios2_fortran"))
+    if (!order_given && !opening.order && is_loaded("libadios2_fortran"))
         throw Error(-DER_INVAL,
                     "stepstore: this process has ADIOS2's Fortran interface, and ADIOS2 does not tell a "
                     "plugin in which order the "
                     "arrays are: set the parameter ArrayOrder=column for arrays of Fortran, ArrayOrder=row "
                     "for those of C and C++");
     parameters.writer.order = parameters.order;
-    parameters.python = !opening && is_loaded("adios2_bindings");
+    parameters.python = opening.plugin() && is_loaded("adios2_bindings");
     return parameters;
 }
 

@@ -31,17 +31,17 @@ struct Parameters {
     steps::ReaderOptions reader;
 };
 
-// What the native engine is told besides: it serves where a parameter does not say it.
+// What an engine is told besides: it serves where a parameter does not say it.
 struct Opening {
-    std::string name; // given to Open: the location
-    steps::Order order = steps::Order::row_major;
-    Reading reading = Reading::stream;
+    std::string name;                  // given to Open: the location; the plugin is not told
+    std::optional<steps::Order> order; // empty: not known
+    Reading reading = Reading::automatic;
+    bool plugin() const { return name.empty(); }
 };
 
 // Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid
-// ones, or a missing Location. opening: none in the plugin.
-Parameters parse_parameters(const std::map<std::string, std::string>& given,
-                            const std::optional<Opening>& opening = {});
+// ones, or a missing Location.
+Parameters parse_parameters(const std::map<std::string, std::string>& given, const Opening& opening);
 
 // Every name that is known, sorted.
 std::vector<std::string> parameter_names();

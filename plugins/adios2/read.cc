@@ -401,7 +401,9 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
         const auto step =
             access_ == Access::stream ? steps::this_step : absolute_step(id, selection.GetStepStart() + i);
         const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
-        if (std::is_same_v<T, std::string> && shown_as_array(definition) && !selection.HasBlockSelection()) {
+        const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
+        if (std::is_same_v<T, std::string> && shown_as_array(definition) &&
+            (box || !selection.HasBlockSelection())) {
             const auto& start = selection.GetStart();
             const auto begin = start.empty() ? 0 : start.front();
             const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
@@ -410,7 +412,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
             continue;
         }
         if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
-            if (parameters_.python && selection.GetStepCount() > 1)
+            if (parameters_.python && host_ == nullptr && selection.GetStepCount() > 1)
                 throw Error(
                     -DER_NOTSUPPORTED,
                     "stepstore: several steps of the single value '" + definition.name +

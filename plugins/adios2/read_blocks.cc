@@ -127,16 +127,20 @@ std::vector<std::size_t> ReadAdapter::steps_of(const std::string& name) const
     return {steps.begin(), steps.end()};
 }
 
+void ReadAdapter::refuse_blocks_of_steps(const std::string& name) const
+{
+    if (parameters_.python && access_ == Access::random && reader().available_count(require(name)) > 1)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: the blocks of variable '" + name + "' " + where() +
+                        ", read at random: ADIOS2's Python interface asks a plugin for the first step only. "
+                        "To see the blocks of each step read step by step (mode \"r\")");
+}
+
 adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_t asked_step) const
 {
     const auto id = require(name);
     const auto step = access_ == Access::stream ? steps::this_step : absolute_step(id, asked_step);
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
-    if (parameters_.python && access_ == Access::random && reader().available_steps(id).size() > 1)
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: the blocks of variable '" + name + "' " + where() +
-                        ", read at random: ADIOS2's Python interface asks a plugin for the first step only. "
-                        "To see the blocks of each step read step by step (mode \"r\")");
     const bool local_value = definition.kind == steps::ShapeKind::local_value;
     auto& kept = blocks_of(id, step);
     const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();

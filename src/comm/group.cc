@@ -177,6 +177,19 @@ MpiModule& load_module(const LoadedMpi& mpi)
             tried.str());
 }
 
+MpiModule& module_for(const void* mpi_comm)
+{
+    if (mpi_comm == nullptr)
+        throw Error(-DER_INVAL, "the communicator is a null pointer: give the address of an MPI_Comm");
+    auto mpi = find_running_mpi();
+    if (!mpi)
+        throw Error(
+            -DER_NOSYS,
+            "a communicator was given, but MPI is not initialised in this process, or is finalised: call "
+            "MPI_Init first");
+    return load_module(*mpi);
+}
+
 } // namespace
 
 std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds)
@@ -193,17 +206,15 @@ std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice cho
     return load_module(*mpi).form_group(key, checksum(as_bytes(key)), choice, timeout_seconds);
 }
 
+std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std::string& key,
+                                                double timeout_seconds)
+{
+    return module_for(mpi_comm).form_group_within(mpi_comm, key, checksum(as_bytes(key)), timeout_seconds);
+}
+
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)
 {
-    if (mpi_comm == nullptr)
-        throw Error(-DER_INVAL, "the communicator is a null pointer: give the address of an MPI_Comm");
-    auto mpi = find_running_mpi();
-    if (!mpi)
-        throw Error(
-            -DER_NOSYS,
-            "a communicator was given, but MPI is not initialised in this process, or is finalised: call "
-            "MPI_Init first");
-    return load_module(*mpi).duplicate(mpi_comm);
+    return module_for(mpi_comm).duplicate(mpi_comm);
 }
 
 } // namespace stepstore

@@ -1,9 +1,10 @@
-// How the ranks of MPI_COMM_WORLD find out who opens what, without a call that may wait for ever. Part of the
+// How the ranks of a communicator find out who opens what, without a call that may wait for ever. Part of the
 // MPI module.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mpi.h>
 #include <string>
 
 namespace stepstore {
@@ -18,19 +19,19 @@ struct Verdict {
 class Meeting {
 public:
     virtual ~Meeting() = default;
-    // Brings what this rank opens. Returns within about the time-out. After success all ranks of
-    // MPI_COMM_WORLD are known to have succeeded too, or to be about to return: a collective call may follow.
+    // Brings what this rank opens. Returns within about the time-out. After success all ranks of the
+    // communicator are known to have succeeded too, or to be about to return: a collective call may follow.
     virtual Verdict meet(std::uint64_t key_hash, double timeout_seconds) = 0;
     // Whether a rank may try again after a meeting that failed.
     virtual bool repeatable() const = 0;
 };
 
-// Among the ranks of one machine, over local sockets: no MPI call, so a rank that nobody meets leaves no
-// trace in MPI. Null where it is not certain that all ranks run on this machine.
+// Among the ranks of MPI_COMM_WORLD on one machine, over local sockets: no MPI call, so a rank that nobody
+// meets leaves no trace in MPI. Null where it is not certain that all ranks run on this machine.
 std::unique_ptr<Meeting> make_local_meeting(int rank, int size);
 
-// Over non-blocking collectives of MPI_COMM_WORLD, for jobs on several machines. One that fails leaves a
-// collective open.
-std::unique_ptr<Meeting> make_world_meeting(int rank, int size);
+// Over non-blocking collectives of the communicator: for jobs on several machines, and for parts of a job.
+// One that fails leaves a collective open.
+std::unique_ptr<Meeting> make_collective_meeting(MPI_Comm comm);
 
 } // namespace stepstore

@@ -1,4 +1,4 @@
-// The MPI module: communicators over MPI, and the forming of groups among the ranks of MPI_COMM_WORLD.
+// The MPI module: communicators over MPI, and the forming of groups among ranks.
 //
 // It is not known which ranks open a thing: all, some, or each a thing of its own. And MPI has no collective
 // with a time limit. So the ranks meet first (meeting.h), and a meeting may fail in time. Then all of them
@@ -21,6 +21,8 @@ class Module final : public MpiModule {
 public:
     std::shared_ptr<Communicator> form_group(const std::string& key, std::uint64_t key_hash,
                                              GroupChoice choice, double timeout_seconds) override;
+    std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std::string& key,
+                                                    std::uint64_t key_hash, double timeout_seconds) override;
     std::shared_ptr<Communicator> duplicate(const void* mpi_comm) override;
 
 private:
@@ -48,7 +50,7 @@ void Module::prepare()
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     if (size_ == 1) return;
     meeting_ = make_local_meeting(rank_, size_);
-    if (!meeting_) meeting_ = make_world_meeting(rank_, size_);
+    if (!meeting_) meeting_ = make_collective_meeting(MPI_COMM_WORLD);
 }
 
 void Module::give_up(const std::string& key, double timeout_seconds, const std::string& who) const
@@ -61,12 +63,31 @@ void Module::give_up(const std::string& key, double timeout_seconds, const std::
             "If only some ranks open it give their communicator with stepstore_adios2_set_communicator()");
 }
 
+void check_timeout(double seconds)
+{
+    if (!std::isfinite(seconds) || seconds < 0)
+        throw Error(-DER_INVAL,
+                    "the parameter GroupTimeoutSecs is not a number of 0 or more seconds: give one");
+}
+
+// Of ranks that are known to be in this call.
+std::shared_ptr<MpiCommunicator> split(MPI_Comm comm, int color, int rank)
+{
+    MPI_Comm group = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split(comm, color, rank, &group), "MPI_Comm_split");
+    return std::make_shared<MpiCommunicator>(group);
+}
+
+std::shared_ptr<Communicator> simplest(std::shared_ptr<MpiCommunicator> formed)
+{
+    if (formed->size() == 1) return self_communicator();
+    return formed;
+}
+
 std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::uint64_t key_hash,
                                                  GroupChoice choice, double timeout_seconds)
 {
-    if (!std::isfinite(timeout_seconds) || timeout_seconds < 0)
-        throw Error(-DER_INVAL,
-                    "the parameter GroupTimeoutSecs is not a number of 0 or more seconds: give one");
+    check_timeout(timeout_seconds);
     prepare();
     if (size_ == 1) return self_communicator();
     if (out_of_step_)
@@ -82,17 +103,33 @@ std::shared_ptr<Communicator> Module::form_group(const std::string& key, std::ui
         give_up(key, timeout_seconds,
                 "rank " + std::to_string(rank_) + " opened it, but not all of the " + all + " did");
     }
-    MPI_Comm group = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>(verdict.color), rank_, &group),
-              "MPI_Comm_split");
-    auto formed = std::make_shared<MpiCommunicator>(group);
+    auto formed = split(MPI_COMM_WORLD, static_cast<int>(verdict.color), rank_);
     if (choice == GroupChoice::world && !verdict.all_the_same)
         throw Error(-DER_MISMATCH,
                     key +
                         ": with Communicator=world all ranks of MPI_COMM_WORLD must open the same stream in "
                         "the same mode: do so, or set Communicator=auto");
-    if (formed->size() == 1) return self_communicator();
-    return formed;
+    return simplest(std::move(formed));
+}
+
+std::shared_ptr<Communicator> Module::form_group_within(const void* mpi_comm, const std::string& key,
+                                                        std::uint64_t key_hash, double timeout_seconds)
+{
+    check_timeout(timeout_seconds);
+    const MPI_Comm theirs = *static_cast<const MPI_Comm*>(mpi_comm);
+    int rank = 0;
+    int size = 1;
+    check_mpi(MPI_Comm_rank(theirs, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(theirs, &size), "MPI_Comm_size");
+    if (size == 1) return self_communicator();
+    auto meeting = make_collective_meeting(theirs);
+    const auto verdict = meeting->meet(key_hash, timeout_seconds);
+    if (verdict.arrived == static_cast<std::uint64_t>(size))
+        return simplest(split(theirs, static_cast<int>(verdict.color), rank));
+    static_cast<void>(meeting.release()); // the collective that is open uses its memory
+    throw Error(-DER_TIMEDOUT, key + ": rank " + std::to_string(rank) + " opened it, but not all of the " +
+                                   std::to_string(size) + " ranks of the communicator did within " +
+                                   seconds_text(timeout_seconds) + " s (parameter GroupTimeoutSecs)");
 }
 
 std::shared_ptr<Communicator> Module::duplicate(const void* mpi_comm)
@@ -104,9 +141,7 @@ std::shared_ptr<Communicator> Module::duplicate(const void* mpi_comm)
                     "with it");
     MPI_Comm ours = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(theirs, &ours), "MPI_Comm_dup");
-    auto formed = std::make_shared<MpiCommunicator>(ours);
-    if (formed->size() == 1) return self_communicator();
-    return formed;
+    return simplest(std::make_shared<MpiCommunicator>(ours));
 }
 
 } // namespace

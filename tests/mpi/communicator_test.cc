@@ -277,6 +277,28 @@ void handed_over_part()
     EXPECT(error_of([] { mpi_communicator(nullptr); }).first == -DER_INVAL);
 }
 
+// Parts of a communicator open something each, and a part opens nothing.
+void within_a_part()
+{
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank < 3 ? 1 : 0, world_rank, &part);
+    const int others = world_rank < 3 ? 3 : 1;
+    auto all = form_group_within(&part, "the thing", 20);
+    EXPECT(all->size() == others);
+    check_collectives(*all);
+    auto some = form_group_within(&part, world_rank == 1 ? "mine" : "the thing", 20);
+    EXPECT(some->size() == (others == 3 && world_rank != 1 ? 2 : 1));
+    check_collectives(*some);
+    if (world_rank == 0) {
+        auto error = error_of([&] { form_group_within(&part, "the thing", 0.3); });
+        EXPECT(error.first == -DER_TIMEDOUT);
+        for (const char* text : {"the thing", "rank 0", "3 ranks", "GroupTimeoutSecs"})
+            EXPECT(contains(error.second, text));
+    }
+    EXPECT(error_of([&] { form_group_within(&part, "the thing", -1); }).first == -DER_INVAL);
+    EXPECT(error_of([&] { form_group_within(nullptr, "the thing", 1); }).first == -DER_INVAL);
+}
+
 void late_ranks()
 {
     // Ranks come seconds apart, but within the time-out.
@@ -395,6 +417,7 @@ int main(int argc, char** argv)
         {"a_rank_leaves", a_rank_leaves},
         {"world_but_different", world_but_different},
         {"handed_over_part", handed_over_part},
+        {"within_a_part", within_a_part},
         {"late_ranks", late_ranks},
         {"only_rank_0", only_rank_0},
         {"without_rank_0", without_rank_0},

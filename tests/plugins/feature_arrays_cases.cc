@@ -6,22 +6,6 @@ namespace {
 
 using namespace plugin_test;
 
-#define FOR_TYPES(X)                                                                                         \
-    X(char)                                                                                                  \
-    X(std::int8_t)                                                                                           \
-    X(std::int16_t)                                                                                          \
-    X(std::int32_t)                                                                                          \
-    X(std::int64_t)                                                                                          \
-    X(std::uint8_t)                                                                                          \
-    X(std::uint16_t)                                                                                         \
-    X(std::uint32_t)                                                                                         \
-    X(std::uint64_t)                                                                                         \
-    X(float)                                                                                                 \
-    X(double)                                                                                                \
-    X(long double)                                                                                           \
-    X(std::complex<float>)                                                                                   \
-    X(std::complex<double>)
-
 // Arrays of every type, values of every type but char (BP5 gives values of char back as int8_t), strings.
 class Types final : public Feature {
 public:

@@ -1,7 +1,9 @@
 """ADIOS2's Python interface: the same program through BP5 and through Stepstore, and what it read
 compared."""
 
+import ctypes
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -14,6 +16,11 @@ from python_support import Workspace
 
 HERE = Path(__file__).parent
 STEPS = 4
+# Whether the plugin is asked for the sizes of blocks: where it was built with the headers of ADIOS2's core,
+# and this ADIOS2 does not differ from them. With STEPSTORE_TEST_OTHER_ADIOS2, a library, it does.
+CORE = "STEPSTORE_TEST_CORE" in os.environ
+if "STEPSTORE_TEST_OTHER_ADIOS2" in os.environ:
+    ctypes.CDLL(os.environ["STEPSTORE_TEST_OTHER_ADIOS2"], ctypes.RTLD_GLOBAL)
 
 
 def bp5_io():
@@ -114,6 +121,36 @@ class FeatureTest(unittest.TestCase):
         self.assertEqual(seen["BP5"][0], STEPS)
         self.assertEqual(seen["Stepstore"], seen["BP5"])
 
+    @unittest.skipUnless(CORE, "the plugin is not asked for sizes")
+    def test_sizes_that_a_plugin_is_asked_for(self):
+        seen = {}
+        for engine, make_io, path in self.engines("sizes"):
+            with adios2.Stream(make_io(), path, "w") as stream:
+                write(stream)
+            seen[engine] = []
+            with adios2.Stream(make_io(), path, "r") as stream:
+                for step in stream.steps():
+                    seen[engine] += [
+                        plain(step.read("field", block_id=1)),
+                        plain(step.read("local", block_id=0)),
+                        plain(step.read("local", block_id=1)),
+                    ]
+            with adios2.FileReader(make_io(), path) as reader:
+                seen[engine] += [
+                    plain(reader.read("number", step_selection=[0, 3])),
+                    plain(reader.read("field", block_id=1, step_selection=[2, 1])),
+                    [reader.inquire_variable(name).steps() for name in ("number", "text", "field")],
+                    [reader.available_variables()["small"][key] for key in ("Min", "Max")],
+                ]
+        self.assertEqual(len(seen["BP5"][1]), 3)
+        self.assertEqual(seen["Stepstore"], seen["BP5"])
+        with (
+            adios2.FileReader(self.space.io("sizes"), "sizes") as reader,
+            self.assertRaisesRegex(Exception, "'field'.*step by step"),
+        ):
+            reader.minmax("field", 2)
+
+    @unittest.skipIf(CORE, "the plugin is asked for sizes")
     def test_what_python_would_get_wrong_is_refused(self):
         """ADIOS2 tells Python sizes that it asks no plugin for; reading by them would overrun an array, or
         give it a wrong shape."""

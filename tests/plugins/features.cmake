@@ -1,7 +1,6 @@
 # The rows of the feature table in docs/adios2.md, random streams and bad input: included by CMakeLists.txt.
-list(APPEND sources features.cc feature_arrays_cases.cc feature_operators_cases.cc
-  feature_streams_cases.cc c_bindings.c
-  c_bindings_cases.cc random_cases.cc bad_input_cases.cc ../support/random_stream.cc)
+list(APPEND sources features.cc feature_arrays_cases.cc feature_operators_cases.cc feature_streams_cases.cc
+  c_bindings.c c_bindings_cases.cc random_cases.cc bad_input_cases.cc ../support/random_stream.cc)
 
 # Written and read through BP5 and through Stepstore in one run, and compared.
 set(compared feature_types feature_local_values feature_local_arrays feature_joined_arrays
@@ -23,6 +22,9 @@ function(feature_tests build)
       plugin_mpi_test(${build} ${case} Stepstore ${ranks})
     endif()
   endforeach()
+  if(ADIOS2Core_FOUND)
+    plugin_mpi_test(${build} feature_block_selections Public ${ranks})
+  endif()
   foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_leaves_reading
     one_rank_puts_wrongly one_rank_gets_wrongly no_space_left)
     plugin_mpi_test(${build} ${case} Plugin 4)

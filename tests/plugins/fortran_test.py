@@ -30,7 +30,10 @@ def run(words, folder):
 def readings(arguments, folder, engine):
     """The lines of readers on two and on four ranks, the first of which starts before the writer."""
     config = folder / f"adios2-{engine}.xml"
-    config.write_text((arguments.examples / config.name).read_text())
+    text = (arguments.examples / config.name).read_text()
+    if "STEPSTORE_TEST_CORE" in os.environ:  # the plugin is told the language of the program
+        text = text.replace('<parameter key="ArrayOrder" value="column"/>', "")
+    config.write_text(text)
     live = subprocess.Popen(
         [*arguments.mpirun_two, arguments.read, config.name],
         cwd=folder,

@@ -7,7 +7,9 @@ namespace {
 
 using namespace plugin_test;
 
-void write_some(adios2::IO& io, const std::string& name, int value, MPI_Comm comm)
+// given: to Open; without one it is the ADIOS object's.
+void write_some(adios2::IO& io, const std::string& name, int value, MPI_Comm comm,
+                MPI_Comm given = MPI_COMM_NULL)
 {
     int rank = 0;
     int ranks = 1;
@@ -15,7 +17,7 @@ void write_some(adios2::IO& io, const std::string& name, int value, MPI_Comm com
     MPI_Comm_size(comm, &ranks);
     auto x =
         io.DefineVariable<int>("x", {static_cast<std::size_t>(ranks)}, {static_cast<std::size_t>(rank)}, {1});
-    auto engine = open(io, name, adios2::Mode::Write);
+    auto engine = open(io, name, adios2::Mode::Write, given);
     for (int step = 0; step < 2; ++step) {
         engine.BeginStep();
         const int mine = value + 10 * step + rank;
@@ -25,10 +27,11 @@ void write_some(adios2::IO& io, const std::string& name, int value, MPI_Comm com
     engine.Close();
 }
 
-void read_some(adios2::IO& io, const std::string& name, int value, int ranks)
+void read_some(adios2::IO& io, const std::string& name, int value, int ranks, MPI_Comm given = MPI_COMM_NULL,
+               int steps = 2)
 {
-    auto engine = open(io, name, adios2::Mode::Read);
-    for (int step = 0; step < 2; ++step) {
+    auto engine = open(io, name, adios2::Mode::Read, given);
+    for (int step = 0; step < steps; ++step) {
         EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
         auto x = io.InquireVariable<int>("x");
         EXPECT(x.Shape() == adios2::Dims{static_cast<std::size_t>(ranks)});
@@ -38,7 +41,7 @@ void read_some(adios2::IO& io, const std::string& name, int value, int ranks)
             EXPECT_EQ(all[static_cast<std::size_t>(r)], value + 10 * step + r);
         engine.EndStep();
     }
-    EXPECT(engine.BeginStep() == adios2::StepStatus::EndOfStream);
+    EXPECT(steps < 2 || engine.BeginStep() == adios2::StepStatus::EndOfStream);
     engine.Close();
 }
 
@@ -111,10 +114,17 @@ CASE(handed_over)
     read_some(io, "part", 300, writers);
 }
 
-// Rank 0 opens on MPI_COMM_SELF and nobody else does: an error that says what to set, and setting it works.
+// Rank 0 opens on MPI_COMM_SELF and nobody else does. Where the plugin is not told so: an error that says
+// what to set, and setting it works.
 CASE(one_rank_alone)
 {
-    if (run.rank == 0) {
+    if (run.rank == 0 && run.knows_communicator()) {
+        auto adios = make_adios(MPI_COMM_SELF);
+        auto out = make_io(adios, "out", "alone", {{"GroupTimeoutSecs", "1"}});
+        write_some(out, "alone", 40, MPI_COMM_SELF);
+        auto in = make_io(adios, "in", "alone");
+        read_some(in, "alone", 40, 1);
+    } else if (run.rank == 0) {
         auto adios = make_adios(MPI_COMM_SELF);
         auto lost = make_io(adios, "lost", "alone", {{"GroupTimeoutSecs", "1"}});
         auto error = error_of([&] { open(lost, "alone", adios2::Mode::Write); });
@@ -128,5 +138,57 @@ CASE(one_rank_alone)
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
+
+#ifdef ADIOS2_HAS_MPI
+// The communicator that is given to Open, on an ADIOS object of all ranks. Open the same, read alone.
+CASE(given_to_open)
+{
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, run.rank % 2, run.rank, &half);
+    int rank = 0;
+    int ranks = 0;
+    MPI_Comm_rank(half, &rank);
+    MPI_Comm_size(half, &ranks);
+    const auto name = run.rank % 2 == 0 ? "even" : "odd";
+    const int base = run.rank % 2 == 0 ? 500 : 700;
+    auto adios = make_adios();
+    {
+        auto io = make_io(adios, "out", name);
+        write_some(io, name, base, half, half);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto in = make_io(adios, "in", "even");
+    // The last rank looks at the first step only: nobody waits for it.
+    read_some(in, "even", 500, (run.ranks + 1) / 2, MPI_COMM_SELF, run.rank + 1 == run.ranks ? 1 : 2);
+    MPI_Comm_free(&half);
+}
+
+// What the plugin cannot make right it says: others do not come, or write the same stream.
+CASE(given_to_open_in_vain)
+{
+    auto adios = make_adios();
+    auto same = make_io(adios, "same", "same");
+    auto x = same.DefineVariable<int>("x");
+    auto engine = same.Open(location_of("same"), adios2::Mode::Write, MPI_COMM_SELF);
+    for (const auto& error : {error_of([&] { engine.BeginStep(); }), error_of([&] { engine.Put(x, 1); })})
+        for (const std::string& part :
+             {location_of("same"), std::to_string(run.ranks) + " ranks", std::string("engine type Stepstore"),
+              std::string("Communicator=self")})
+            EXPECT(contains(error, part));
+    engine.Close();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (run.rank == 0) {
+        auto lost = make_io(adios, "lost", "alone", {{"GroupTimeoutSecs", "1"}});
+        const auto error =
+            error_of([&] { lost.Open(location_of("alone"), adios2::Mode::Write, MPI_COMM_SELF); });
+        for (const std::string& part :
+             {location_of("alone"), std::string("GroupTimeoutSecs"), std::string("Communicator=self")})
+            EXPECT(contains(error, part));
+        lost.SetParameter("Communicator", "self");
+        write_some(lost, "alone", 40, MPI_COMM_SELF, MPI_COMM_SELF);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+#endif
 
 } // namespace

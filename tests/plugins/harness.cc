@@ -50,10 +50,10 @@ std::string location_of(const std::string& name)
 }
 
 adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::string& name,
-                   const adios2::Params& more)
+                   const adios2::Params& more, adios2::ArrayOrdering order)
 {
-    auto io = adios.DeclareIO(io_name);
-    io.SetEngine(run.engine);
+    auto io = adios.DeclareIO(io_name, order);
+    io.SetEngine(run.plugin() ? "Plugin" : run.engine);
     if (!run.plugin()) return io;
     io.SetParameters({{"PluginName", "stepstore"},
                       {"PluginLibrary", "stepstore_adios2"},
@@ -63,9 +63,14 @@ adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::
     return io;
 }
 
-adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode)
+adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode,
+                    [[maybe_unused]] MPI_Comm comm)
 {
-    return io.Open(location_of(name) + (run.engine == "BP5" ? ".bp" : ""), mode);
+    const auto what = location_of(name) + (run.engine == "BP5" ? ".bp" : "");
+#ifdef ADIOS2_HAS_MPI
+    if (comm != MPI_COMM_NULL) return io.Open(what, mode, comm);
+#endif
+    return io.Open(what, mode);
 }
 
 std::map<std::string, Case>& cases()
@@ -102,6 +107,7 @@ int main(int argc, char** argv)
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
     const std::string name = argc > 1 ? argv[1] : "";
     if (argc > 2) run.engine = argv[2];
+    if (run.engine == "Public") setenv("STEPSTORE_TEST_OTHER_ADIOS2", "1", 1);
     if (!cases().contains(name)) {
         std::fprintf(stderr, "no case '%s'\n", name.c_str());
         return 2;

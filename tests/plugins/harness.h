@@ -18,9 +18,28 @@ namespace plugin_test {
 struct Run {
     int rank = 0;
     int ranks = 1;
-    std::string engine = "Plugin"; // or Stepstore, BP5
-    std::string directory;         // the same on all ranks, removed at the end
-    bool plugin() const { return engine == "Plugin"; }
+    // Or Stepstore, BP5. Public is the plugin in an ADIOS2 that differs from the one it was built for
+    // (other_adios2.cc), where it has the public interface alone.
+    std::string engine = "Plugin";
+    std::string directory; // the same on all ranks, removed at the end
+    bool plugin() const { return engine == "Plugin" || engine == "Public"; }
+    // Spans, and what ADIOS2 asks the engine of a variable.
+    bool has_core() const
+    {
+#ifdef STEPSTORE_ADIOS2_CORE
+        return engine != "Public";
+#else
+        return !plugin();
+#endif
+    }
+    bool knows_communicator() const
+    {
+#ifdef ADIOS2_HAS_MPI
+        return has_core();
+#else
+        return false;
+#endif
+    }
 };
 extern Run run;
 
@@ -53,9 +72,12 @@ bool contains(const std::string& text, const std::string& part);
 // An IO of the engine of this run, for the stream `name`.
 adios2::ADIOS make_adios(MPI_Comm comm = MPI_COMM_WORLD);
 adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::string& name,
-                   const adios2::Params& more = {});
+                   const adios2::Params& more = {},
+                   adios2::ArrayOrdering order = adios2::ArrayOrdering::Auto);
 std::string location_of(const std::string& name);
-adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode);
+// comm: given to Open, in the MPI build.
+adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode,
+                    MPI_Comm comm = MPI_COMM_NULL);
 
 using Case = void (*)();
 std::map<std::string, Case>& cases();

@@ -16,14 +16,12 @@ std::size_t rank()
     return static_cast<std::size_t>(run.rank);
 }
 
-// An IO whose arrays are in this order. BP5 is told by ADIOS2, the plugin by a parameter.
+// An IO whose arrays are in this order. Engines are told by ADIOS2, or the plugin by a parameter.
 adios2::IO ordered_io(adios2::ADIOS& adios, const std::string& io_name, const std::string& name, bool column)
 {
-    if (run.plugin()) return make_io(adios, io_name, name, {{"ArrayOrder", column ? "column" : "row"}});
-    auto io = adios.DeclareIO(io_name,
-                              column ? adios2::ArrayOrdering::ColumnMajor : adios2::ArrayOrdering::RowMajor);
-    io.SetEngine(run.engine);
-    return io;
+    if (!run.has_core()) return make_io(adios, io_name, name, {{"ArrayOrder", column ? "column" : "row"}});
+    return make_io(adios, io_name, name, {},
+                   column ? adios2::ArrayOrdering::ColumnMajor : adios2::ArrayOrdering::RowMajor);
 }
 
 // Where the element (i, j) of an array of `extent` lies in memory.

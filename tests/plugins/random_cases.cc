@@ -174,7 +174,7 @@ private:
                 auto target = variable_of<T>(variable, entry, step);
                 if (local) target.SetBlockSelection(i);
                 std::string text;
-                engine_.Get(target, text, adios2::Mode::Sync);
+                engine_.Get(target, &text, adios2::Mode::Sync);
                 EXPECT_EQ(text, ::text_of(entry.blocks[i].data));
             }
         } else {

@@ -3,8 +3,20 @@
 
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
+
+#define FOR_TYPES(X)                                                                                         \
+    X(char)                                                                                                  \
+    X(std::int8_t)                                                                                           \
+    X(std::int16_t)                                                                                          \
+    X(std::int32_t)                                                                                          \
+    X(std::int64_t)                                                                                          \
+    X(std::uint8_t)                                                                                          \
+    X(std::uint16_t)                                                                                         \
+    X(std::uint32_t)                                                                                         \
+    X(std::uint64_t) X(float) X(double) X(long double) X(std::complex<float>) X(std::complex<double>)
 
 namespace plugin_test {
 

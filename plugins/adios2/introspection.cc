@@ -1,0 +1,169 @@
+#include "introspection.h"
+
+#include "core_engine.h"
+
+#include <adios2/core/ADIOS.h>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+namespace stepstore::adios {
+
+namespace core = adios2::core;
+
+namespace {
+
+// An MPI_Comm is a pointer or an int: what is read of this is as long as the MPI at hand has it. Only
+// ADIOS2's MPI library knows what is in its communicator.
+void* mpi_comm_of(const adios2::helper::Comm& communicator)
+{
+    void* library = dlopen(STEPSTORE_ADIOS2_CORE_MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+    using AsMpi = void* (*)(const adios2::helper::Comm&);
+    const auto as_mpi = reinterpret_cast<AsMpi>(
+        library == nullptr ? nullptr : dlsym(library, "_ZN6adios26helper9CommAsMPIERKNS0_4CommE"));
+    if (as_mpi == nullptr)
+        throw Error(-DER_NOSYS,
+                    "stepstore: " STEPSTORE_ADIOS2_CORE_MPI_SONAME
+                    ", which this program's ADIOS2 must have for its communicator, has no function "
+                    "CommAsMPI");
+    return as_mpi(communicator);
+}
+
+std::size_t size_of_engine_vtable()
+{
+    // No object is at hand whose first word would be its address.
+    void* library = dlopen(STEPSTORE_ADIOS2_CORE_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+    void* table = library == nullptr ? nullptr : dlsym(library, "_ZTVN6adios24core6EngineE");
+    Dl_info object{};
+    void* symbol = nullptr;
+    if (table == nullptr || dladdr1(table, &object, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr)
+        return 0;
+    return static_cast<const ElfW(Sym)*>(symbol)->st_size;
+}
+
+bool has_feature(const std::string& name)
+{
+    std::size_t count = 0;
+    const char* const* names = nullptr;
+    adios2_available_features(&count, &names);
+    return std::find(names, names + count, name) != names + count;
+}
+
+// Empty: none.
+std::string difference()
+{
+    constexpr std::size_t vtable_size = 1960; // bytes, of ADIOS2 2.12.1
+    // The wheel adds the number of its packaging to the version.
+    if (!(std::string(adios2_version_str) + ".").starts_with(STEPSTORE_ADIOS2_RELEASE "."))
+        return "it is ADIOS2 " + std::string(adios2_version_str);
+    for (const char* feature : {"DERIVED_VARIABLE", "KOKKOS", "CUDA", "GPU_SUPPORT"})
+        if (has_feature(feature)) return std::string("it was built with ") + feature;
+    if (size_of_engine_vtable() != vtable_size)
+        return "its class Engine has another number of functions (" +
+               std::to_string(size_of_engine_vtable() / sizeof(void*)) + ")";
+    return {};
+}
+
+} // namespace
+
+std::shared_ptr<Communicator> group_of(const adios2::helper::Comm& communicator)
+{
+    if (!communicator.IsMPI()) return self_communicator();
+    void* mpi_comm = mpi_comm_of(communicator);
+    return mpi_communicator(&mpi_comm);
+}
+
+std::shared_ptr<Communicator> group_within(const adios2::helper::Comm& communicator, const std::string& key,
+                                           double timeout_seconds)
+{
+    void* mpi_comm = mpi_comm_of(communicator);
+    return form_group_within(&mpi_comm, key, timeout_seconds);
+}
+
+const std::string& misfit()
+{
+    static const std::string why = [] {
+        const auto what = difference();
+        return what.empty() ? what
+                            : "Stepstore was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE
+                              " without derived variables and GPUs, and this process has another one: " +
+                                  what;
+    }();
+    return why;
+}
+
+void Introspection::forget_spans()
+{
+    for (const auto& forget : forget_spans_)
+        forget();
+    forget_spans_.clear();
+}
+
+adios2::MinVarInfo* Introspection::MinBlocksInfo(const core::VariableBase& variable, std::size_t step) const
+{
+    if (stream_.writing() || !stream_.reader().has_step()) return nullptr;
+    return translated([&] { return stream_.reader().blocks_info(variable.m_Name, step); });
+}
+
+bool Introspection::VarShape(const core::VariableBase& variable, std::size_t step, adios2::Dims& shape) const
+{
+    if (stream_.writing() || !stream_.reader().has_step()) return false;
+    return translated([&] {
+        const bool selected = step == adios2::EngineCurrentStep;
+        return stream_.reader().shape_of(variable.m_Name, selected ? variable.m_StepsStart : step, shape);
+    });
+}
+
+bool Introspection::VariableMinMax(const core::VariableBase& variable, std::size_t step,
+                                   adios2::MinMaxStruct& minmax)
+{
+    if (stream_.writing() || !stream_.reader().has_step()) return false;
+    return translated([&] { return stream_.reader().minmax_of(variable.m_Name, step, minmax); });
+}
+
+template <class T>
+std::vector<typename core::Variable<T>::BPInfo> Introspection::blocks_of(const core::Variable<T>& variable,
+                                                                         std::size_t step) const
+{
+    const std::unique_ptr<adios2::MinVarInfo> info(MinBlocksInfo(variable, step));
+    std::vector<typename core::Variable<T>::BPInfo> blocks;
+    if (!info) return blocks;
+    const auto dims = [&](const std::size_t* extents) {
+        if (info->WasLocalValue) return adios2::Dims{reinterpret_cast<std::size_t>(extents)};
+        if (extents == nullptr) return adios2::Dims();
+        return adios2::Dims(extents, extents + info->Dims);
+    };
+    for (const auto& one : info->BlocksInfo) {
+        typename core::Variable<T>::BPInfo block;
+        block.Shape = dims(info->Shape);
+        block.Start = dims(one.Start);
+        block.Count = dims(one.Count);
+        block.Step = info->Step;
+        block.StepsStart = info->Step;
+        block.StepsCount = 1;
+        block.BlockID = one.BlockID;
+        block.WriterID = one.WriterID;
+        block.IsValue = info->IsValue;
+        block.IsReverseDims = info->IsReverseDims;
+        if constexpr (std::is_same_v<T, std::string>) {
+            block.Value = *static_cast<const char* const*>(one.BufferP);
+        } else {
+            std::memcpy(static_cast<void*>(&block.Min), &one.MinMax.MinUnion,
+                        std::min(sizeof(T), sizeof one.MinMax.MinUnion));
+            std::memcpy(static_cast<void*>(&block.Max), &one.MinMax.MaxUnion,
+                        std::min(sizeof(T), sizeof one.MinMax.MaxUnion));
+            if (info->IsValue) std::memcpy(static_cast<void*>(&block.Value), one.BufferP, sizeof(T));
+        }
+        blocks.push_back(std::move(block));
+    }
+    return blocks;
+}
+
+#define instantiate(T)                                                                                       \
+    template std::vector<core::Variable<T>::BPInfo> Introspection::blocks_of<T>(const core::Variable<T>&,    \
+                                                                                std::size_t) const;
+ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+
+} // namespace stepstore::adios

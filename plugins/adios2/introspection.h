@@ -1,0 +1,137 @@
+// What ADIOS2's core asks an engine about a stream: steps, shapes, extremes, blocks, the memory of spans. The
+// native engine is one of these. The plugin has one that is in no IO, and makes it the variables' engine.
+// Only where the core can be used (misfit()).
+#pragma once
+
+#include "adios_errors.h"
+#include "opened.h"
+
+#include <adios2/core/Info.h>
+#include <adios2/core/Span.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace stepstore::adios {
+
+template <class T>
+adios2::Variable<T> handle_of(const adios2::core::Variable<T>& variable)
+{
+    return std::bit_cast<adios2::Variable<T>>(&variable);
+}
+
+inline adios2::IO handle_of(adios2::core::IO& io)
+{
+    return std::bit_cast<adios2::IO>(&io);
+}
+
+inline steps::Order order_of(const adios2::core::IO& io)
+{
+    return io.m_ArrayOrder == adios2::ArrayOrdering::RowMajor ? steps::Order::row_major
+                                                              : steps::Order::column_major;
+}
+
+// The ranks of an ADIOS2 communicator. Collective over it.
+std::shared_ptr<Communicator> group_of(const adios2::helper::Comm& communicator);
+// Those of them that open the same. Collective, until the time-out.
+std::shared_ptr<Communicator> group_within(const adios2::helper::Comm& communicator, const std::string& key,
+                                           double timeout_seconds);
+
+class Introspection : public adios2::core::Engine {
+public:
+    // opened: must be there when anything is asked.
+    Introspection(const std::string& type, adios2::core::IO& io, const std::string& name, adios2::Mode mode,
+                  adios2::helper::Comm communicator, const Opened& opened)
+        : Engine(type, io, name, mode, std::move(communicator)), stream_(opened)
+    {
+    }
+
+    // A span's place in the buffer is its address (DoBufferData). `room` is made one of this engine.
+    template <class T>
+    void put_span(adios2::core::Variable<T>& variable, adios2::core::Span<T>& room, bool initialize,
+                  const T& value)
+    {
+        const auto bytes = translated([&] {
+            auto handle = handle_of(variable);
+            return stream_.writer().put_span(handle);
+        });
+        const auto elements = bytes.size() / sizeof(T);
+        std::construct_at(&room, *this, elements);
+        room.m_PayloadPosition = reinterpret_cast<std::size_t>(bytes.data());
+        if (initialize) std::fill_n(reinterpret_cast<T*>(bytes.data()), elements, value);
+        variable.m_BlocksInfo.emplace_back(); // ADIOS2 numbers a step's spans of a variable by these
+        forget_spans_.push_back([&io = m_IO, name = variable.m_Name] {
+            if (auto* known = io.InquireVariable<T>(name)) {
+                known->m_BlocksSpan.clear();
+                known->m_BlocksInfo.clear();
+            }
+        });
+    }
+    void forget_spans();
+
+    std::size_t CurrentStep() const override { return stream_.current_step(); }
+    adios2::MinVarInfo* MinBlocksInfo(const adios2::core::VariableBase& variable,
+                                      std::size_t step) const override;
+    bool VarShape(const adios2::core::VariableBase& variable, std::size_t step,
+                  adios2::Dims& shape) const override;
+    bool VariableMinMax(const adios2::core::VariableBase& variable, std::size_t step,
+                        adios2::MinMaxStruct& minmax) override;
+
+protected:
+#define blocks(T)                                                                                            \
+    std::vector<adios2::core::Variable<T>::BPInfo> DoBlocksInfo(const adios2::core::Variable<T>& variable,   \
+                                                                const std::size_t step) const override       \
+    {                                                                                                        \
+        return blocks_of(variable, step);                                                                    \
+    }                                                                                                        \
+    std::map<std::size_t, std::vector<adios2::core::Variable<T>::BPInfo>> DoAllStepsBlocksInfo(              \
+        const adios2::core::Variable<T>& variable) const override                                            \
+    {                                                                                                        \
+        std::map<std::size_t, std::vector<adios2::core::Variable<T>::BPInfo>> all;                           \
+        const auto steps = steps_of(variable);                                                               \
+        for (std::size_t step = 0; step < steps.size(); ++step)                                              \
+            all[steps[step]] = blocks_of(variable, step);                                                    \
+        return all;                                                                                          \
+    }                                                                                                        \
+    std::vector<std::vector<adios2::core::Variable<T>::BPInfo>> DoAllRelativeStepsBlocksInfo(                \
+        const adios2::core::Variable<T>& variable) const override                                            \
+    {                                                                                                        \
+        std::vector<std::vector<adios2::core::Variable<T>::BPInfo>> all;                                     \
+        const auto steps = steps_of(variable).size();                                                        \
+        for (std::size_t step = 0; step < steps; ++step)                                                     \
+            all.push_back(blocks_of(variable, step));                                                        \
+        return all;                                                                                          \
+    }
+    ADIOS2_FOREACH_STDTYPE_1ARG(blocks)
+#undef blocks
+
+#define buffer(T, L)                                                                                         \
+    T* DoBufferData_##L(const int, const std::size_t position, const std::size_t) noexcept override          \
+    {                                                                                                        \
+        return reinterpret_cast<T*>(position);                                                               \
+    }
+    ADIOS2_FOREACH_PRIMITVE_STDTYPE_2ARGS(buffer)
+#undef buffer
+
+    std::size_t DoSteps() const override { return stream_.steps(); }
+    void DoGetAbsoluteSteps(const adios2::core::VariableBase& variable,
+                            std::vector<std::size_t>& keys) const override
+    {
+        keys = steps_of(variable);
+    }
+    void DoClose(const int) override {}
+
+private:
+    std::vector<std::size_t> steps_of(const adios2::core::VariableBase& variable) const
+    {
+        return translated([&] { return stream_.reader().steps_of(variable.m_Name); });
+    }
+    template <class T>
+    std::vector<typename adios2::core::Variable<T>::BPInfo>
+    blocks_of(const adios2::core::Variable<T>& variable, std::size_t step) const;
+
+    const Opened& stream_;
+    std::vector<std::function<void()>> forget_spans_;
+};
+
+} // namespace stepstore::adios

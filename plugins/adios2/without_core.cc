@@ -1,0 +1,25 @@
+// In place of the native engine and of what the plugin has of ADIOS2's core, where the headers of ADIOS2's
+// core were missing when the library was built.
+#include "core_engine.h"
+#include "plugin_host.h"
+
+namespace stepstore::adios {
+
+void register_native()
+{
+    throw Error(-DER_NOSYS,
+                misfit() + ", so there is no native engine: use the engine type Plugin (docs/adios2.md)");
+}
+
+const std::string& misfit()
+{
+    static const std::string why = "Stepstore was built without the headers of ADIOS2's core";
+    return why;
+}
+
+std::unique_ptr<PluginHost> make_plugin_host(adios2::IO, const std::string&, adios2::Mode, const Opened&)
+{
+    return nullptr;
+}
+
+} // namespace stepstore::adios
