@@ -111,7 +111,8 @@ void dispatch(Type type, With&& with)
     case Type::character: return with(static_cast<signed char>(0)); // as char is on the machines we know
     case Type::complex64:
     case Type::complex128:
-    case Type::string: return;
+    case Type::string:
+    case Type::structure: return;
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include <daos_errno.h>
 
+#include <set>
+
 namespace stepstore::steps {
 
 namespace {
@@ -19,6 +21,7 @@ constexpr TypeFacts facts[] = {
     {"int64", 8, true},      {"uint8", 1, true},        {"uint16", 2, true},  {"uint32", 4, true},
     {"uint64", 8, true},     {"float32", 4, true},      {"float64", 8, true}, {"float128", 16, true},
     {"complex64", 8, false}, {"complex128", 16, false}, {"string", 0, false}, {"character", 1, true},
+    {"struct", 0, false},
 };
 
 const TypeFacts& facts_of(Type type)
@@ -82,6 +85,53 @@ std::string to_text(DimsView dims)
         text += dims[i] == joined_dimension ? std::string("joined") : std::to_string(dims[i]);
     }
     return text + "}";
+}
+
+std::string fault_of(const Structure& structure)
+{
+    if (structure.size == 0 || structure.size > max_structure_size)
+        return "its size is " + std::to_string(structure.size) + " bytes, and 1 byte to 1 GiB can be stored";
+    std::set<std::string_view> names;
+    for (const Structure::Field& field : structure.fields) {
+        const std::string which = "its field '" + field.name + "' ";
+        if (field.name.empty()) return "it has a field without a name";
+        if (!names.insert(field.name).second) return which + "is there twice";
+        const std::size_t size = size_of(field.type);
+        if (size == 0) return which + "has no type of a fixed size";
+        if (field.offset > structure.size || field.count > (structure.size - field.offset) / size)
+            return which + "does not lie inside of it";
+    }
+    return {};
+}
+
+std::string to_text(const Structure& structure)
+{
+    std::string text = "struct " + structure.name + " {";
+    for (const Structure::Field& field : structure.fields) {
+        if (&field != &structure.fields.front()) text += ", ";
+        text += field.name + ": " + std::string(name_of(field.type));
+        if (field.count != 1) text += "[" + std::to_string(field.count) + "]";
+        text += " at " + std::to_string(field.offset);
+    }
+    return text + "; " + std::to_string(structure.size) + " bytes}";
+}
+
+std::size_t element_size(const Variable& variable)
+{
+    return variable.structure != nullptr ? variable.structure->size : size_of(variable.type);
+}
+
+bool defined_alike(const Variable& a, const Variable& b)
+{
+    if (a.type != b.type || a.kind != b.kind) return false;
+    return a.structure == b.structure ||
+           (a.structure != nullptr && b.structure != nullptr && *a.structure == *b.structure);
+}
+
+std::string described(const Variable& variable)
+{
+    return std::string(name_of(variable.kind)) + " of " +
+           (variable.structure ? to_text(*variable.structure) : std::string(name_of(variable.type)));
 }
 
 } // namespace stepstore::steps

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ enum class Type : std::uint8_t {
     complex128 = 13, // two float64
     string = 14,
     character = 15,
+    structure = 16, // a struct of the program: Structure
 };
 
 // global_value: one value for all ranks (every rank may put it; the lowest rank that did counts).
@@ -69,7 +71,7 @@ inline constexpr std::size_t max_dimensions = 32;
 // Stable for the life of a Writer or Reader; an index from 0. A reader's ids are its own, not the writer's.
 using VariableId = std::uint32_t;
 
-std::size_t size_of(Type type);           // bytes of one element; 0 for string
+std::size_t size_of(Type type);           // bytes of one element; 0 for string and structure
 bool has_minmax(Type type);               // every real number and character; not complex, not string
 bool is_value(ShapeKind kind);            // global_value, local_value
 std::string_view name_of(Type type);      // "float64"; also what ADIOS2's users know: see docs
@@ -112,7 +114,7 @@ constexpr Type type_of()
         return Type::complex128;
 }
 
-// One element of any type but string.
+// One element of any type but string and structure.
 struct Scalar {
     alignas(16) std::array<std::byte, 16> bytes{};
 
@@ -147,15 +149,39 @@ struct Block {
     Dims start; // empty for values and local arrays
     Dims count; // empty for values
     std::optional<MinMax> minmax; // of values: the value, twice. nullopt: not recorded, or no element
-    Scalar value;                 // of values that are no strings
+    Scalar value;                 // of values that are neither strings nor structs
 };
+
+// What an element of the type `structure` consists of. Bytes that belong to no field are kept too.
+struct Structure {
+    struct Field {
+        std::string name;
+        std::uint64_t offset = 0; // bytes, from the beginning of the struct
+        Type type = Type::float64;
+        std::uint64_t count = 1; // elements
+        bool operator==(const Field&) const = default;
+    };
+    std::string name;
+    std::uint64_t size = 0; // bytes
+    std::vector<Field> fields;
+    bool operator==(const Structure&) const = default;
+};
+inline constexpr std::uint64_t max_structure_size = std::uint64_t{1} << 30; // bytes
+// Empty: it can be stored. A struct has a size, and its fields have names of their own and lie inside of it.
+std::string fault_of(const Structure& structure);
+std::string
+to_text(const Structure& structure); // "struct particle {id: int64 at 0, x: float64[3] at 8; 32 bytes}"
 
 // A variable as the stream defines it: the same in every step.
 struct Variable {
     std::string name;
     Type type = Type::float64;
     ShapeKind kind = ShapeKind::global_array;
+    std::shared_ptr<const Structure> structure; // of the type `structure`
 };
+std::size_t element_size(const Variable& variable);       // bytes; 0 for strings
+bool defined_alike(const Variable& a, const Variable& b); // whatever their names
+std::string described(const Variable& variable);          // "global array of float64"
 
 // An attribute's value: `count` elements one after the other in `data`, or `strings`.
 struct Attribute {

@@ -35,6 +35,7 @@ void with_type(Type type, Visit&& visit)
     case Type::complex128: return visit(std::type_identity<std::complex<double>>{});
     case Type::string: return visit(std::type_identity<std::string>{});
     case Type::character: return visit(std::type_identity<char>{});
+    case Type::structure: return; // not made here
     }
 }
 

@@ -47,8 +47,8 @@ TEST(Plan, ASingleElementThatIsNotInlineHasDataAsAnyBlock)
     entries[0].flags = entries[1].flags = entry_is_single;
     entries[0].dimensions = entries[1].dimensions = 1;
     const std::uint64_t dims[] = {1};
-    const LocalType types[] = {{Type::float64, ShapeKind::local_array},
-                               {Type::float32, ShapeKind::local_array}};
+    const LocalType types[] = {{Type::float64, ShapeKind::local_array, 8},
+                               {Type::float32, ShapeKind::local_array, 4}};
     entries[1].variable = 1;
     std::vector<std::byte> bytes;
     encode_plan(entries, dims, true, bytes);

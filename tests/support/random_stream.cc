@@ -213,6 +213,7 @@ std::size_t element_size(Type type)
     case Type::complex64: return 8;
     case Type::float128:
     case Type::complex128: return 16;
+    case Type::structure: break; // not made here
     }
     return 0;
 }

@@ -55,7 +55,10 @@ void store_header(const BlobHeader& header, MutableBytes at)
 {
     each_field(header, [&](std::size_t offset, auto value) { store_little(at.data() + offset, value); });
     const bool plain = (header.flags & (blob_compressed | blob_placed | blob_singles)) == 0;
-    const int version = (header.flags & blob_inline) != 0 ? 3 : plain ? 1 : 2;
+    const int version = (header.flags & blob_structures) != 0 ? 4
+                        : (header.flags & blob_inline) != 0   ? 3
+                        : plain                               ? 1
+                                                              : 2;
     store_little(at.data() + 4, static_cast<std::uint16_t>(version));
     store_little(at.data() + checksum_at, checksum(Bytes(at.data(), checksum_at)));
 }

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t blob_magic = 0x4c425353; // "SSBL"
 // "SSOV": stands in a slot for a blob that lies elsewhere
 inline constexpr std::uint32_t overflow_magic = 0x564f5353;
 // the newest that is read; written is the least that has the flags
-inline constexpr std::uint16_t blob_version = 3;
+inline constexpr std::uint16_t blob_version = 4;
 inline constexpr std::size_t blob_header_size = 112;
 inline constexpr std::uint64_t no_step = UINT64_MAX;
 
@@ -45,6 +45,7 @@ inline constexpr std::uint16_t blob_placed = 4;     // version 2: some blocks ar
 inline constexpr std::uint16_t blob_singles = 8;    // version 2: some blocks are single elements (plan.h)
 // version 3: all single elements lie in the blob alone (plan.h)
 inline constexpr std::uint16_t blob_inline = 16;
+inline constexpr std::uint16_t blob_structures = 32; // version 4: its definitions may hold structs
 
 // Fills in the checksums; blob: header and payload, of header.length bytes.
 void seal_blob(BlobHeader& header, MutableBytes blob);

@@ -131,7 +131,7 @@ void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSect
             if (number != mapping->types.size())
                 throw Error(-DER_DF_INVAL, std::string(what) + " skip a variable: the record is damaged");
             const std::uint32_t id = dictionary_->add(step, rank, variable);
-            mapping->types.push_back({variable.type, variable.kind});
+            mapping->types.push_back(local_type(variable));
             mapping->global.push_back(id);
             if (id == Dictionary::none) return;
             if (mapping->local.size() <= id) mapping->local.resize(std::size_t{id} + 1, Dictionary::none);
@@ -203,7 +203,7 @@ BlockGeometry RankStep::geometry(std::uint32_t index) const
 
 std::uint64_t RankStep::raw_bytes(std::uint32_t index) const
 {
-    std::uint64_t bytes = size_of(type(index));
+    std::uint64_t bytes = local(index).size;
     for (const std::uint64_t extent : geometry(index).count)
         bytes *= extent; // plan.cc has checked that this fits
     return bytes;
@@ -222,7 +222,7 @@ Placement RankStep::place(std::uint32_t index) const
     const PlanEntry& planned = plan->entries[index];
     const LocalType local = mapping->types[planned.variable];
     Placement place = load_placement(sections.fixed.data() + planned.fixed_at +
-                                     minmax_size(local.type, local.kind, plan->statistics, planned.flags));
+                                     minmax_size(local, plan->statistics, planned.flags));
     const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
     const bool fits = place.codec == Codec::none ? place.length == raw
                       : is_operator(place.codec) ? place.length > 0
@@ -241,22 +241,22 @@ std::uint32_t RankStep::first_of(VariableId id) const
 
 std::optional<MinMax> RankStep::minmax(std::uint32_t index) const
 {
-    const Type t = type(index);
-    if (!plan->statistics || !has_minmax(t)) return std::nullopt;
+    const LocalType of = local(index);
+    if (!plan->statistics || !has_minmax(of.type)) return std::nullopt;
     for (const std::uint64_t extent : geometry(index).count)
         if (extent == 0) return std::nullopt;
     const std::byte* at = sections.fixed.data() + plan->entries[index].fixed_at;
     MinMax result;
-    std::memcpy(result.min.bytes.data(), at, size_of(t));
+    std::memcpy(result.min.bytes.data(), at, of.size);
     const bool single = (plan->entries[index].flags & entry_is_single) != 0;
-    std::memcpy(result.max.bytes.data(), single ? at : at + size_of(t), size_of(t));
+    std::memcpy(result.max.bytes.data(), single ? at : at + of.size, of.size);
     return result;
 }
 
 Bytes RankStep::value(std::uint32_t index) const
 {
     const std::byte* at = sections.fixed.data() + plan->entries[index].fixed_at;
-    if (type(index) != Type::string) return {at, size_of(type(index))};
+    if (local(index).type != Type::string) return {at, local(index).size};
     const std::uint64_t begin = load_little<std::uint32_t>(at);
     const std::uint64_t length = load_little<std::uint32_t>(at + 4);
     if (begin + length > sections.tail.size()) damaged(header, "holds a string that ends too late");

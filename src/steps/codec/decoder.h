@@ -93,7 +93,10 @@ public:
     std::uint64_t raw_bytes(std::uint32_t index) const; // of a block, before compression
     std::uint32_t first_of(VariableId id) const;        // Plan::none: none
     std::uint32_t next(std::uint32_t index) const { return plan->next[index]; }
-    Type type(std::uint32_t index) const { return mapping->types[plan->entries[index].variable].type; }
+    const LocalType& local(std::uint32_t index) const
+    {
+        return mapping->types[plan->entries[index].variable];
+    }
     std::optional<MinMax> minmax(std::uint32_t index) const; // of an array's block
     Bytes value(std::uint32_t index) const;                  // of a value; of strings, the text
 

@@ -1,6 +1,5 @@
 #include "steps/codec/definitions.h"
 
-#include "base/wire.h"
 #include "steps/codec/blob.h"
 
 namespace stepstore::steps {
@@ -14,6 +13,24 @@ Type checked_type(std::uint8_t number, const WireReader& from)
 {
     if (number < 1 || name_of(static_cast<Type>(number)).empty()) from.fail("names an unknown type");
     return static_cast<Type>(number);
+}
+
+Structure read_structure(WireReader& from)
+{
+    Structure structure;
+    structure.name = from.text();
+    structure.size = from.varint();
+    constexpr std::size_t least = 4; // bytes of a field
+    structure.fields.resize(from.counted(least));
+    for (Structure::Field& field : structure.fields) {
+        field.name = from.text();
+        field.offset = from.varint();
+        field.type = checked_type(from.fixed<std::uint8_t>(), from);
+        field.count = from.varint();
+    }
+    if (const std::string fault = fault_of(structure); !fault.empty())
+        from.fail("describes a struct that cannot be: " + fault);
+    return structure;
 }
 
 void read_attribute_value(WireReader& from, Attribute& attribute)
@@ -31,17 +48,46 @@ void read_attribute_value(WireReader& from, Attribute& attribute)
 
 } // namespace
 
+void write_variable(WireWriter& to, const Variable& variable)
+{
+    to.text(variable.name);
+    to.fixed(static_cast<std::uint8_t>(variable.type));
+    to.fixed(static_cast<std::uint8_t>(variable.kind));
+    if (variable.structure == nullptr) return;
+    to.text(variable.structure->name);
+    to.varint(variable.structure->size);
+    to.varint(variable.structure->fields.size());
+    for (const Structure::Field& field : variable.structure->fields) {
+        to.text(field.name);
+        to.varint(field.offset);
+        to.fixed(static_cast<std::uint8_t>(field.type));
+        to.varint(field.count);
+    }
+}
+
+Variable read_variable(WireReader& from)
+{
+    Variable variable;
+    variable.name = from.text();
+    variable.type = checked_type(from.fixed<std::uint8_t>(), from);
+    const auto kind = from.fixed<std::uint8_t>();
+    if (kind < 1 || kind > 5) from.fail("names an unknown shape kind");
+    variable.kind = static_cast<ShapeKind>(kind);
+    if (variable.type == Type::string && !is_value(variable.kind)) from.fail("holds an array of strings");
+    if (variable.type == Type::structure)
+        variable.structure = std::make_shared<const Structure>(read_structure(from));
+    return variable;
+}
+
 DefinitionLog::DefinitionLog() : ends_{0}, variables_{0}, steps_{no_step}
 {
 }
 
-void DefinitionLog::variable(std::string_view name, Type type, ShapeKind kind)
+void DefinitionLog::variable(const Variable& variable)
 {
     WireWriter to(records_);
     to.fixed(variable_record);
-    to.text(name);
-    to.fixed(static_cast<std::uint8_t>(type));
-    to.fixed(static_cast<std::uint8_t>(kind));
+    write_variable(to, variable);
     ++defined_;
 }
 
@@ -107,20 +153,13 @@ void each_definition(const DefinitionSection& section, std::string_view what,
     while (!from.at_end()) {
         const auto record = from.fixed<std::uint8_t>();
         if (record == variable_record) {
-            Variable variable;
-            variable.name = from.text();
-            variable.type = checked_type(from.fixed<std::uint8_t>(), from);
-            const auto kind = from.fixed<std::uint8_t>();
-            if (kind < 1 || kind > 5) from.fail("names an unknown shape kind");
-            variable.kind = static_cast<ShapeKind>(kind);
-            if (variable.type == Type::string && !is_value(variable.kind))
-                from.fail("holds an array of strings");
-            on_variable(number++, std::move(variable));
+            on_variable(number++, read_variable(from));
         } else if (record == attribute_record) {
             const std::uint64_t step = from.varint();
             Attribute attribute;
             attribute.name = from.text();
             attribute.type = checked_type(from.fixed<std::uint8_t>(), from);
+            if (attribute.type == Type::structure) from.fail("holds an attribute that is a struct");
             attribute.array = from.fixed<std::uint8_t>() != 0;
             read_attribute_value(from, attribute);
             on_attribute(step, std::move(attribute));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/function_ref.h"
+#include "base/wire.h"
 #include "steps/types.h"
 
 #include <cstdint>
@@ -16,11 +17,15 @@
 
 namespace stepstore::steps {
 
+// A variable's name and definition, wherever they are stored or sent.
+void write_variable(WireWriter& to, const Variable& variable);
+Variable read_variable(WireReader& from); // -DER_DF_INVAL: not one that can be
+
 // The writer's side: the log of one rank.
 class DefinitionLog {
 public:
     DefinitionLog();
-    void variable(std::string_view name, Type type, ShapeKind kind);
+    void variable(const Variable& variable);
     void attribute(std::uint64_t step, const Attribute& attribute);
 
     // Closes the open batch, if it holds anything, for the blob of `step`, and appends its section. Returns

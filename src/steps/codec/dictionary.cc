@@ -17,14 +17,11 @@ VariableId Dictionary::add(std::uint64_t step, std::uint32_t rank, const Variabl
         return it->second;
     }
     const Variable& first = variables_[it->second];
-    if (first.type == variable.type && first.kind == variable.kind) return it->second;
+    if (defined_alike(first, variable)) return it->second;
     const auto [first_step, first_rank] = origins_[it->second];
-    const auto as = [](const Variable& v) {
-        return std::string(name_of(v.kind)) + " of " + std::string(name_of(v.type));
-    };
-    conflicts_.try_emplace(it->second, "variable '" + variable.name + "' is a " + as(first) + " in " +
-                                           step_rank(first_step, first_rank) + ", and a " + as(variable) +
-                                           " in " + step_rank(step, rank) +
+    conflicts_.try_emplace(it->second, "variable '" + variable.name + "' is a " + described(first) + " in " +
+                                           step_rank(first_step, first_rank) + ", and a " +
+                                           described(variable) + " in " + step_rank(step, rank) +
                                            ": all ranks of the writer must define it in the same way");
     return none;
 }

@@ -33,13 +33,27 @@ std::uint32_t checked_size(std::size_t size, const char* section, std::uint64_t 
     return static_cast<std::uint32_t>(size);
 }
 
-void require_alike(const Variable& before, Type type, ShapeKind kind)
+void require_alike(const Variable& before, const Variable& now)
 {
-    if (before.type == type && before.kind == kind) return;
-    throw Error(-DER_INVAL, "variable '" + before.name + "' was defined as " +
-                                std::string(name_of(before.kind)) + " of " +
-                                std::string(name_of(before.type)) + "; it cannot become a " +
-                                std::string(name_of(kind)) + " of " + std::string(name_of(type)));
+    if (defined_alike(before, now)) return;
+    throw Error(-DER_INVAL, "variable '" + before.name + "' was defined as " + described(before) +
+                                "; it cannot become a " + described(now));
+}
+
+void require_storable(const Variable& variable)
+{
+    const auto refuse = [&](const std::string& why) {
+        throw Error(-DER_INVAL, "variable '" + variable.name + "' " + why);
+    };
+    if (variable.name.empty()) throw Error(-DER_INVAL, "the name of a variable is empty: give one");
+    if (name_of(variable.type).empty()) refuse("has an unknown type");
+    if (variable.type == Type::string && !is_value(variable.kind))
+        refuse("is an array of strings, which cannot be stored: put single strings");
+    if ((variable.type == Type::structure) != (variable.structure != nullptr))
+        refuse("needs a structure if and only if its type is struct");
+    if (variable.structure == nullptr) return;
+    if (const std::string fault = fault_of(*variable.structure); !fault.empty())
+        refuse("is of a struct that cannot be stored: " + fault + " (" + to_text(*variable.structure) + ")");
 }
 
 } // namespace
@@ -56,24 +70,23 @@ void Encoder::expect(Variable variable)
     expected_.insert_or_assign(variable.name, std::move(variable));
 }
 
-VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind)
+VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind,
+                           std::shared_ptr<const Structure> structure)
 {
-    std::string key(name);
-    if (const auto found = by_name_.find(key); found != by_name_.end()) {
-        require_alike(variables_[found->second].variable, type, kind);
+    Variable now{std::string(name), type, kind, std::move(structure)};
+    if (const auto found = by_name_.find(now.name); found != by_name_.end()) {
+        require_alike(variables_[found->second].variable, now);
         return found->second;
     }
-    if (const auto found = expected_.find(key); found != expected_.end())
-        require_alike(found->second, type, kind);
-    if (key.empty()) throw Error(-DER_INVAL, "the name of a variable is empty: give one");
-    if (name_of(type).empty()) throw Error(-DER_INVAL, "variable '" + key + "' has an unknown type");
-    if (type == Type::string && !is_value(kind))
-        throw Error(-DER_INVAL, "variable '" + key +
-                                    "' is an array of strings, which cannot be stored: put single strings");
+    if (const auto found = expected_.find(now.name); found != expected_.end())
+        require_alike(found->second, now);
+    require_storable(now);
     const auto id = static_cast<VariableId>(variables_.size());
-    definitions_.variable(name, type, kind);
-    variables_.push_back({{key, type, kind}, 0, 0, {}});
-    by_name_.emplace(std::move(key), id);
+    definitions_.variable(now);
+    structures_ |= now.structure != nullptr;
+    by_name_.emplace(now.name, id);
+    const auto size = static_cast<std::uint32_t>(stepstore::steps::element_size(now));
+    variables_.push_back({std::move(now), size, 0, 0, {}});
     return id;
 }
 
@@ -147,13 +160,12 @@ std::uint32_t Encoder::add_entry(PlanEntry entry, DimsView shape, DimsView start
         if (follow(entry, shape, start, count)) return followed_ - 1;
         stop_following();
     }
-    const Variable& variable = variables_[entry.variable].variable;
     const std::size_t at = fixed_.size();
     entry.dims_at = static_cast<std::uint32_t>(dims_.size());
     entry.fixed_at = static_cast<std::uint32_t>(at);
     for (const DimsView part : {shape, start, count})
         dims_.insert(dims_.end(), part.begin(), part.end());
-    fixed_.resize(at + fixed_size(variable.type, variable.kind, statistics_, entry.flags));
+    fixed_.resize(at + fixed_size(local_type(entry.variable), statistics_, entry.flags));
     entries_.push_back(entry);
     return static_cast<std::uint32_t>(entries_.size() - 1);
 }
@@ -183,9 +195,8 @@ std::uint32_t Encoder::add_block(VariableId id, DimsView shape, DimsView start, 
 std::uint64_t Encoder::place(std::uint32_t entry, std::uint64_t length, Codec codec, std::uint64_t checksum)
 {
     const PlanEntry& placed = entry_at(entry);
-    const Variable& variable = variables_[placed.variable].variable;
-    std::byte* to = fixed_.data() + placed.fixed_at +
-                    minmax_size(variable.type, variable.kind, statistics_, placed.flags);
+    std::byte* to =
+        fixed_.data() + placed.fixed_at + minmax_size(local_type(placed.variable), statistics_, placed.flags);
     store_placement({data_length_, length, codec, checksum}, to);
     const std::uint64_t at = data_base_ + data_length_;
     data_length_ += length;
@@ -208,7 +219,7 @@ void Encoder::add_value(VariableId id, const void* value)
 {
     Known& variable = known(id);
     const std::uint32_t entry = value_entry(id, variable);
-    std::memcpy(fixed_.data() + entry_at(entry).fixed_at, value, size_of(variable.variable.type));
+    std::memcpy(fixed_.data() + entry_at(entry).fixed_at, value, variable.size);
 }
 
 void Encoder::add_string(VariableId id, std::string_view value)
@@ -309,6 +320,7 @@ void Encoder::copy_definitions(const BlobHeader& header)
     copy.step = header.step;
     copy.rank = rank_;
     copy.definitions_bytes = header.definitions_bytes;
+    copy.flags = header.flags & blob_structures;
     Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, BlobPart::definitions));
     kept.blob.assign(blob_.begin(), blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size +
                                                                                 header.definitions_bytes));
@@ -353,7 +365,10 @@ Bytes Encoder::finish(std::uint64_t step)
     blob_.resize(blob_header_size);
     header.definitions_bytes =
         checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
-    if (header.definitions_bytes > 0) copy_definitions(header);
+    if (header.definitions_bytes > 0) {
+        if (structures_) header.flags |= blob_structures;
+        copy_definitions(header);
+    }
     header.batches = definitions_.batches();
     header.definitions_step = definitions_.last_step();
     if (header.entries > 0) write_plan(step, header);

@@ -31,9 +31,11 @@ public:
 
     // A variable of earlier steps of the stream: every later definition is the same.
     void expect(Variable variable);
-    VariableId define(std::string_view name, Type type,
-                      ShapeKind kind);                       // -DER_INVAL: defined otherwise before
-    const Variable& variable(VariableId id) const;           // -DER_INVAL: no such id
+    // -DER_INVAL: defined otherwise before, or it cannot be stored.
+    VariableId define(std::string_view name, Type type, ShapeKind kind,
+                      std::shared_ptr<const Structure> structure = nullptr);
+    const Variable& variable(VariableId id) const;                                  // -DER_INVAL: no such id
+    std::uint32_t element_size(VariableId id) const { return variables_[id].size; } // of one that there is
     void attribute(std::uint64_t step, Attribute attribute); // the same value again: nothing happens
 
     void begin_step(std::uint64_t data_base);
@@ -59,7 +61,7 @@ public:
     {
         const PlanEntry& single = entry_at(entry);
         std::byte* to = fixed_.data() + single.fixed_at;
-        switch (const std::size_t size = size_of(variables_[single.variable].variable.type)) {
+        switch (const std::size_t size = variables_[single.variable].size) {
         case 4: std::memcpy(to, value, 4); break;
         case 8: std::memcpy(to, value, 8); break;
         default: std::memcpy(to, value, size);
@@ -100,8 +102,9 @@ public:
 private:
     struct Known {
         Variable variable;
-        std::uint64_t stamp = 0; // the step (counted by begin_step) of `entry`
-        std::uint32_t entry = 0; // a value's entry in that step
+        std::uint32_t size = 0;  // of an element, bytes; 0 for strings
+        std::uint32_t entry = 0; // a value's entry in the step `stamp`
+        std::uint64_t stamp = 0; // counted by begin_step
         Dims claimed;            // the shape that was claimed last
     };
     struct CachedPlan {
@@ -116,6 +119,11 @@ private:
     };
 
     Known& known(VariableId id);
+    LocalType local_type(VariableId id) const
+    {
+        const Known& of = variables_[id];
+        return {of.variable.type, of.variable.kind, of.size};
+    }
     std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
     static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, DimsView shape,
                              DimsView start, DimsView count)
@@ -155,6 +163,7 @@ private:
     std::unordered_map<std::string, Variable> expected_;
     std::map<std::string, Attribute, std::less<>> attributes_;
     DefinitionLog definitions_;
+    bool structures_ = false;       // some variable is of a struct
     std::vector<CachedPlan> plans_; // never moved
     CachedPlan* last_plan_ = nullptr;
     std::size_t claimed_variables_ = 0;    // how many were

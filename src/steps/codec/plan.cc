@@ -35,7 +35,7 @@ std::vector<std::uint64_t> places(std::span<const PlanEntry> entries, const std:
     for (const PlanEntry& entry : entries) {
         at.push_back(sum);
         if (entry.flags & (entry_is_value | entry_is_inline)) continue;
-        std::uint64_t length = size_of(types[entry.variable].type);
+        std::uint64_t length = types[entry.variable].size;
         bool overflow = false;
         for (const std::uint64_t extent : geometry_of(entry, dims).count)
             overflow |= __builtin_mul_overflow(length, extent, &length);
@@ -99,18 +99,17 @@ void index_variables(Plan& plan, std::size_t variables)
 
 } // namespace
 
-std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
+std::uint32_t minmax_size(const LocalType& local, bool statistics, std::uint8_t entry_flags)
 {
-    if (!statistics || is_value(kind) || !has_minmax(type)) return 0;
-    return ((entry_flags & entry_is_single) ? 1 : 2) * static_cast<std::uint32_t>(size_of(type));
+    if (!statistics || is_value(local.kind) || !has_minmax(local.type)) return 0;
+    return ((entry_flags & entry_is_single) ? 1 : 2) * local.size;
 }
 
-std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags)
+std::uint32_t fixed_size(const LocalType& local, bool statistics, std::uint8_t entry_flags)
 {
-    if (is_value(kind))
-        return type == Type::string ? string_place_size : static_cast<std::uint32_t>(size_of(type));
-    if (entry_flags & entry_is_inline) return static_cast<std::uint32_t>(size_of(type));
-    return minmax_size(type, kind, statistics, entry_flags) +
+    if (is_value(local.kind)) return local.type == Type::string ? string_place_size : local.size;
+    if (entry_flags & entry_is_inline) return local.size;
+    return minmax_size(local, statistics, entry_flags) +
            ((entry_flags & entry_is_placed) ? placement_size : 0);
 }
 
@@ -184,7 +183,7 @@ Plan decode_plan(Bytes bytes, std::span<const LocalType> types, std::string_view
         else
             decode_geometry(from, plan, entry, geometries);
         entry.fixed_at = static_cast<std::uint32_t>(fixed);
-        fixed += fixed_size(local.type, local.kind, plan.statistics, entry.flags);
+        fixed += fixed_size(local, plan.statistics, entry.flags);
         plan.placed |= (entry.flags & entry_is_placed) != 0;
         if (fixed > UINT32_MAX) from.fail("asks for more than 4 GiB");
         plan.entries.push_back(entry);

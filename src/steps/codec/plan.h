@@ -52,10 +52,21 @@ constexpr std::uint32_t placement_size = 24;
 void store_placement(const Placement& placement, std::byte* to);
 Placement load_placement(const std::byte* from);
 
+// What an entry needs to know of its variable.
+struct LocalType {
+    Type type = Type::float64;
+    ShapeKind kind = ShapeKind::global_array;
+    std::uint32_t size = 0; // of an element, bytes; 0 for strings
+};
+inline LocalType local_type(const Variable& variable)
+{
+    return {variable.type, variable.kind, static_cast<std::uint32_t>(element_size(variable))};
+}
+
 // The bytes that an entry takes in the fixed section.
 constexpr std::uint32_t string_place_size = 8;
-std::uint32_t minmax_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags);
-std::uint32_t fixed_size(Type type, ShapeKind kind, bool statistics, std::uint8_t entry_flags);
+std::uint32_t minmax_size(const LocalType& local, bool statistics, std::uint8_t entry_flags);
+std::uint32_t fixed_size(const LocalType& local, bool statistics, std::uint8_t entry_flags);
 
 struct BlockGeometry {
     DimsView shape, start, count;
@@ -101,10 +112,6 @@ struct Plan {
 };
 
 // types: of the writer's variables, by the writer's number.
-struct LocalType {
-    Type type;
-    ShapeKind kind;
-};
 Plan decode_plan(Bytes bytes, std::span<const LocalType> types, std::string_view what);
 
 // The dims of a step that differs from its plan, and where its data lies then.

@@ -182,7 +182,7 @@ PlacedBlock Reader::Impl::placed(const InstalledStep& step, VariableId id, std::
 void Reader::Impl::get_values(const InstalledStep& step, VariableId id, DimsView start, DimsView count,
                               std::byte* memory) const
 {
-    const std::size_t size = size_of(source->dictionary().variables()[id].type);
+    const std::size_t size = element_size(source->dictionary().variables()[id]);
     each_block(step, id, [&](const PlacedBlock& block) {
         if (block.index < start[0] || block.index - start[0] >= count[0]) return true;
         std::ranges::copy(block.rank->value(block.entry), memory + (block.index - start[0]) * size);
@@ -193,7 +193,7 @@ void Reader::Impl::get_values(const InstalledStep& step, VariableId id, DimsView
 void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block,
                             BoxView extent, BoxView wanted, std::byte* to)
 {
-    const std::size_t size = size_of(source->dictionary().variables()[id].type);
+    const std::size_t size = element_size(source->dictionary().variables()[id]);
     if (block.rank->is_inline(block.entry))
         return copy_shared(extent, block.rank->value(block.entry).data(), wanted, to, size,
                            stream->record().order);

@@ -21,7 +21,7 @@ Dims copy(DimsView dims)
 
 void set_value(Block& block, const PlacedBlock& placed, Type type)
 {
-    if (type == Type::string) return;
+    if (type == Type::string || type == Type::structure) return;
     const Bytes value = placed.rank->value(placed.entry);
     std::ranges::copy(value, block.value.bytes.begin());
     if (has_minmax(type)) block.minmax = MinMax{block.value, block.value};

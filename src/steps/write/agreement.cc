@@ -20,9 +20,7 @@ std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std:
     to.fixed(step);
     to.fixed(rank);
     for (const Claim& claim : claims) {
-        to.text(claim.variable.name);
-        to.fixed(static_cast<std::uint8_t>(claim.variable.type));
-        to.fixed(static_cast<std::uint8_t>(claim.variable.kind));
+        write_variable(to, claim.variable);
         to.varint(claim.shape.size());
         for (const std::uint64_t extent : claim.shape)
             to.varint(extent);
@@ -37,13 +35,8 @@ bool same_but_rank(Bytes one, Bytes other)
            std::ranges::equal(one.subspan(claims_at), other.subspan(claims_at));
 }
 
-std::string described(const Variable& variable)
-{
-    return std::string(name_of(variable.kind)) + " of " + std::string(name_of(variable.type));
-}
-
 // Of a local array only the number of dimensions is shared.
-std::string described(const Variable& variable, const Dims& shape)
+std::string described_shape(const Variable& variable, const Dims& shape)
 {
     if (variable.kind == ShapeKind::local_array) return std::to_string(shape.size()) + " dimensions";
     Dims shown = shape;
@@ -68,15 +61,15 @@ bool Agreement::is_said(std::uint64_t step, const Claim& claim) const
     const auto found = known_.find(claim.variable.name);
     if (found == known_.end()) return false;
     const Known& known = found->second;
-    if (known.variable.type != claim.variable.type || known.variable.kind != claim.variable.kind)
+    if (!defined_alike(known.variable, claim.variable))
         contradict(claim.variable.name, "a " + described(known.variable), known.step, known.rank,
                    "a " + described(claim.variable), step, rank_);
     if (claim.shape.empty()) return true;
     const auto shape = std::ranges::find(known.shapes, step, &Shape::step);
     if (shape == known.shapes.end()) return false;
     if (shape->dims != claim.shape)
-        contradict(claim.variable.name, "of " + described(known.variable, shape->dims), step, shape->rank,
-                   "of " + described(claim.variable, claim.shape), step, rank_);
+        contradict(claim.variable.name, "of " + described_shape(known.variable, shape->dims), step,
+                   shape->rank, "of " + described_shape(claim.variable, claim.shape), step, rank_);
     return true;
 }
 
@@ -88,9 +81,7 @@ void Agreement::learn(Bytes entry, std::uint64_t step)
     const auto their_rank = from.fixed<std::uint32_t>();
     while (!from.at_end()) {
         Known fresh;
-        fresh.variable.name = from.text();
-        fresh.variable.type = static_cast<Type>(from.fixed<std::uint8_t>());
-        fresh.variable.kind = static_cast<ShapeKind>(from.fixed<std::uint8_t>());
+        fresh.variable = read_variable(from);
         fresh.step = their_step;
         fresh.rank = their_rank;
         Dims shape(from.counted(1));

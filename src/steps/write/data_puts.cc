@@ -16,9 +16,10 @@ constexpr std::size_t kept_staging = 64 << 20;
 // their cache lines as the block's memory does, and are read back whole (docs/design/lmdb-backend.md).
 constexpr std::uint64_t alone_from = 256 << 10;
 
-// Of the numbers that a type's elements consist of.
+// Of the numbers that a type's elements consist of; those of a struct differ.
 std::size_t number_size(Type type)
 {
+    if (type == Type::structure) return 1;
     return type == Type::complex64 || type == Type::complex128 ? size_of(type) / 2 : size_of(type);
 }
 

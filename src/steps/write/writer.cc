@@ -24,10 +24,11 @@ bool Writer::in_step() const
     return impl_->in_step;
 }
 
-VariableId Writer::define(std::string_view name, Type type, ShapeKind kind)
+VariableId Writer::define(std::string_view name, Type type, ShapeKind kind,
+                          std::shared_ptr<const Structure> structure)
 {
     impl_->require_open();
-    return impl_->encoder->define(name, type, kind);
+    return impl_->encoder->define(name, type, kind, std::move(structure));
 }
 
 void Writer::compress(VariableId variable, const Compression& compression)
@@ -41,7 +42,12 @@ void Writer::compress(VariableId variable, const Compression& compression)
 void Writer::operate(VariableId variable, std::shared_ptr<BlockOperator> through)
 {
     impl_->require_open();
-    impl_->encoder->variable(variable);
+    const Variable& of = impl_->encoder->variable(variable);
+    if (through != nullptr && of.type == Type::structure)
+        throw Error(-DER_NOTSUPPORTED,
+                    "variable '" + of.name + "' is a " + described(of) +
+                        ", and operators know numbers only: remove the operation; lossless compression "
+                        "(parameter Compression) works on structs");
     if (through == nullptr && variable >= impl_->stored_as_.size()) return;
     impl_->stored_as(variable).through = std::move(through);
 }

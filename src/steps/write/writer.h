@@ -49,9 +49,11 @@ public:
     std::uint64_t begin_step();
     bool in_step() const;
 
-    // A variable's id, from 0, the same for the same name. May be called any time. -DER_INVAL: defined before
-    // with another type or kind, an empty name, or a string that is an array.
-    VariableId define(std::string_view name, Type type, ShapeKind kind);
+    // A variable's id, from 0, the same for the same name. May be called any time. structure: of the type
+    // `structure`. -DER_INVAL: defined before with another type, kind or structure, an empty name, a string
+    // that is an array, or a struct that cannot be (fault_of()).
+    VariableId define(std::string_view name, Type type, ShapeKind kind,
+                      std::shared_ptr<const Structure> structure = nullptr);
 
     // How the blocks of an array are stored that are put from now on, instead of WriterOptions::compression.
     // A block that does not get shorter is stored as it is; readers are told nothing. -DER_NOSYS: not in this
@@ -60,6 +62,7 @@ public:
 
     // Blocks of an array that are put from now on go through the operator, instead of a compression; nullptr:
     // no more. Blocks of one element do not. Readers need the operator again (Reader::undo_operators).
+    // -DER_NOTSUPPORTED: the variable's elements are structs.
     void operate(VariableId variable, std::shared_ptr<BlockOperator> through);
 
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step

@@ -16,11 +16,8 @@ std::vector<std::byte> encode_word(const StreamToWrite& stream)
     WireWriter to(word);
     to.varint(opened.size());
     to.bytes(opened);
-    for (const Variable& variable : stream.known) {
-        to.text(variable.name);
-        to.fixed(static_cast<std::uint8_t>(variable.type));
-        to.fixed(static_cast<std::uint8_t>(variable.kind));
-    }
+    for (const Variable& variable : stream.known)
+        write_variable(to, variable);
     return word;
 }
 
@@ -60,13 +57,8 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         }
         encoder = std::make_unique<Encoder>(opened.record.generation, rank, options.statistics,
                                             Compression{options.metadata_compression, 0});
-        while (!from.at_end()) {
-            Variable variable;
-            variable.name = from.text();
-            variable.type = static_cast<Type>(from.fixed<std::uint8_t>());
-            variable.kind = static_cast<ShapeKind>(from.fixed<std::uint8_t>());
-            encoder->expect(std::move(variable));
-        }
+        while (!from.at_end())
+            encoder->expect(read_variable(from));
     });
 }
 
@@ -134,7 +126,7 @@ DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView 
             in_use.push_back(chosen.through);
     }
     const Type type = encoder->variable(id).type;
-    const std::uint64_t bytes = number * size_of(type);
+    const std::uint64_t bytes = number * encoder->element_size(id);
     const std::uint64_t at = data_end + encoder->data_length();
     const bool placed = through != nullptr || how.method != CompressionMethod::none;
     const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes, placed);
@@ -189,7 +181,7 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
     if (number == 1)
-        return puts.span_element(encoder->add_block(id, shape, start, count, 0), size_of(variable.type));
+        return puts.span_element(encoder->add_block(id, shape, start, count, 0), element_size(variable));
     const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
     if (number == 0) return {};
     return puts.span(block);
