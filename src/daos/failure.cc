@@ -1,5 +1,6 @@
 #include "daos/failure.h"
 
+#include "base/of_thread.h"
 #include "daos/api.h"
 
 #include <filesystem>
@@ -10,7 +11,10 @@
 namespace stepstore::daos {
 namespace {
 
-thread_local std::string message_of_thread;
+std::string* message_of_thread()
+{
+    return of_thread<std::string, struct Message>();
+}
 
 int code_of(const std::error_code& error)
 {
@@ -61,7 +65,7 @@ int report(Failure failure) noexcept
 
 void set_last_message(std::string message) noexcept
 {
-    message_of_thread = std::move(message);
+    if (auto* kept = message_of_thread()) *kept = std::move(message);
 }
 
 void require(const void* pointer, const char* what)
@@ -78,5 +82,6 @@ void invalid(const std::string& message)
 
 extern "C" const char* stepstore_last_message(void)
 {
-    return stepstore::daos::message_of_thread.c_str();
+    const auto* message = stepstore::daos::message_of_thread();
+    return message != nullptr ? message->c_str() : "";
 }

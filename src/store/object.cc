@@ -1,5 +1,7 @@
 #include "store/object.h"
 
+#include "base/of_thread.h"
+
 namespace stepstore::store {
 
 void put_state(WriteTransaction& target, std::uint32_t container, const ContainerState& state)
@@ -137,7 +139,9 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     }
     const KeyBuffer key = history_key(live_key, death);
     if (damaged) return transaction.put(key.view(), lost_record(key.view(), value));
-    static thread_local std::vector<std::byte> copy;
+    auto* kept = of_thread<std::vector<std::byte>, struct Copy>();
+    std::vector<std::byte> own; // at exit
+    auto& copy = kept != nullptr ? *kept : own;
     copy.assign(value.begin(), value.end());
     put_back(transaction, key.view());
     rekey(key.view(), copy);

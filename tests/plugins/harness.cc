@@ -120,8 +120,10 @@ int main(int argc, char** argv)
     } catch (const std::exception& error) {
         fail(__FILE__, __LINE__, error.what());
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    int finalized = 0; // by the case
+    MPI_Finalized(&finalized);
+    if (finalized == 0) MPI_Barrier(MPI_COMM_WORLD);
     if (run.rank == 0) std::filesystem::remove_all(run.directory);
-    MPI_Finalize();
+    if (finalized == 0) MPI_Finalize();
     return 0;
 }
