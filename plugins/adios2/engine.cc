@@ -226,7 +226,8 @@ void destroy(adios2::plugin::PluginEngineInterface* engine)
 
 extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(int version)
 {
-    static const stepstore::PluginEngineApi api = {stepstore::adios::create, stepstore::adios::destroy,
-                                                   stepstore::adios::register_native};
+    static const stepstore::PluginEngineApi api = {
+        stepstore::adios::create, stepstore::adios::destroy, stepstore::adios::register_native,
+        reinterpret_cast<const void*>(&adios2::core::InferSelection)};
     return version == stepstore::plugin_engine_version ? &api : nullptr;
 }

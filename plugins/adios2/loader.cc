@@ -60,13 +60,26 @@ void* open_or_throw(const std::string& path, const std::string& what)
     throw Error(-DER_NOSYS, what + ": " + (why != nullptr ? why : path));
 }
 
+// Libraries of the same name: the engine uses the first that the system finds.
+void require_one_adios2(const PluginEngineApi& engine, const std::string& folder)
+{
+    const std::string other = folder_of(engine.adios2);
+    if (other == folder) return;
+    throw Error(-DER_NOSYS, "this process has two ADIOS2, in " + folder + " and in " + other +
+                                ", and Stepstore would serve the first one with the second: load one of "
+                                "them only (LD_LIBRARY_PATH, LD_PRELOAD and PYTHONPATH say which)");
+}
+
 // folder: of the libadios2_core that opens the engine.
 const PluginEngineApi& load_engine(const std::string& folder)
 {
     static std::mutex loading; // guards `engine`
     static const PluginEngineApi* engine = nullptr;
     std::lock_guard lock(loading);
-    if (engine != nullptr) return *engine;
+    if (engine != nullptr) {
+        require_one_adios2(*engine, folder);
+        return *engine;
+    }
     const std::string cxx = STEPSTORE_ADIOS2_CXX_SONAME;
     if (dlopen(cxx.c_str(), RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
         auto beside = folder + "/" + cxx;
@@ -85,6 +98,7 @@ const PluginEngineApi& load_engine(const std::string& folder)
         throw Error(-DER_NOSYS,
                     path + " and libstepstore_adios2.so are of different versions of Stepstore: install both "
                            "again");
+    require_one_adios2(*engine, folder);
     return *engine;
 }
 

@@ -20,9 +20,10 @@ struct PluginEngineApi {
     // Makes ADIOS2 know the engine type Stepstore. Throws where the native engine was not built, or does not
     // fit the ADIOS2 of this process.
     void (*register_native)();
+    const void* adios2; // a place in the libadios2_core that the engine uses
 };
 
-inline constexpr int plugin_engine_version = 2;
+inline constexpr int plugin_engine_version = 3;
 inline constexpr const char* plugin_engine_symbol = "stepstore_adios2_engine";
 using PluginEngineApiFunction = const PluginEngineApi* (*)(int version);
 

@@ -109,6 +109,31 @@ class Doors(unittest.TestCase):
         done = self.run_python(DEFINE_OPERATOR + textwrap.dedent(text))
         self.assertTrue(done.stdout.endswith("done\n"), done.stdout + done.stderr)  # after a warning
 
+    def test_two_adios2_in_one_process(self):
+        """Here a copy that was loaded for all; another installation would be the same."""
+        load_another = """
+            import ctypes, shutil
+            from pathlib import Path
+            mine = next(Path(adios2.__file__).parent.glob("libadios2_core.so.*"))
+            ctypes.CDLL(shutil.copy(mine, "./copy.so"), ctypes.RTLD_GLOBAL)
+        """
+        plugin = """
+            io.set_engine("Plugin")
+            io.set_parameters(
+                {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2", "Location": "a"}
+            )
+            try:
+                adios2.Stream(io, "a", "w")
+            except Exception as error:
+                print(error)
+        """
+        imports = "import adios2\n" + textwrap.dedent(load_another)
+        declare = "io = adios2.Adios().declare_io('mine')\n"
+        through_plugin = self.run_python(imports + declare + textwrap.dedent(plugin))
+        through_operator = self.run_python(imports + DEFINE_OPERATOR)
+        for text in (through_plugin.stdout, through_operator.stderr):
+            self.assertRegex(text, f"two ADIOS2, in .*/adios2 and in {self.path.resolve()}, .*load one")
+
     def test_errors_have_the_types_that_users_catch(self):
         text = """
             io.set_engine("Stepstore")
