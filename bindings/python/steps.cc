@@ -115,27 +115,27 @@ std::string status_text(steps::StepStatus status)
 }
 
 // Memory for a box: as many bytes as the elements asked for, or an error before anything is read.
-MutableBytes memory_for(const Buffer& buffer, std::uint64_t elements, steps::Type type)
+MutableBytes memory_for(const Buffer& buffer, std::uint64_t elements, const steps::Variable& variable)
 {
-    if (buffer.writable().size() / std::max<std::size_t>(steps::size_of(type), 1) < elements)
+    if (buffer.writable().size() / std::max<std::size_t>(steps::element_size(variable), 1) < elements)
         throw Error(-DER_INVAL, "the memory has room for fewer than the " + std::to_string(elements) +
                                     " elements asked for");
     return buffer.writable();
 }
 
-steps::Type type_of_variable(Reader& reader, steps::VariableId variable)
+const steps::Variable& definition_of(Reader& reader, steps::VariableId variable)
 {
     const auto& known = reader.definitions();
     if (variable >= known.size())
         throw Error(-DER_NONEXIST, "there is no variable number " + std::to_string(variable));
-    return known[variable].type;
+    return known[variable];
 }
 
 nb::list blocks(StepsHandle& self, steps::VariableId variable, Step step)
 {
     steps::Type type{};
     const std::vector<steps::Block> found = self.use([&](Reader& reader) {
-        type = type_of_variable(reader, variable);
+        type = definition_of(reader, variable).type;
         return reader.blocks(variable, step_of(step));
     });
     nb::list result;
@@ -149,7 +149,7 @@ nb::object minmax(StepsHandle& self, steps::VariableId variable, Step step)
 {
     steps::Type type{};
     const auto found = self.use([&](Reader& reader) {
-        type = type_of_variable(reader, variable);
+        type = definition_of(reader, variable).type;
         return reader.minmax(variable, step_of(step));
     });
     return minmax_object(found, type);
@@ -161,7 +161,7 @@ void get(StepsHandle& self, steps::VariableId variable, const steps::Dims& start
     const Buffer buffer(into, true);
     self.use([&](Reader& reader) {
         const MutableBytes memory =
-            memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+            memory_for(buffer, steps::elements(count), definition_of(reader, variable));
         reader.get(variable, start, count, memory.data(), steps::Mode::sync, step_of(step));
     });
 }
@@ -172,23 +172,20 @@ void get_block(StepsHandle& self, steps::VariableId variable, std::uint64_t bloc
     const Buffer buffer(into, true);
     self.use([&](Reader& reader) {
         const MutableBytes memory =
-            memory_for(buffer, steps::elements(count), type_of_variable(reader, variable));
+            memory_for(buffer, steps::elements(count), definition_of(reader, variable));
         reader.get_block(variable, block, start, count, memory.data(), steps::Mode::sync, step_of(step));
     });
 }
 
 nb::object get_value(StepsHandle& self, steps::VariableId variable, std::uint64_t block, Step step)
 {
-    bool is_string = false;
-    const std::string value = self.use([&](Reader& reader) {
-        const steps::Type type = type_of_variable(reader, variable);
-        is_string = type == steps::Type::string;
-        if (is_string) return reader.get_string(variable, block, step_of(step));
-        steps::Scalar scalar;
-        reader.get_value(variable, scalar.bytes.data(), block, step_of(step));
-        return raw(scalar, type);
-    });
-    return to_bytes(value);
+    return to_bytes(self.use([&](Reader& reader) {
+        const steps::Variable definition = definition_of(reader, variable);
+        if (definition.type == steps::Type::string) return reader.get_string(variable, block, step_of(step));
+        std::string bytes(steps::element_size(definition), 0);
+        reader.get_value(variable, bytes.data(), block, step_of(step));
+        return bytes;
+    }));
 }
 
 nb::object attribute(StepsHandle& self, const nb::bytes& name, Step step)
@@ -200,6 +197,17 @@ nb::object attribute(StepsHandle& self, const nb::bytes& name, Step step)
                           nb::bytes(found->data.data(), found->data.size()), to_bytes(found->strings));
 }
 
+// (name, size, [(name, offset, type, number of elements)]); None: of another type.
+nb::object structure_object(const std::shared_ptr<const steps::Structure>& structure)
+{
+    if (structure == nullptr) return nb::none();
+    nb::list fields;
+    for (const auto& field : structure->fields)
+        fields.append(nb::make_tuple(to_bytes(field.name), field.offset,
+                                     std::string(steps::name_of(field.type)), field.count));
+    return nb::make_tuple(to_bytes(structure->name), structure->size, fields);
+}
+
 nb::list definitions(StepsHandle& self)
 {
     const std::vector<steps::Variable> known = self.use([](Reader& reader) { return reader.definitions(); });
@@ -207,7 +215,7 @@ nb::list definitions(StepsHandle& self)
     for (const steps::Variable& variable : known)
         result.append(nb::make_tuple(to_bytes(variable.name), std::string(steps::name_of(variable.type)),
                                      std::string(steps::name_of(variable.kind)),
-                                     steps::is_value(variable.kind)));
+                                     structure_object(variable.structure)));
     return result;
 }
 

@@ -6,11 +6,15 @@
 // was built for. Another release lacks a symbol and is refused when the engine is loaded.
 #pragma once
 
+#include "adios_types.h"
+
 #ifdef STEPSTORE_ADIOS2_CORE
 #include <adios2/core/AttributeBase.h>
 #include <adios2/core/Engine.h>
 #include <adios2/core/IO.h>
 #include <adios2/core/Variable.h>
+#include <adios2/core/VariableStruct.h>
+#include <adios2/helper/adiosType.h>
 #endif
 #include <adios2/cxx/IO.h>
 #include <adios2/cxx/Variable.h>
@@ -24,6 +28,8 @@
 namespace adios2::core {
 
 class Engine;
+class StructDefinition;
+class VariableStruct;
 
 class VariableBase {
 public:
@@ -80,6 +86,19 @@ bool has_variable(const adios2::IO& io, const std::string& name, const void* ide
 {
     return identity != nullptr && core_of(io).InquireVariable<T>(name) == identity;
 }
+
+template <class T>
+bool has_variable(const adios2::IO& io, const std::string& name, const adios2::Variable<T>& variable)
+{
+    return has_variable<T>(io, name, identity_of(variable));
+}
+
+#ifdef STEPSTORE_ADIOS2_CORE
+inline adios2::DataType data_type(steps::Type type)
+{
+    return with_type(type, []<class T>(std::type_identity<T>) { return adios2::helper::GetDataType<T>(); });
+}
+#endif
 
 // ADIOS2 defines strings as single values only, and its own engines show those of all ranks as an array.
 inline void show_as_array(const adios2::Variable<std::string>& variable, std::size_t count)

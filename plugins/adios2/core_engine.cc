@@ -99,6 +99,23 @@ protected:
     ADIOS2_FOREACH_STDTYPE_1ARG(forward)
 #undef forward
 
+    void DoPutStructSync(core::VariableStruct& variable, const void* values) override
+    {
+        translated([&] { opened_.writer().put(variable, values, steps::Mode::sync); });
+    }
+    void DoPutStructDeferred(core::VariableStruct& variable, const void* values) override
+    {
+        translated([&] { opened_.writer().put(variable, values, steps::Mode::deferred); });
+    }
+    void DoGetStructSync(core::VariableStruct& variable, void* values) override
+    {
+        translated([&] { opened_.reader().get(variable, values, steps::Mode::sync); });
+    }
+    void DoGetStructDeferred(core::VariableStruct& variable, void* values) override
+    {
+        translated([&] { opened_.reader().get(variable, values, steps::Mode::deferred); });
+    }
+
     void DoClose(const int) override
     {
         translated([&] { opened_.close(); });

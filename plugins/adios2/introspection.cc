@@ -65,6 +65,22 @@ std::string difference()
     return {};
 }
 
+// Extremes, and the value of a single one.
+template <class Info>
+void set_values(Info& block, const adios2::MinBlockInfo& found)
+{
+    using T = decltype(block.Value);
+    if constexpr (std::is_same_v<T, std::string>) {
+        block.Value = *static_cast<const char* const*>(found.BufferP);
+    } else {
+        std::memcpy(static_cast<void*>(&block.Min), &found.MinMax.MinUnion,
+                    std::min(sizeof(T), sizeof found.MinMax.MinUnion));
+        std::memcpy(static_cast<void*>(&block.Max), &found.MinMax.MaxUnion,
+                    std::min(sizeof(T), sizeof found.MinMax.MaxUnion));
+        if (block.IsValue) std::memcpy(static_cast<void*>(&block.Value), found.BufferP, sizeof(T));
+    }
+}
+
 } // namespace
 
 std::shared_ptr<Communicator> group_of(const adios2::helper::Comm& communicator)
@@ -122,12 +138,11 @@ bool Introspection::VariableMinMax(const core::VariableBase& variable, std::size
     return translated([&] { return stream_.reader().minmax_of(variable.m_Name, step, minmax); });
 }
 
-template <class T>
-std::vector<typename core::Variable<T>::BPInfo> Introspection::blocks_of(const core::Variable<T>& variable,
-                                                                         std::size_t step) const
+template <class V>
+std::vector<typename V::BPInfo> Introspection::blocks_of(const V& variable, std::size_t step) const
 {
     const std::unique_ptr<adios2::MinVarInfo> info(MinBlocksInfo(variable, step));
-    std::vector<typename core::Variable<T>::BPInfo> blocks;
+    std::vector<typename V::BPInfo> blocks;
     if (!info) return blocks;
     const auto dims = [&](const std::size_t* extents) {
         if (info->WasLocalValue) return adios2::Dims{reinterpret_cast<std::size_t>(extents)};
@@ -135,7 +150,7 @@ std::vector<typename core::Variable<T>::BPInfo> Introspection::blocks_of(const c
         return adios2::Dims(extents, extents + info->Dims);
     };
     for (const auto& one : info->BlocksInfo) {
-        typename core::Variable<T>::BPInfo block;
+        typename V::BPInfo block;
         block.Shape = dims(info->Shape);
         block.Start = dims(one.Start);
         block.Count = dims(one.Count);
@@ -146,24 +161,18 @@ std::vector<typename core::Variable<T>::BPInfo> Introspection::blocks_of(const c
         block.WriterID = one.WriterID;
         block.IsValue = info->IsValue;
         block.IsReverseDims = info->IsReverseDims;
-        if constexpr (std::is_same_v<T, std::string>) {
-            block.Value = *static_cast<const char* const*>(one.BufferP);
-        } else {
-            std::memcpy(static_cast<void*>(&block.Min), &one.MinMax.MinUnion,
-                        std::min(sizeof(T), sizeof one.MinMax.MinUnion));
-            std::memcpy(static_cast<void*>(&block.Max), &one.MinMax.MaxUnion,
-                        std::min(sizeof(T), sizeof one.MinMax.MaxUnion));
-            if (info->IsValue) std::memcpy(static_cast<void*>(&block.Value), one.BufferP, sizeof(T));
-        }
+        if constexpr (!std::is_same_v<V, core::VariableStruct>) set_values(block, one);
         blocks.push_back(std::move(block));
     }
     return blocks;
 }
 
 #define instantiate(T)                                                                                       \
-    template std::vector<core::Variable<T>::BPInfo> Introspection::blocks_of<T>(const core::Variable<T>&,    \
-                                                                                std::size_t) const;
+    template std::vector<core::Variable<T>::BPInfo> Introspection::blocks_of(const core::Variable<T>&,       \
+                                                                             std::size_t) const;
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate
+template std::vector<core::VariableStruct::BPInfo> Introspection::blocks_of(const core::VariableStruct&,
+                                                                            std::size_t) const;
 
 } // namespace stepstore::adios

@@ -78,42 +78,47 @@ public:
                         adios2::MinMaxStruct& minmax) override;
 
 protected:
-#define blocks(T)                                                                                            \
-    std::vector<adios2::core::Variable<T>::BPInfo> DoBlocksInfo(const adios2::core::Variable<T>& variable,   \
-                                                                const std::size_t step) const override       \
+// V: a class of variables; Kind: how ADIOS2 ends the names of their functions.
+#define blocks_of_variables(V, Kind)                                                                         \
+    std::vector<V::BPInfo> DoBlocksInfo##Kind(const V& variable, const std::size_t step) const override      \
     {                                                                                                        \
         return blocks_of(variable, step);                                                                    \
     }                                                                                                        \
-    std::map<std::size_t, std::vector<adios2::core::Variable<T>::BPInfo>> DoAllStepsBlocksInfo(              \
-        const adios2::core::Variable<T>& variable) const override                                            \
+    std::map<std::size_t, std::vector<V::BPInfo>> DoAllStepsBlocksInfo##Kind(const V& variable)              \
+        const override                                                                                       \
     {                                                                                                        \
-        std::map<std::size_t, std::vector<adios2::core::Variable<T>::BPInfo>> all;                           \
+        std::map<std::size_t, std::vector<V::BPInfo>> all;                                                   \
         const auto steps = steps_of(variable);                                                               \
         for (std::size_t step = 0; step < steps.size(); ++step)                                              \
             all[steps[step]] = blocks_of(variable, step);                                                    \
         return all;                                                                                          \
     }                                                                                                        \
-    std::vector<std::vector<adios2::core::Variable<T>::BPInfo>> DoAllRelativeStepsBlocksInfo(                \
-        const adios2::core::Variable<T>& variable) const override                                            \
+    std::vector<std::vector<V::BPInfo>> DoAllRelativeStepsBlocksInfo##Kind(const V& variable) const override \
     {                                                                                                        \
-        std::vector<std::vector<adios2::core::Variable<T>::BPInfo>> all;                                     \
+        std::vector<std::vector<V::BPInfo>> all;                                                             \
         const auto steps = steps_of(variable).size();                                                        \
         for (std::size_t step = 0; step < steps; ++step)                                                     \
             all.push_back(blocks_of(variable, step));                                                        \
         return all;                                                                                          \
     }
+#define blocks(T) blocks_of_variables(adios2::core::Variable<T>, )
     ADIOS2_FOREACH_STDTYPE_1ARG(blocks)
 #undef blocks
+    blocks_of_variables(adios2::core::VariableStruct, Struct)
+#undef blocks_of_variables
 
 #define buffer(T, L)                                                                                         \
     T* DoBufferData_##L(const int, const std::size_t position, const std::size_t) noexcept override          \
     {                                                                                                        \
         return reinterpret_cast<T*>(position);                                                               \
     }
-    ADIOS2_FOREACH_PRIMITVE_STDTYPE_2ARGS(buffer)
+        ADIOS2_FOREACH_PRIMITVE_STDTYPE_2ARGS(buffer)
 #undef buffer
 
-    std::size_t DoSteps() const override { return stream_.steps(); }
+            std::size_t DoSteps() const override
+    {
+        return stream_.steps();
+    }
     void DoGetAbsoluteSteps(const adios2::core::VariableBase& variable,
                             std::vector<std::size_t>& keys) const override
     {
@@ -126,9 +131,8 @@ private:
     {
         return translated([&] { return stream_.reader().steps_of(variable.m_Name); });
     }
-    template <class T>
-    std::vector<typename adios2::core::Variable<T>::BPInfo>
-    blocks_of(const adios2::core::Variable<T>& variable, std::size_t step) const;
+    template <class V>
+    std::vector<typename V::BPInfo> blocks_of(const V& variable, std::size_t step) const;
 
     const Opened& stream_;
     std::vector<std::function<void()>> forget_spans_;

@@ -4,7 +4,6 @@
 #include "core_engine.h"
 
 #ifdef STEPSTORE_ADIOS2_CORE
-#include <adios2/helper/adiosType.h>
 #include <adios2/operator/OperatorFactory.h>
 #endif
 
@@ -20,11 +19,6 @@ namespace core = adios2::core;
 adios2::Params told_to_operators(const std::string& engine, const std::string& variable)
 {
     return {{"EngineName", engine}, {"VariableName", variable}};
-}
-
-adios2::DataType data_type(steps::Type type)
-{
-    return with_type(type, []<class T>(std::type_identity<T>) { return adios2::helper::GetDataType<T>(); });
 }
 
 class Applied final : public steps::BlockOperator {

@@ -218,8 +218,11 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
 void ReadAdapter::show(steps::VariableId id, Shown& shown, const steps::Dims& shape)
 {
     auto before = shown.identity;
-    with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { define<T>(shown, shape); });
-    if (shown.identity == before && shown.present) return;
+    if (shown.definition.type == steps::Type::structure)
+        define_structure(shown, shape);
+    else
+        with_type(shown.definition.type, [&]<class T>(std::type_identity<T>) { define<T>(shown, shape); });
+    if (shown.identity == nullptr || (shown.identity == before && shown.present)) return;
     by_identity_.erase(before);
     by_identity_[shown.identity] = id;
     shown.present = true;
@@ -247,8 +250,12 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
     shown.identity = identity_of(variable);
     shown.shape = shape;
     if (host_ == nullptr) return;
-    const bool random = access_ == Access::random;
-    belongs_to(variable, host_, random ? reader().available_count(require(name)) : 1);
+    belongs_to(variable, host_, available_steps_of(name));
+}
+
+std::size_t ReadAdapter::available_steps_of(const std::string& name) const
+{
+    return access_ == Access::random ? reader().available_count(require(name)) : 1;
 }
 
 // Makes a variable of the step before one of this step. False: only a new definition can. Most often nothing
@@ -330,20 +337,18 @@ void ReadAdapter::show_attribute(const steps::Attribute& attribute)
     });
 }
 
-template <class T>
-steps::VariableId ReadAdapter::id_of(adios2::Variable<T>& variable)
+steps::VariableId ReadAdapter::id_of(const void* identity, const std::string& name, steps::Type type) const
 {
-    const auto name = variable.Name();
-    auto found = by_identity_.find(identity_of(variable));
+    auto found = by_identity_.find(identity);
     if (found != by_identity_.end() && shown_[found->second].definition.name == name) return found->second;
     // A variable that the program defined itself, under a name of the stream's.
     auto id = reader().find(name);
     if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
     const auto& definition = reader().definitions()[*id];
-    if (definition.type != steps::type_of<T>())
+    if (definition.type != type)
         throw Error(-DER_INVAL, "stepstore: variable '" + name + "' " + where() + " is of type " +
                                     std::string(steps::name_of(definition.type)) + ", not " +
-                                    variable.Type());
+                                    std::string(steps::name_of(type)));
     return *id;
 }
 
@@ -381,9 +386,23 @@ template <class T>
 void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
                       const adios2::Dims& told, steps::Mode mode)
 {
-    const auto id = id_of(variable);
+    const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
     if (id < shown_.size()) shown_[id].accuracy = selection.GetAccuracy();
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
+    each_selected_step(id, definition, selection, [&](std::uint64_t step) {
+        if constexpr (std::is_same_v<T, std::string>) {
+            values += get_strings(id, definition, values, selection, step);
+        } else {
+            if (shown_as_array(definition)) check_room(id, selection, told, step);
+            values += get_elements(id, definition, values, selection, mode, step);
+        }
+    });
+}
+
+void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable& definition,
+                                     const adios2::core::Selection& selection,
+                                     FunctionRef<void(std::uint64_t step)> get)
+{
     if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + definition.name +
@@ -393,59 +412,72 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
                     "stepstore: variable '" + definition.name +
                         "' has a step selection, but the stream is read step by step: read at random without "
                         "BeginStep (parameter Reading=random)");
-    if (access_ == Access::random &&
-        selection.GetStepCount() > 1) // refused as a whole, before the first is got
+    if (access_ == Access::stream) return get(steps::this_step);
+    if (selection.GetStepCount() > 1) // refused as a whole, before the first is got
         absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
-    auto* to = values;
-    for (std::size_t i = 0; i < selection.GetStepCount(); ++i) {
-        const auto step =
-            access_ == Access::stream ? steps::this_step : absolute_step(id, selection.GetStepStart() + i);
-        const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
-        const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
-        if (std::is_same_v<T, std::string> && shown_as_array(definition) &&
-            (box || !selection.HasBlockSelection())) {
-            const auto& start = selection.GetStart();
-            const auto begin = start.empty() ? 0 : start.front();
-            const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
-            for (auto one = begin; one < begin + count; ++one)
-                get_value(id, to++, one, step);
-            continue;
-        }
-        if (!shown_as_array(definition) || std::is_same_v<T, std::string>) {
-            if (parameters_.python && host_ == nullptr && selection.GetStepCount() > 1)
-                throw Error(
-                    -DER_NOTSUPPORTED,
-                    "stepstore: several steps of the single value '" + definition.name +
-                        "': ADIOS2's Python interface has room for only one: read one step at a time");
-            get_value(id, to++, block, step);
-            continue;
-        }
-        check_room(id, selection, told, step);
-        if constexpr (!std::is_same_v<T, std::string>)
-            to += get_array(id, definition, to, selection, mode, step);
-    }
+    for (std::size_t i = 0; i < selection.GetStepCount(); ++i)
+        get(absolute_step(id, selection.GetStepStart() + i));
 }
 
-template <class T>
-void ReadAdapter::get_value(steps::VariableId id, T* values, std::uint64_t block, std::uint64_t step) const
+void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition,
+                                        const adios2::core::Selection& selection) const
 {
-    if constexpr (std::is_same_v<T, std::string>)
-        *values = reader().get_string(id, block, step);
-    else
+    if (parameters_.python && host_ == nullptr && selection.GetStepCount() > 1)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: several steps of the single value '" + definition.name +
+                        "': ADIOS2's Python interface has room for only one: read one step at a time");
+}
+
+std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variable& definition,
+                                       std::string* values, const adios2::core::Selection& selection,
+                                       std::uint64_t step) const
+{
+    const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
+    if (shown_as_array(definition) && (box || !selection.HasBlockSelection())) {
+        const auto& start = selection.GetStart();
+        const auto begin = start.empty() ? 0 : start.front();
+        const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
+        for (auto one = begin; one < begin + count; ++one)
+            *values++ = reader().get_string(id, one, step);
+        return count;
+    }
+    refuse_steps_of_value(definition, selection);
+    *values = reader().get_string(id, selection.HasBlockSelection() ? selection.GetBlockID() : 0, step);
+    return 1;
+}
+
+std::uint64_t ReadAdapter::get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
+                                        const adios2::core::Selection& selection, steps::Mode mode,
+                                        std::uint64_t step, const FieldMoves* moves)
+{
+    if (shown_as_array(definition)) return get_array(id, definition, values, selection, mode, step, moves);
+    refuse_steps_of_value(definition, selection);
+    const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+    return get_value(id, definition, values, block, step, moves);
+}
+
+std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable& definition, void* values,
+                                     std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const
+{
+    if (moves == nullptr) {
         reader().get_value(id, values, block, step);
+    } else {
+        std::vector<std::byte> stored(steps::element_size(definition));
+        reader().get_value(id, stored.data(), block, step);
+        moves->apply(stored.data(), static_cast<std::byte*>(values), 1);
+    }
+    return 1;
 }
 
 std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
                                      const adios2::core::Selection& selection, steps::Mode mode,
-                                     std::uint64_t step)
+                                     std::uint64_t step, const FieldMoves* moves)
 {
     auto& from = reader();
     const auto kind = definition.kind;
     const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
-    if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection()) {
-        from.get_value(id, values, selection.GetBlockID(), step);
-        return 1;
-    }
+    if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection())
+        return get_value(id, definition, values, selection.GetBlockID(), step, moves);
     steps::Dims start;
     steps::Dims count;
     if (box) {
@@ -467,14 +499,16 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
         else
             from.get(id, start, count, packed, steps::Mode::deferred, step);
     };
-    if (!selection.HasMemorySelection()) {
+    if (!selection.HasMemorySelection() && moves == nullptr) {
         get_packed(values);
         if (mode == steps::Mode::sync) perform_gets();
         return number;
     }
-    const auto size = steps::size_of(definition.type);
-    Scatter scatter{MemorySelection(selection, in_program_order(count), parameters_.order, definition.name),
-                    values, size, std::vector<std::byte>(number * size)};
+    const auto size = steps::element_size(definition);
+    Scatter scatter{std::nullopt, std::nullopt, values, size, std::vector<std::byte>(number * size)};
+    if (moves != nullptr) scatter.moves = *moves;
+    if (selection.HasMemorySelection())
+        scatter.memory.emplace(selection, in_program_order(count), parameters_.order, definition.name);
     get_packed(scatter.packed.data());
     scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
     if (mode == steps::Mode::sync) perform_gets();
@@ -491,11 +525,21 @@ steps::UndoOperator ReadAdapter::undoing()
     };
 }
 
-// Into the program's arrays what was got for memory selections.
+void ReadAdapter::Scatter::deliver() const
+{
+    if (!moves) return memory->unpack(packed.data(), values, element_size);
+    const auto structs = packed.size() / element_size;
+    if (!memory) return moves->apply(packed.data(), static_cast<std::byte*>(values), structs);
+    std::vector<std::byte> moved(structs * moves->wanted_size);
+    memory->pack(values, moved.data(), moves->wanted_size); // what belongs to no field stays as it is
+    moves->apply(packed.data(), moved.data(), structs);
+    memory->unpack(moved.data(), values, moves->wanted_size);
+}
+
 void ReadAdapter::scatter_all()
 {
     for (const auto& one : scatters_)
-        one.memory.unpack(one.packed.data(), one.values, one.element_size);
+        one.deliver();
     scatters_.clear();
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "adios_types.h"
+#include "base/function_ref.h"
 #include "core_api.h"
 #include "memory_selection.h"
 #include "parameters.h"
 #include "steps/read/reader.h"
+#include "structures.h"
 
 #include <map>
 #include <optional>
@@ -33,6 +35,7 @@ public:
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
              steps::Mode mode);
+    void get(adios2::core::VariableStruct& variable, void* values, steps::Mode mode);
 
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
     // close).
@@ -56,6 +59,9 @@ private:
         steps::Dims shape;           // as the IO has it
         steps::Dims count;           // of the whole
         adios2::Accuracy accuracy{}; // that the last get wants of operators
+        // Of structs: the stream's definition in ADIOS2, and what a program has read them as.
+        adios2::core::StructDefinition* stored_as = nullptr;
+        adios2::core::StructDefinition* read_as = nullptr;
     };
     struct Blocks {
         steps::Dims shape;
@@ -63,11 +69,13 @@ private:
         std::vector<std::string> strings;
         std::vector<const char*> texts;
     };
-    struct Scatter { // a get with a memory selection, on its way
-        MemorySelection memory;
+    struct Scatter { // a get on its way that does not go into the program's memory as it is stored
+        std::optional<MemorySelection> memory;
+        std::optional<FieldMoves> moves;
         void* values;
-        std::size_t element_size;
+        std::size_t element_size; // as stored, bytes
         std::vector<std::byte> packed;
+        void deliver() const;
     };
     enum class Access { stream, random };
 
@@ -85,20 +93,33 @@ private:
     void define(Shown& shown, const steps::Dims& shape);
     template <class T>
     bool keep_array(Shown& shown, const steps::Dims& shape);
+    void define_structure(Shown& shown,
+                          const steps::Dims& shape); // where ADIOS2's core is; else it is hidden
+    std::size_t available_steps_of(const std::string& name) const; // as ADIOS2 counts them
     steps::VariableId require(const std::string& name) const;
     void hide_all();
     void show_all_at_random();
     void show_attributes(std::uint64_t step);
     void show_attribute(const steps::Attribute& attribute);
 
-    template <class T>
-    steps::VariableId id_of(adios2::Variable<T>& variable);
+    steps::VariableId id_of(const void* identity, const std::string& name, steps::Type type) const;
     std::uint64_t absolute_step(steps::VariableId id, std::size_t relative) const;
-    template <class T>
-    void get_value(steps::VariableId id, T* values, std::uint64_t block, std::uint64_t step) const;
-    // Returns the number of elements that it gets.
+    void each_selected_step(steps::VariableId id, const steps::Variable& definition,
+                            const adios2::core::Selection& selection,
+                            FunctionRef<void(std::uint64_t step)> get);
+    // These return the number of elements that they get. moves: to the program's structs, if theirs differ.
+    std::uint64_t get_strings(steps::VariableId id, const steps::Variable& definition, std::string* values,
+                              const adios2::core::Selection& selection, std::uint64_t step) const;
+    std::uint64_t get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
+                               const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step,
+                               const FieldMoves* moves = nullptr);
     std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                            const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step);
+                            const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step,
+                            const FieldMoves* moves);
+    std::uint64_t get_value(steps::VariableId id, const steps::Variable& definition, void* values,
+                            std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const;
+    void refuse_steps_of_value(const steps::Variable& definition,
+                               const adios2::core::Selection& selection) const;
 
     Blocks& blocks_of(steps::VariableId id, std::uint64_t step) const;
     const steps::Block& block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;

@@ -3,6 +3,7 @@
 #include "core_api.h"
 #include "memory_selection.h"
 #include "operators.h"
+#include "structures.h"
 
 namespace stepstore::adios {
 namespace {
@@ -19,6 +20,13 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
                         "lossless compression of all variables set the engine parameter Compression "
                         "instead (docs/parameters.md)");
     }
+}
+
+template <class T>
+steps::Variable definition_of(const adios2::Variable<T>& variable)
+{
+    const auto name = variable.Name();
+    return {name, steps::type_of<T>(), kind_of(variable.ShapeID(), name), nullptr};
 }
 
 } // namespace
@@ -104,23 +112,24 @@ WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
     return *puts_[next_put_++].known;
 }
 
-template <class T>
-WriteAdapter::Known& WriteAdapter::known(adios2::Variable<T>& variable)
+template <class V>
+WriteAdapter::Known& WriteAdapter::known(V& variable)
 {
-    const auto* identity = identity_of(variable);
-    auto& entry = entry_of(identity);
+    auto& entry = entry_of(identity_of(variable));
     // An address may come back for another variable, after RemoveVariable.
-    if (!entry.name.empty() && has_variable<T>(io_, entry.name, identity)) return entry;
+    if (!entry.name.empty() && has_variable(io_, entry.name, variable)) return entry;
     entry = {};
-    entry.name = variable.Name();
-    entry.kind = kind_of(variable.ShapeID(), entry.name);
-    entry.id = writer_.define(entry.name, steps::type_of<T>(), entry.kind);
+    const auto definition = definition_of(variable);
+    entry.id = writer_.define(definition.name, definition.type, definition.kind, definition.structure);
+    entry.name = definition.name;
+    entry.kind = definition.kind;
+    entry.element_size = steps::element_size(definition);
     writer_.operate(entry.id, nullptr); // that of a variable which had the name
     return entry;
 }
 
-template <class T>
-void WriteAdapter::look_for_operators(adios2::Variable<T>& variable, Known& entry)
+template <class V>
+void WriteAdapter::look_for_operators(V& variable, Known& entry)
 {
     if (applies_operators_) {
         const auto& base = *identity_of(variable);
@@ -129,7 +138,8 @@ void WriteAdapter::look_for_operators(adios2::Variable<T>& variable, Known& entr
         if (!steps::is_value(entry.kind))
             writer_.operate(entry.id, operation ? operator_of(base, engine_name_, order_) : nullptr);
         entry.operation = operation;
-    } else if (entry.looked_at != begun_) { // asking costs as much as all else of a put: once per step
+    } else if constexpr (requires { variable.Operations(); }) {
+        if (entry.looked_at == begun_) return; // asking costs as much as all else of a put: once per step
         refuse_operators(variable.Operations(), entry.name);
         entry.looked_at = begun_;
     }
@@ -138,26 +148,41 @@ void WriteAdapter::look_for_operators(adios2::Variable<T>& variable, Known& entr
 template <class T>
 void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
 {
-    if (!writer_.in_step()) begin_implicit_step();
-    auto& entry = known(variable);
-    look_for_operators(variable, entry);
-    if (steps::is_value(entry.kind)) {
-        if constexpr (std::is_same_v<T, std::string>)
-            writer_.put_string(entry.id, *values);
-        else
-            writer_.put_value(entry.id, values);
-        return;
-    }
     if constexpr (std::is_same_v<T, std::string>) {
-        throw Error(-DER_NOTSUPPORTED,
-                    "stepstore: variable '" + entry.name + "' is an array of strings: put single strings");
+        if (!writer_.in_step()) begin_implicit_step();
+        auto& entry = known(variable);
+        look_for_operators(variable, entry);
+        if (!steps::is_value(entry.kind))
+            throw Error(-DER_NOTSUPPORTED, "stepstore: variable '" + entry.name +
+                                               "' is an array of strings: put single strings");
+        writer_.put_string(entry.id, *values);
     } else {
-        put_array(variable, entry, values, mode);
+        put_elements(variable, values, mode);
     }
 }
 
-template <class T>
-void WriteAdapter::put_array(adios2::Variable<T>& variable, Known& entry, const T* values, steps::Mode mode)
+#ifdef STEPSTORE_ADIOS2_CORE
+void WriteAdapter::put(adios2::core::VariableStruct& variable, const void* values, steps::Mode mode)
+{
+    StructVariable one(variable);
+    put_elements(one, values, mode);
+}
+#endif
+
+template <class V>
+void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mode)
+{
+    if (!writer_.in_step()) begin_implicit_step();
+    auto& entry = known(variable);
+    look_for_operators(variable, entry);
+    if (steps::is_value(entry.kind))
+        writer_.put_value(entry.id, values);
+    else
+        put_array(variable, entry, values, mode);
+}
+
+template <class V>
+void WriteAdapter::put_array(V& variable, Known& entry, const void* values, steps::Mode mode)
 {
     // Local arrays have no start, and without one ADIOS2 takes no memory selection: constant, they need no
     // look.
@@ -167,8 +192,8 @@ void WriteAdapter::put_array(adios2::Variable<T>& variable, Known& entry, const 
 }
 
 // The shape and the size of the block that is selected.
-template <class T>
-void WriteAdapter::look(adios2::Variable<T>& variable, Known& entry, const adios2::core::Selection& selection)
+template <class V>
+void WriteAdapter::look(V& variable, Known& entry, const adios2::core::Selection& selection)
 {
     if (entry.constant) return;
     entry.shape.clear();
@@ -197,9 +222,8 @@ std::span<std::byte> WriteAdapter::put_span(adios2::Variable<T>& variable)
                             entry.count);
 }
 
-template <class T>
-void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, const T* values,
-                                steps::Mode mode)
+template <class V>
+void WriteAdapter::put_selected(V& variable, Known& entry, const void* values, steps::Mode mode)
 {
     const auto selection = selection_of(variable);
     look(variable, entry, selection);
@@ -209,7 +233,7 @@ void WriteAdapter::put_selected(adios2::Variable<T>& variable, Known& entry, con
         return writer_.put(entry.id, entry.shape, start, entry.count, values, mode);
     const MemorySelection memory(selection, entry.count, order_, entry.name);
     const auto packed = writer_.put_span(entry.id, entry.shape, start, entry.count);
-    if (!packed.empty()) memory.pack(values, packed.data(), sizeof(T));
+    if (!packed.empty()) memory.pack(values, packed.data(), entry.element_size);
 }
 
 void WriteAdapter::put_attributes()

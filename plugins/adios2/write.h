@@ -23,6 +23,7 @@ public:
 
     template <class T>
     void put(adios2::Variable<T>& variable, const T* values, steps::Mode mode);
+    void put(adios2::core::VariableStruct& variable, const void* values, steps::Mode mode);
     // Room for the selected block, which the program fills until end_step. -DER_INVAL: a single value.
     template <class T>
     std::span<std::byte> put_span(adios2::Variable<T>& variable);
@@ -32,6 +33,7 @@ private:
         std::string name;
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
+        std::size_t element_size = 0;    // bytes
         std::uint64_t looked_at = 0;     // the step in which its operators were, where none is applied
         const void* operation = nullptr; // that its blocks go through
         // ADIOS2 has promised (ConstantDims) that shape, start and count stay; kept once they are known.
@@ -43,16 +45,19 @@ private:
         Known* known;
     };
     Known& entry_of(const void* identity);
-    template <class T>
-    Known& known(adios2::Variable<T>& variable);
-    template <class T>
-    void look_for_operators(adios2::Variable<T>& variable, Known& known);
-    template <class T>
-    void put_array(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
-    template <class T>
-    void put_selected(adios2::Variable<T>& variable, Known& known, const T* values, steps::Mode mode);
-    template <class T>
-    void look(adios2::Variable<T>& variable, Known& known, const adios2::core::Selection& selection);
+    // V: an adios2::Variable<T>, or a StructVariable.
+    template <class V>
+    Known& known(V& variable);
+    template <class V>
+    void look_for_operators(V& variable, Known& known);
+    template <class V>
+    void put_elements(V& variable, const void* values, steps::Mode mode);
+    template <class V>
+    void put_array(V& variable, Known& known, const void* values, steps::Mode mode);
+    template <class V>
+    void put_selected(V& variable, Known& known, const void* values, steps::Mode mode);
+    template <class V>
+    void look(V& variable, Known& known, const adios2::core::Selection& selection);
     void begin_implicit_step();
     void put_attributes();
 

@@ -55,15 +55,51 @@ class StepStatus(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Field:
+    """Of a struct: count elements of the type, from the byte offset on."""
+
+    name: str
+    offset: int
+    type: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the elements of a variable of the type struct consist of. size: bytes."""
+
+    name: str
+    size: int
+    fields: tuple[Field, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        if not self.fields:
+            return np.dtype(f"V{self.size}")
+        formats = [
+            _DTYPES[one.type] if one.count == 1 else (_DTYPES[one.type], (one.count,)) for one in self.fields
+        ]
+        return np.dtype(
+            {
+                "names": [one.name for one in self.fields],
+                "formats": formats,
+                "offsets": [one.offset for one in self.fields],
+                "itemsize": self.size,
+            }
+        )
+
+
+@dataclass(frozen=True)
 class Variable:
     """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks
-    stand alone."""
+    stand alone. structure: of the type struct."""
 
     name: str
     type: str
     kind: str
     shape: tuple[int, ...] | None
     id: int
+    structure: Structure | None = None
 
     @property
     def is_value(self) -> bool:
@@ -71,7 +107,9 @@ class Variable:
 
     @property
     def dtype(self) -> np.dtype:
-        """object for strings."""
+        """object for strings; of structs one with fields."""
+        if self.structure is not None:
+            return self.structure.dtype
         return _DTYPES.get(self.type, np.dtype(object))
 
 
@@ -230,7 +268,7 @@ class Steps:
         first, size = self._box(variable, variable.shape, start, count)
         data = np.zeros(size, dtype=variable.dtype)
         with self._naming(name, number):
-            self._handle.get(variable.id, self._turned(first), self._turned(size), data, number)
+            self._handle.get(variable.id, self._turned(first), self._turned(size), _memory(data), number)
         return data
 
     def read_block(
@@ -255,7 +293,8 @@ class Steps:
         first, size = self._box(variable, known[block].count, start, count)
         data = np.zeros(size, dtype=variable.dtype)
         with self._naming(name, number):
-            self._handle.get_block(variable.id, block, self._turned(first), self._turned(size), data, number)
+            box = self._turned(first), self._turned(size)
+            self._handle.get_block(variable.id, block, *box, _memory(data), number)
         return data
 
     # ---- attributes and descriptions
@@ -349,14 +388,14 @@ class Steps:
                 return self._variable(known[number], number, step)
         raise Error(DER_NONEXIST, self._no_variable(name, step))
 
-    def _variable(self, known: tuple[bytes, str, str, bool], number: int, step: int | None) -> Variable:
-        name, kind_type, kind, _ = known
+    def _variable(self, known: tuple[bytes, str, str, Any], number: int, step: int | None) -> Variable:
+        name, kind_type, kind, structure = known
         shape: tuple[int, ...] | None = None
         if kind != "local array":
             shape = self._turned(self._handle.shape(number, step))
-        return Variable(decode_key(name), kind_type, kind, shape, number)
+        return Variable(decode_key(name), kind_type, kind, shape, number, _structure(structure))
 
-    def _known(self) -> list[tuple[bytes, str, str, bool]]:
+    def _known(self) -> list[tuple[bytes, str, str, Any]]:
         """The definitions up to the last step there is now (in a walk: the current one): looking at a step
         brings its own."""
         if not self._stream and (there := len(self)):
@@ -427,6 +466,20 @@ class Steps:
                 f"{shape}",
             )
         return first, size
+
+
+def _structure(known: Any) -> Structure | None:
+    if known is None:
+        return None
+    name, size, fields = known
+    return Structure(
+        decode_key(name), size, tuple(Field(decode_key(field), *where) for field, *where in fields)
+    )
+
+
+def _memory(data: np.ndarray) -> np.ndarray:
+    """Fields that overlap cannot be handed over, their bytes can."""
+    return data if data.dtype.names is None else data.view(f"V{data.dtype.itemsize}")
 
 
 def _open(

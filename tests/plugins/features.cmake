@@ -1,6 +1,7 @@
 # The rows of the feature table in docs/adios2.md, random streams and bad input: included by CMakeLists.txt.
 list(APPEND sources features.cc feature_arrays_cases.cc feature_operators_cases.cc feature_streams_cases.cc
-  c_bindings.c c_bindings_cases.cc random_cases.cc bad_input_cases.cc ../support/random_stream.cc)
+  feature_structs_cases.cc c_bindings.c c_bindings_cases.cc random_cases.cc bad_input_cases.cc
+  ../support/random_stream.cc)
 
 # Written and read through BP5 and through Stepstore in one run, and compared.
 set(compared feature_types feature_local_values feature_local_arrays feature_joined_arrays
@@ -23,6 +24,11 @@ function(feature_tests build)
     endif()
   endforeach()
   if(ADIOS2Core_FOUND)
+    plugin_mpi_test(${build} feature_structs Stepstore ${ranks})
+    plugin_mpi_test(${build} structs Stepstore ${ranks})
+    foreach(engine Stepstore Plugin)
+      plugin_mpi_test(${build} structs_beside_others ${engine} ${ranks})
+    endforeach()
     plugin_mpi_test(${build} feature_block_selections Public ${ranks})
   endif()
   foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_leaves_reading

@@ -26,7 +26,7 @@ from stepstore.cli.common import (
     table,
     usage_error,
 )
-from stepstore.steps import Steps, Variable, open_steps
+from stepstore.steps import Steps, Structure, Variable, open_steps
 
 
 def shown_name(name: str) -> str:
@@ -214,6 +214,8 @@ def _add_step(stream: Steps, entry: dict[str, Any], variable: Variable, step: in
     entry["steps"].append(step)
     if not statistics:
         return
+    if variable.structure is not None:
+        entry["structure"] = _described(variable.structure)
     minimum, maximum = stream.minmax(variable.name, step)
     found = stream.blocks(variable.name, step)
     entry["min"] = _merged(min, entry.get("min"), minimum)
@@ -225,6 +227,17 @@ def _add_step(stream: Steps, entry: dict[str, Any], variable: Variable, step: in
     )
 
 
+def _described(structure: Structure) -> dict[str, Any]:
+    return {
+        "name": shown_name(structure.name),
+        "size": structure.size,
+        "fields": [
+            {"name": shown_name(one.name), "offset": one.offset, "type": one.type, "count": one.count}
+            for one in structure.fields
+        ],
+    }
+
+
 def _merged(choose: Any, old: Any, new: Any) -> Any:
     """Minimum or maximum over steps. NaNs do not count."""
     new = _plain(new)
@@ -234,7 +247,9 @@ def _merged(choose: Any, old: Any, new: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON can hold it: characters as text, complex numbers as pairs."""
+    """A value as JSON can hold it: characters as text, complex numbers as pairs, structs as their fields."""
+    if isinstance(value, np.void):
+        return {shown_name(name): _listed(value[name]) for name in value.dtype.names or ()}
     if isinstance(value, np.longdouble):
         return float(value)
     if isinstance(value, np.generic):
@@ -357,7 +372,12 @@ def _print_values(title: str, first: tuple[int, ...], values: Any, columns: int)
 
 def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
+        if value.ndim > 0:
+            return "[" + ", ".join(_text(one) for one in value) + "]"
         value = value[()]
+    if isinstance(value, np.void):
+        names = value.dtype.names or ()
+        return "{" + ", ".join(f"{shown_name(name)}: {_text(value[name])}" for name in names) + "}"
     if isinstance(value, np.floating):
         return (
             np.format_float_positional(value, unique=True, trim="0")
@@ -382,7 +402,7 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
         columns += [(title, "right") for title in ("MIN", "MAX", "BLOCKS", "BYTES")]
     rows = []
     for entry in report["variables"]:
-        row = [entry["type"], entry["name"], len(entry["steps"]), _shape_text(entry)]
+        row = [_type_text(entry), entry["name"], len(entry["steps"]), _shape_text(entry)]
         if long:
             row += [_number(entry.get("min")), _number(entry.get("max"))]
             row += [entry.get("blocks", 0), human_bytes(entry.get("bytes", 0))]
@@ -394,6 +414,16 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
     if attributes:
         rows = [[a["type"], a["name"], _number(a["value"])] for a in report["attributes"]]
         show(table(["TYPE", "ATTRIBUTE", "VALUE"], rows))
+
+
+def _type_text(entry: dict[str, Any]) -> str:
+    if "structure" not in entry:
+        return entry["type"]
+    fields = (
+        f"{one['type']} {one['name']}" + (f"[{one['count']}]" if one["count"] != 1 else "")
+        for one in entry["structure"]["fields"]
+    )
+    return f"struct {entry['structure']['name']} {{{'; '.join(fields)}}}"
 
 
 def _shape_text(entry: dict[str, Any]) -> str:
