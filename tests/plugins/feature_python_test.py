@@ -179,6 +179,20 @@ class FeatureTest(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "'field'.*step by step"):
                 reader.minmax("field", 2)
 
+    def test_what_lies_beside_structs(self):
+        """Structs are not among the variables that ADIOS2 lists; all others are read."""
+        location = self.space.location("structs")
+        subprocess.run([os.environ["STEPSTORE_TEST_WRITE_STRUCTURES"], location], check=True)
+        with adios2.Stream(self.space.io("structs"), location, "r") as stream:
+            numbers = []
+            for step in stream.steps():
+                self.assertEqual(set(step.available_variables()), {"number"})
+                numbers.append(float(step.read("number")))
+        self.assertEqual(numbers, [0.0, 1.0])
+        with adios2.FileReader(self.space.io("structs"), location) as reader:
+            self.assertEqual(set(reader.available_variables()), {"number"})
+            self.assertEqual(np.ravel(reader.read("number", step_selection=[1, 1])).tolist(), [1.0])
+
     def test_several_reading_programs(self):
         """Three programs follow one writer, one of which starts late: each sees every step, and what BP5's
         reader sees."""
