@@ -21,7 +21,7 @@ Calls that touch the store release the interpreter's lock.
 
 from stepstore.errors import Error
 from stepstore.store import Array, Container, KeyValue, ObjectId, Pool, Snapshot
-from stepstore.steps import Attribute, Block, Steps, StepStatus, Variable, open_steps
+from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
 from stepstore import _core, adios2_engine
 
 __version__ = _core.__version__
@@ -33,12 +33,14 @@ __all__ = [
     "Block",
     "Container",
     "Error",
+    "Field",
     "KeyValue",
     "ObjectId",
     "Pool",
     "Snapshot",
     "StepStatus",
     "Steps",
+    "Structure",
     "Variable",
     "__version__",
     "open_steps",

@@ -299,6 +299,11 @@ TEST_F(BlobCodec, SurvivesBlobsThatLieUnderGoodChecksums)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto s = encoder.define("s", Type::string, ShapeKind::global_value);
+    const Structure pair{"pair", 24, {{"a", 0, Type::int32, 2}, {"b", 16, Type::float64, 1}}};
+    const auto p =
+        encoder.define("p", Type::structure, ShapeKind::local_value, std::make_shared<const Structure>(pair));
+    const auto q =
+        encoder.define("q", Type::structure, ShapeKind::local_array, std::make_shared<const Structure>(pair));
     for (std::uint64_t step = 0; step < 3; ++step) {
         encoder.attribute(step,
                           {"a", Type::float64, true, 2, std::vector<std::byte>(16, std::byte(step)), {}});
@@ -308,6 +313,9 @@ TEST_F(BlobCodec, SurvivesBlobsThatLieUnderGoodChecksums)
         const std::uint64_t shape[] = {100}, start[] = {0}, count[] = {100};
         encoder.place(encoder.add_block(x, shape, start, count, 800, true), 300, Codec::zstd, 7);
         encoder.add_string(s, "text");
+        encoder.add_value(p, std::vector<std::byte>(24).data());
+        const std::uint64_t bytes = 24 * (3 + step);
+        encoder.place(encoder.add_block(q, {}, {}, Dims{3 + step}, bytes, true), bytes, Codec::none, 0);
         finish(step);
     }
     std::mt19937_64 random(20261121);
