@@ -35,9 +35,25 @@ bool AttributeWatch::unchanged() const
                               });
 }
 
+void AttributeWatch::listen()
+{
+    listening_ = true;
+    for (const auto& [name, attribute] : core_of(io_).GetAttributes())
+        told_.insert(name);
+}
+
+void AttributeWatch::look_at_told(const std::function<void(const steps::Attribute&)>& changed)
+{
+    const auto& present = core_of(io_).GetAttributes();
+    for (const auto& name : told_)
+        if (present.contains(name)) changed(read(name)); // else removed: the stream keeps it
+    told_.clear();
+}
+
 // Both are in the order of the names: one walk through them.
 void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& changed)
 {
+    if (listening_) return look_at_told(changed);
     if (unchanged()) return;
     const auto& present = core_of(io_).GetAttributes();
     std::vector<Known> now;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <set>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -19,6 +20,10 @@ public:
     // Calls changed(attribute) for each that is new, or has another value or type than when this was called
     // last. Costs a comparison per attribute. -DER_NOTSUPPORTED: a type that cannot be stored.
     void look(const std::function<void(const steps::Attribute&)>& changed);
+    // From now on only attributes that changed(name) tells of are looked at, and those that are there now: of
+    // all others nothing is compared.
+    void listen();
+    void changed(const std::string& name) { told_.insert(name); }
 
 private:
     struct Known {
@@ -33,10 +38,13 @@ private:
         bool same_as(const adios2::core::AttributeBase& now) const;
     };
     bool unchanged() const;
+    void look_at_told(const std::function<void(const steps::Attribute&)>& changed);
     steps::Attribute read(const std::string& name);
 
     adios2::IO io_;
     std::vector<Known> known_; // in the order of the names
+    bool listening_ = false;
+    std::set<std::string> told_;
 };
 
 } // namespace stepstore::adios

@@ -24,6 +24,7 @@ public:
           }))
     {
         m_IsOpen = true;
+        if (opened_.writing()) opened_.writer().attributes().listen();
     }
 
     adios2::StepStatus BeginStep(adios2::StepMode mode, const float timeout_seconds) override
@@ -50,6 +51,11 @@ public:
     void Flush(const int) override
     {
         if (opened_.writing()) PerformPuts();
+    }
+
+    void NotifyEngineAttribute(std::string name, adios2::DataType) noexcept override
+    {
+        if (opened_.writing()) opened_.writer().attributes().changed(name);
     }
 
     // Metadata in memory is the name: what it stands for is read when the stream is opened with it.

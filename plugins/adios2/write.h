@@ -19,6 +19,7 @@ public:
     void end_step();
     std::size_t current_step() const;
     void perform_puts();
+    AttributeWatch& attributes() { return attributes_; }
     void close();
 
     template <class T>

@@ -1,6 +1,7 @@
 #include "steps/codec/encoder.h"
 
 #include "base/wire.h"
+#include "steps/codec/block_check.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
@@ -344,10 +345,36 @@ void Encoder::copy_plan(CachedPlan& plan)
     plan.copied = true;
 }
 
+// The shape of a variable's last block is that of all its blocks in the step.
+void Encoder::settle_shapes(std::uint64_t step)
+{
+    for (std::size_t i = entries_.size(); i-- > 0;) {
+        const PlanEntry& entry = entries_[i];
+        if ((entry.flags & entry_has_shape) == 0) continue;
+        Known& known = variables_[entry.variable];
+        if (known.stamp != stamp_) {
+            known.stamp = stamp_;
+            known.entry = static_cast<std::uint32_t>(i);
+            continue;
+        }
+        const BlockGeometry last = geometry_of(entries_[known.entry], dims_.data());
+        const BlockGeometry block = geometry_of(entry, dims_.data());
+        if (std::ranges::equal(last.shape, block.shape)) continue;
+        checked_elements(known.variable, last.shape, block.start, block.count, [&](const std::string& why) {
+            throw Error(-DER_INVAL, "variable '" + known.variable.name + "' in " + step_rank(step, rank_) +
+                                        ": the last put of the step changes the shape, and a block before "
+                                        "it does not fit: " +
+                                        why);
+        });
+        std::ranges::copy(last.shape, dims_.begin() + entry.dims_at);
+    }
+}
+
 Bytes Encoder::finish(std::uint64_t step)
 {
     copies_.clear();
     if (following_ && followed_ != following_->entries.size()) stop_following();
+    if (!following_) settle_shapes(step);
     BlobHeader header;
     header.flags =
         static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |

@@ -103,7 +103,7 @@ private:
     struct Known {
         Variable variable;
         std::uint32_t size = 0;  // of an element, bytes; 0 for strings
-        std::uint32_t entry = 0; // a value's entry in the step `stamp`
+        std::uint32_t entry = 0; // a value's in the step `stamp`; of an array, in finish(), the last one
         std::uint64_t stamp = 0; // counted by begin_step
         Dims claimed;            // the shape that was claimed last
     };
@@ -146,6 +146,7 @@ private:
     }
     std::uint32_t value_entry(VariableId id, Known& known);
     CachedPlan* matching_plan(std::size_t& differing);
+    void settle_shapes(std::uint64_t step);
     void write_plan(std::uint64_t step, BlobHeader& header);
     CachedPlan& remember_plan(std::uint64_t step);
     void seal(BlobHeader& header, std::vector<std::byte>& blob);

@@ -187,9 +187,18 @@ std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, St
     return step;
 }
 
+StepStatus StepSource::delegate(double timeout_seconds)
+{
+    const StepStatus status = look_for_all(timeout_seconds);
+    if (status != StepStatus::not_ready) return status;
+    // Rank 0 may have looked before the others came here, and they may be the ones who wrote the step. Now all
+    // are here.
+    return look_for_all(0);
+}
+
 // Rank 0's word to all: a status, the record where it is another than before, and steps; or the error that it
 // met, which all throw.
-StepStatus StepSource::delegate(double timeout_seconds)
+StepStatus StepSource::look_for_all(double timeout_seconds)
 {
     std::exception_ptr failed;
     std::vector<std::byte> message;

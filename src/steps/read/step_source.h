@@ -93,6 +93,7 @@ private:
     bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
     void forget();
     StepStatus delegate(double timeout_seconds);
+    StepStatus look_for_all(double timeout_seconds);
     bool delegated() const { return options_.readers == Readers::delegate && communicator_.size() > 1; }
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
     StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);

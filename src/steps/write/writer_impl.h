@@ -7,7 +7,7 @@
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"
-#include "steps/write/block_check.h"
+#include "steps/codec/block_check.h"
 #include "steps/write/data_puts.h"
 #include "steps/write/group_watch.h"
 #include "steps/write/opening.h"

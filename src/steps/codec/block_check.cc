@@ -1,4 +1,4 @@
-#include "steps/write/block_check.h"
+#include "steps/codec/block_check.h"
 
 #include <algorithm>
 
