@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs ADIOS2's own tests of its file engines (testing/adios2/engine/bp of the source distribution) with BP5
-# and with the native engine, and prints which cases pass with which. A case is one GoogleTest case.
+# Runs ADIOS2's own tests of its file engines (testing/adios2/engine/bp of the source distribution, with those of
+# its operators) with BP5 and with the native engine, and prints which cases pass with which. A case is one
+# GoogleTest case. With MPI also the staging tests (scripts/adios2_staging.py).
 #
-#   scripts/adios2-suite.sh [REGEX]    the programs whose names match (default: all)
+#   scripts/adios2-suite.sh [REGEX]    the programs, and staging tests, whose names match (default: all)
 #
 # Needs what `make setup` and scripts/adios2-mpi.sh make, and a build of the plugin. The programs stay in the
 # cache. Environment: PRESET (default release), RANKS (default 1: the serial libraries; more: with MPI), TIME
@@ -45,18 +46,18 @@ includes=("$ADIOS2_MPI_PREFIX/include" "$suite/source/testing/adios2" "$tests" "
 build() {
     local source=$1 program=$2
     [[ -x $program ]] && return
-    "$compiler" -std=c++17 -O0 -w "${flags[@]}" "${includes[@]/#/-I}" "$source" -o "$program" \
+    "$compiler" -std=c++17 -O0 -w "${flags[@]}" "-DXML_CONFIG_DIR=$tests/operations" "${includes[@]/#/-I}" "$source" -o "$program" \
         -L"$ADIOS2_MPI_PREFIX/lib" -Wl,-rpath,"$ADIOS2_MPI_PREFIX/lib" "${libraries[@]}" -lgtest -lpthread \
         >"$program.log" 2>&1 || echo "not built: $(basename "$source") (log: $program.log)"
 }
 # Programs that look at BP's files themselves.
 not_ours='Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose'
 declare -A passed
-for source in "$tests"/TestBP*.cpp; do
+for source in "$tests"/TestBP*.cpp "$tests"/operations/TestBP*.cpp; do
     name=$(basename "$source" .cpp)
     name=${name#TestBP}
     [[ $name =~ $wanted && ! $name =~ $not_ours ]] || continue
-    ! grep -q "($name $other" "$tests/CMakeLists.txt" || continue # not for so many ranks
+    ! grep -q "($name $other" "$(dirname "$source")/CMakeLists.txt" || continue # not for so many ranks
     program=$suite/$kind/$name
     build "$source" "$program"
     [[ -x $program ]] || continue
@@ -81,3 +82,10 @@ for case in "${!passed[@]}"; do
 done
 ((${#only_theirs[@]} == 0)) || printf '%s\n' "${only_theirs[@]}" | sort
 say "cases that pass with BP5: $((both + ${#only_theirs[@]})); of these with Stepstore: $both"
+if ((ranks > 1)); then
+    # What OpenMPI needs where there are fewer cores than ranks.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    LD_PRELOAD=$library "$python" "$STEPSTORE_ROOT/scripts/adios2_staging.py" \
+        "$(dirname "$tests")/staging-common" "$suite/staging" --prefix "$ADIOS2_MPI_PREFIX" \
+        --mpirun mpirun --wanted "$wanted" --time "${TIME:-120}"
+fi

@@ -1,5 +1,5 @@
-// ADIOS2's operators on the blocks of a stream. They are applied and undone with the headers of ADIOS2's core,
-// where these fit the ADIOS2 of the process. Elsewhere a variable with an operator is refused.
+// ADIOS2's operators on the blocks of a stream. They are applied and undone with the headers of ADIOS2's
+// core, where these fit the ADIOS2 of the process. Elsewhere a variable with an operator is refused.
 #pragma once
 
 #include "adios_types.h"
@@ -14,8 +14,8 @@ const void* identity_of_operator(const adios2::core::VariableBase& variable);
 std::shared_ptr<steps::BlockOperator> operator_of(const adios2::core::VariableBase& variable,
                                                   const std::string& engine_name, steps::Order order);
 
-// variable: takes part as in ADIOS2's own engines: its operator is used, or it gets one, and the accuracy that
-// was reached. May be null. `what` begins the errors.
+// variable: takes part as in ADIOS2's own engines: its operator is used, or it gets one, and the accuracy
+// that was reached. May be null. `what` begins the errors.
 void undo_operator(const adios2::core::VariableBase* variable, const std::string& engine_name,
                    const adios2::Accuracy& wanted, steps::Codec codec, Bytes stored, MutableBytes raw,
                    const std::string& what);

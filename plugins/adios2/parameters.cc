@@ -1,7 +1,7 @@
 #include "parameters.h"
 
 #include "base/text.h"
-#include "bp5_parameters.h"
+#include "other_parameters.h"
 
 #include "daos_errno.h"
 #include "stepstore/error.h"
@@ -86,11 +86,6 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
         if (on_off(name, value)) parameters.reading = Reading::stream;
     } else if (same_name(name, "ReaderShortCircuitReads")) {
         parameters.short_circuit_reads = on_off(name, value);
-    } else if (same_name(
-                   name,
-                   "SpeculativePreloadMode")) { // SST's, about its network; ADIOS2's own benchmark sets it
-        choose<bool>(name, value,
-                     {{"auto", true}, {"on", true}, {"off", false}, {"true", true}, {"false", false}});
     } else if (same_name(name, "ArrayOrder")) {
         order_given = !same_name(value, "auto");
         if (order_given)
@@ -106,14 +101,12 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
 // What the engine of steps does not know either.
 void pass_over_or_refuse(const std::string& name)
 {
-    const auto of_bp = bp_parameter(name);
-    if (of_bp == BpParameter::tuning) return;
-    if (of_bp == BpParameter::refused)
-        throw Error(
-            -DER_INVAL,
-            "stepstore: the parameter " + name +
-                " belongs to ADIOS2's BP engines and has no meaning here: remove it (docs/parameters.md "
-                "lists the accepted ones)");
+    const auto of_another = other_parameter(name);
+    if (of_another == OtherParameter::tuning) return;
+    if (of_another == OtherParameter::refused)
+        throw Error(-DER_INVAL, "stepstore: the parameter " + name +
+                                    " belongs to another engine of ADIOS2 and has no meaning here: remove it "
+                                    "(docs/parameters.md lists the accepted ones)");
 
     std::ostringstream valid;
     const char* comma = "";
@@ -129,16 +122,9 @@ void pass_over_or_refuse(const std::string& name)
 
 std::vector<std::string> parameter_names()
 {
-    std::set<std::string> names = {"PluginName",
-                                   "PluginLibrary",
-                                   "verbose",
-                                   "Location",
-                                   "Communicator",
-                                   "GroupTimeoutSecs",
-                                   "Reading",
-                                   "StreamReader",
-                                   "ReaderShortCircuitReads",
-                                   "SpeculativePreloadMode",
+    std::set<std::string> names = {"PluginName", "PluginLibrary", "verbose",
+                                   "Location",   "Communicator",  "GroupTimeoutSecs",
+                                   "Reading",    "StreamReader",  "ReaderShortCircuitReads",
                                    "ArrayOrder"};
     for (const auto& name : steps::WriterOptions::names())
         names.insert(name);
@@ -154,6 +140,8 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given, con
     parameters.location = opening.name;
     parameters.reading = opening.reading;
     parameters.order = opening.order.value_or(steps::Order::row_major);
+    // The native engine waits for a stream that is read step by step, as BP5 does.
+    if (opening.reading == Reading::stream) parameters.reader.open_timeout = 3600.0;
     for (const auto& [name, value] : given) {
         if (set_own(parameters, name, value, order_given)) continue;
         // One IO often serves for writing and reading: both sets are good in both modes.

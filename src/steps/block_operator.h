@@ -1,6 +1,7 @@
-// Blocks that the program itself has changed on their way into the stream: by an operator of ADIOS2, which may
-// lose digits. Stepstore keeps what the operator made, and which one it was. Who reads brings the operator
-// again; without it, decompress() (compression.h) gives back what blosc and null made, and names the others.
+// Blocks that the program itself has changed on their way into the stream: by an operator of ADIOS2, which
+// may lose digits. Stepstore keeps what the operator made, and which one it was. Who reads brings the
+// operator again. Without it, decompress() (compression.h) gives back what blosc and null made, and names the
+// others.
 #pragma once
 
 #include "steps/compression.h"

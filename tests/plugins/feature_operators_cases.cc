@@ -44,8 +44,8 @@ std::vector<T> stairs(std::size_t rank, std::size_t step, std::size_t count)
     return values;
 }
 
-// Global arrays of two blocks a rank, local arrays, joined arrays; blocks of one element (ADIOS2's own operators
-// may crash on either), and of none.
+// Global arrays of two blocks a rank, local arrays, joined arrays; blocks of one element, and of none
+// (ADIOS2's own operators may crash on either).
 class Operators final : public Feature {
 public:
     void define(adios2::IO& io, const Writers& writers) override

@@ -1,5 +1,5 @@
-// Blocks that go through an operator of the program: what it made is stored, whatever it is, and given back to
-// the operator of the reader. Without one Stepstore undoes what it knows, and names the rest.
+// Blocks that go through an operator of the program: what it made is stored, and given back to the operator
+// of the reader. Without one Stepstore undoes what it knows, and names the rest.
 #include "steps/block_operator.h"
 #include "steps/check/check.h"
 #include "steps/model.h"
@@ -154,8 +154,8 @@ TEST_F(OperatedStream, NullIsUndoneAndCheckedForItsLength)
 }
 
 #if STEPSTORE_HAVE_BLOSC2
-// As ADIOS2's blosc writes it: number 0, version 1, 2 bytes of nothing; length; C-Blosc2's version in 3 bytes;
-// 4 bytes of nothing, the number of chunks; the chunks.
+// As ADIOS2's blosc writes it: number 0, version 1, 2 bytes of nothing; length; C-Blosc2's version in 3
+// bytes; 4 bytes of nothing, the number of chunks; the chunks.
 TEST_F(OperatedStream, BloscIsUndone)
 {
     const Bytes raw = std::as_bytes(std::span(values));

@@ -171,7 +171,7 @@ const Layout& array_aligned_layout()
         .name = "array-aligned",
         .number = 4,
         .chunk_size = 64 << 10,
-        .least_chunk_size = 512,
+        .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
         .writer = &make_layout_writer<AlignedWriter>,
         .reader = &make_layout_reader<AlignedReader>,
         .trim = &trim_array_aligned,

@@ -191,8 +191,8 @@ StepStatus StepSource::delegate(double timeout_seconds)
 {
     const StepStatus status = look_for_all(timeout_seconds);
     if (status != StepStatus::not_ready) return status;
-    // Rank 0 may have looked before the others came here, and they may be the ones who wrote the step. Now all
-    // are here.
+    // Rank 0 may have looked before the others came here, and they may be the ones who write the step.
+    communicator_.barrier();
     return look_for_all(0);
 }
 

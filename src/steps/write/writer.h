@@ -66,10 +66,11 @@ public:
     void operate(VariableId variable, std::shared_ptr<BlockOperator> through);
 
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
-    // to step; within a step the last put's counts for all blocks of the rank. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of zero
-    // elements. `data`: the elements, packed. Deferred memory must stay as it is until perform_puts or
-    // end_step. -DER_INVAL: no open step, a block outside of the shape, or another number of dimensions than
-    // start or count. The message names the variable and the step.
+    // to step; within a step, that of the rank's last put counts for all its blocks. `start`, `count`: the
+    // block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the elements,
+    // packed. Deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a
+    // block outside of the shape, or another number of dimensions than start or count. The message names the
+    // variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
     // A global or local value (taken at once). A second put in one step replaces the first.
