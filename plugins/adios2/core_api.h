@@ -80,6 +80,34 @@ adios2::Dims count_of(const adios2::Variable<T>& variable)
     return std::bit_cast<const adios2::core::Variable<T>*>(variable)->Count();
 }
 
+// A variable as it lies in ADIOS2: the public interface's look-ups cost as much as all else of a put. Only
+// where the core's headers fit (misfit() in core_engine.h).
+#ifdef STEPSTORE_ADIOS2_CORE
+struct Lying {
+    explicit Lying(const adios2::core::VariableBase& variable)
+        : name(variable.m_Name), type(variable.m_Type), shape_id(variable.m_ShapeID), shape(variable.m_Shape),
+          start(variable.m_Start), count(variable.m_Count),
+          plain(variable.m_SelectionType == adios2::SelectionType::BoundingBox &&
+                variable.m_MemoryCount.empty())
+    {
+    }
+    const std::string& name;
+    adios2::DataType type;
+    adios2::ShapeID shape_id;
+    const adios2::Dims &shape, &start, &count; // what is selected
+    bool plain;                                // and nothing but that: no block, no memory
+};
+#else
+struct Lying {
+    explicit Lying(const adios2::core::VariableBase&) {}
+    std::string name;
+    adios2::DataType type = adios2::DataType::None;
+    adios2::ShapeID shape_id = adios2::ShapeID::Unknown;
+    adios2::Dims shape, start, count;
+    bool plain = false;
+};
+#endif
+
 // Whether the IO has a variable of this name and type, and it is this one (identity_of() in adios_types.h).
 template <class T>
 bool has_variable(const adios2::IO& io, const std::string& name, const void* identity)

@@ -1,7 +1,6 @@
 #include "operators.h"
 
 #include "core_api.h"
-#include "core_engine.h"
 
 #ifdef STEPSTORE_ADIOS2_CORE
 #include <adios2/operator/OperatorFactory.h>
@@ -81,11 +80,6 @@ std::shared_ptr<core::Operator> operator_for(core::VariableBase* variable, core:
 
 } // namespace
 
-bool applies_operators()
-{
-    return misfit().empty();
-}
-
 const void* identity_of_operator(const core::VariableBase& variable)
 {
     const auto& operations = variable.m_Operations;
@@ -135,11 +129,6 @@ void undo_operator(const core::VariableBase* variable, const std::string& engine
 }
 
 #else
-
-bool applies_operators()
-{
-    return false;
-}
 
 const void* identity_of_operator(const adios2::core::VariableBase&)
 {

@@ -7,7 +7,6 @@
 
 namespace stepstore::adios {
 
-bool applies_operators();
 // Changes when the variable's operator does; nullptr: it has none, or `null`.
 const void* identity_of_operator(const adios2::core::VariableBase& variable);
 // -DER_NOTSUPPORTED: the variable has several.

@@ -1,6 +1,7 @@
 #include "write.h"
 
 #include "core_api.h"
+#include "core_engine.h"
 #include "memory_selection.h"
 #include "operators.h"
 #include "structures.h"
@@ -35,7 +36,7 @@ WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
                            const std::shared_ptr<Communicator>& communicator)
     : io_(io), attributes_(io), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
-      engine_name_(parameters.location), applies_operators_(applies_operators())
+      engine_name_(parameters.location), core_fits_(misfit().empty())
 {
 }
 
@@ -112,15 +113,27 @@ WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
     return *puts_[next_put_++].known;
 }
 
+// An address may come back for another variable, after RemoveVariable.
+template <class V>
+bool WriteAdapter::is_same(const Known& known, const V& variable) const
+{
+    if (known.name.empty()) return false;
+    if (!core_fits_ || known.type == adios2::DataType::Struct) return has_variable(io_, known.name, variable);
+    const Lying now(*identity_of(variable));
+    return known.type == now.type && known.shape_id == now.shape_id && known.name == now.name;
+}
+
 template <class V>
 WriteAdapter::Known& WriteAdapter::known(V& variable)
 {
     auto& entry = entry_of(identity_of(variable));
-    // An address may come back for another variable, after RemoveVariable.
-    if (!entry.name.empty() && has_variable(io_, entry.name, variable)) return entry;
+    if (is_same(entry, variable)) return entry;
     entry = {};
     const auto definition = definition_of(variable);
     entry.id = writer_.define(definition.name, definition.type, definition.kind, definition.structure);
+    const Lying now(*identity_of(variable));
+    entry.type = now.type;
+    entry.shape_id = now.shape_id;
     entry.name = definition.name;
     entry.kind = definition.kind;
     entry.element_size = steps::element_size(definition);
@@ -131,7 +144,7 @@ WriteAdapter::Known& WriteAdapter::known(V& variable)
 template <class V>
 void WriteAdapter::look_for_operators(V& variable, Known& entry)
 {
-    if (applies_operators_) {
+    if (core_fits_) {
         const auto& base = *identity_of(variable);
         const void* operation = identity_of_operator(base);
         if (operation == entry.operation) return;
@@ -184,6 +197,12 @@ void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mod
 template <class V>
 void WriteAdapter::put_array(V& variable, Known& entry, const void* values, steps::Mode mode)
 {
+    if (core_fits_ && entry.kind != steps::ShapeKind::joined_array) {
+        const Lying now(*identity_of(variable));
+        const bool global = entry.kind == steps::ShapeKind::global_array;
+        const steps::DimsView start = global ? steps::DimsView(now.start) : steps::DimsView();
+        if (now.plain) return writer_.put(entry.id, now.shape, start, now.count, values, mode);
+    }
     // Local arrays have no start, and without one ADIOS2 takes no memory selection: constant, they need no
     // look.
     if (entry.constant && entry.kind == steps::ShapeKind::local_array)

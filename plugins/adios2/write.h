@@ -34,7 +34,10 @@ private:
         std::string name;
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
-        std::size_t element_size = 0;    // bytes
+        std::size_t element_size = 0; // bytes
+        // As they lie in ADIOS2.
+        adios2::DataType type = adios2::DataType::None;
+        adios2::ShapeID shape_id = adios2::ShapeID::Unknown;
         std::uint64_t looked_at = 0;     // the step in which its operators were, where none is applied
         const void* operation = nullptr; // that its blocks go through
         // ADIOS2 has promised (ConstantDims) that shape, start and count stay; kept once they are known.
@@ -49,6 +52,8 @@ private:
     // V: an adios2::Variable<T>, or a StructVariable.
     template <class V>
     Known& known(V& variable);
+    template <class V>
+    bool is_same(const Known& known, const V& variable) const;
     template <class V>
     void look_for_operators(V& variable, Known& known);
     template <class V>
@@ -72,7 +77,7 @@ private:
     std::uint64_t begun_ = 0; // steps
     steps::Order order_;
     std::string engine_name_;
-    bool applies_operators_;
+    bool core_fits_;
     bool steps_used_ = false;    // the program called BeginStep
     bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines
 };

@@ -44,18 +44,37 @@ public:
     // stores it.
     std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                             std::uint64_t bytes, bool placed = false);
-    // add_block() for what is most often the next: a block of one element that the step before put there, and
-    // that was checked then. `none`: it is not.
+    // add_block() for what is most often the next: the block that the step before put there, and that was
+    // checked then. entry == none: it is not, or it is to be placed.
     static constexpr std::uint32_t none = UINT32_MAX;
-    std::uint32_t next_element(VariableId id, DimsView shape, DimsView start, DimsView count)
+    struct Next {
+        std::uint32_t entry = none;
+        bool element = false; // a single one: see set_element()
+        Type type = Type::float64;
+        std::uint64_t bytes = 0; // of the others
+    };
+    Next next_block(VariableId id, DimsView shape, DimsView start, DimsView count, bool placed)
     {
-        if (following_ == nullptr || followed_ == following_->entries.size()) return none;
+        Next next;
+        if (following_ == nullptr || followed_ == following_->entries.size()) return next;
         const PlanEntry& planned = following_->entries[followed_];
-        if (planned.variable != id || (planned.flags & entry_is_inline) == 0) return none;
+        if (planned.variable != id || (planned.flags & (entry_is_value | entry_is_placed)) != 0) return next;
+        next.element = (planned.flags & entry_is_inline) != 0;
+        if (!next.element && (placed || placing_)) return next;
         if (!has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count))
-            return none;
-        singles_ = true;
-        return followed_++;
+            return next;
+        if (next.element) {
+            singles_ = true;
+        } else {
+            const Known& known = variables_[id];
+            next.type = known.variable.type;
+            next.bytes = known.size;
+            for (const std::uint64_t extent : count)
+                next.bytes *= extent;
+            data_length_ += next.bytes;
+        }
+        next.entry = followed_++;
+        return next;
     }
     void set_element(std::uint32_t entry, const std::byte* value)
     {

@@ -23,7 +23,7 @@ public:
         Type type;
         // its place is settled only when it is on its way, once its stored length is known
         bool to_place = false;
-        Compression compression;
+        Compression compression{};
         BlockOperator* through = nullptr; // instead of the compression; lives until clear()
     };
 

@@ -116,14 +116,12 @@ std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape
 DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                                         std::uint64_t number, const void* memory)
 {
-    Compression how = options.compression;
+    const Compression how = compression_of(id);
     BlockOperator* through = nullptr;
-    if (id < stored_as_.size()) {
-        const StoredAs& chosen = stored_as_[id];
-        if (chosen.compression) how = *chosen.compression;
-        through = chosen.through.get();
-        if (through != nullptr && (in_use.empty() || in_use.back() != chosen.through))
-            in_use.push_back(chosen.through);
+    if (id < stored_as_.size() && stored_as_[id].through != nullptr) {
+        through = stored_as_[id].through.get();
+        if (in_use.empty() || in_use.back() != stored_as_[id].through)
+            in_use.push_back(stored_as_[id].through);
     }
     const Type type = encoder->variable(id).type;
     const std::uint64_t bytes = number * encoder->element_size(id);
@@ -131,6 +129,19 @@ DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView 
     const bool placed = through != nullptr || how.method != CompressionMethod::none;
     const std::uint32_t entry = encoder->add_block(id, shape, start, count, bytes, placed);
     return {at, bytes, static_cast<const std::byte*>(memory), entry, type, encoder->placing(), how, through};
+}
+
+const Compression& Writer::Impl::compression_of(VariableId id) const
+{
+    const bool chosen = id < stored_as_.size() && stored_as_[id].compression;
+    return chosen ? *stored_as_[id].compression : options.compression;
+}
+
+// Whether the blocks of the variable may be stored in another form.
+bool Writer::Impl::changes(VariableId id) const
+{
+    return compression_of(id).method != CompressionMethod::none ||
+           (id < stored_as_.size() && stored_as_[id].through != nullptr);
 }
 
 Writer::Impl::StoredAs& Writer::Impl::stored_as(VariableId id)
@@ -152,22 +163,32 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
                        Mode mode)
 {
     require_step("put");
-    if (memory != nullptr)
-        if (const auto entry = encoder->next_element(id, shape, start, count); entry != Encoder::none)
-            return put_element(entry, memory, mode);
+    if (memory != nullptr) {
+        const std::uint64_t at = data_end + encoder->data_length();
+        const Encoder::Next next = encoder->next_block(id, shape, start, count, changes(id));
+        if (next.element && next.entry != Encoder::none) return put_element(next.entry, memory, mode);
+        if (next.entry != Encoder::none)
+            return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
+                             id, mode);
+    }
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(variable, shape, start, count);
     if (number > 0 && memory == nullptr)
         throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
     if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
-    const DataPuts::Block block = add_block(id, shape, start, count, number, memory);
-    if (number == 0) return;
+    put_block(add_block(id, shape, start, count, number, memory), id, mode);
+}
+
+void Writer::Impl::put_block(const DataPuts::Block& block, VariableId id, Mode mode)
+{
+    if (block.bytes == 0) return;
     if (mode == Mode::deferred) return puts.defer(block);
     try {
         puts.put_now(block, *encoder, *data, profile);
     } catch (const Error& error) {
         // The block's memory is not ours any more, so the step cannot be completed.
-        lost = std::make_exception_ptr(Error(error.code(), name_of_put(variable) + error.what()));
+        lost =
+            std::make_exception_ptr(Error(error.code(), name_of_put(encoder->variable(id)) + error.what()));
         std::rethrow_exception(lost);
     } catch (...) {
         lost = std::current_exception();

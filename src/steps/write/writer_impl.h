@@ -2,12 +2,12 @@
 #pragma once
 
 #include "base/wire.h"
+#include "steps/codec/block_check.h"
 #include "steps/codec/encoder.h"
 #include "steps/collective.h"
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"
-#include "steps/codec/block_check.h"
 #include "steps/write/data_puts.h"
 #include "steps/write/group_watch.h"
 #include "steps/write/opening.h"
@@ -76,6 +76,9 @@ private:
     void close_together(const std::exception_ptr& failure);
     void mark_closed(std::uint64_t whole_steps);
     [[noreturn]] void refuse_outside(const char* what) const;
+    void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
+    const Compression& compression_of(VariableId id) const;
+    bool changes(VariableId id) const;
     void put_element(std::uint32_t entry, const void* memory, Mode mode);
     std::string name_of_put(const Variable& variable) const;
     void give_up();
