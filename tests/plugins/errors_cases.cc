@@ -32,10 +32,11 @@ CASE(parameters)
     for (const char* valid : {"Compression", "gzip", "none, zstd, blosc2-lz4, blosc2-zstd"})
         EXPECT(contains(opening_error({{"Compression", "gzip"}}), valid));
     EXPECT(contains(opening_error({{"Compression", "zstd"}, {"CompressionLevel", "77"}}), "1 to 19"));
-    // Of BP5's: those that tune its files are passed over; those that change what is stored are not.
+    // Of BP5's and SST's: those that tune them are passed over; those that change what is stored are not.
     EXPECT_EQ(opening_error({{"NumAggregators", "2"}, {"BufferChunkSize", "16Mb"}, {"asyncwrite", "Guided"}}),
               "");
-    for (const char* part : {"FlattenSteps", "BP", "remove it"})
+    EXPECT_EQ(opening_error({{"QueueLimit", "3"}, {"RendezvousReaderCount", "0"}}), "");
+    for (const char* part : {"FlattenSteps", "another engine", "remove it"})
         EXPECT(contains(opening_error({{"FlattenSteps", "true"}}), part));
     EXPECT(contains(opening_error({{"GroupTimeoutSecs", "soon"}}), "GroupTimeoutSecs"));
     EXPECT(!opening_error({{"ChunkSize", "0x"}}).empty());

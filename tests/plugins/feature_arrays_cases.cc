@@ -238,6 +238,37 @@ class ChangingShapes final : public Blocks {
 };
 FEATURE(feature_changing_shapes, ChangingShapes)
 
+// Each block of a step makes the shape longer. The last shape is that of the step.
+class ShapeWithinStep final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+        io.DefineVariable<double>("grows", {writers.ranks, 1}, {writers.rank, 0}, {1, 1});
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        auto grows = io.InquireVariable<double>("grows");
+        for (std::size_t block = 0; block < blocks(step); ++block) {
+            grows.SetShape({writers.ranks, (block + 1) * length});
+            grows.SetSelection({{writers.rank, block * length}, {1, length}});
+            const auto data = values_of<double>(writers.rank, step + block, length);
+            engine.Put(grows, data.data(), adios2::Mode::Sync);
+        }
+    }
+    void look(View& view) override
+    {
+        auto grows = view.variable<double>("grows");
+        const std::size_t columns = blocks(view.step) * length;
+        grows.SetSelection({{0, 0}, {view.writers, columns}});
+        view.get("grows", grows, view.writers * columns);
+    }
+
+private:
+    static std::size_t blocks(std::size_t step) { return 1 + (step + 1) % 3; }
+    static constexpr std::size_t length = 20;
+};
+FEATURE(feature_shape_within_step, ShapeWithinStep)
+
 // Boxes across the blocks of all ranks, a single cell, a row, a column; each reader its own part too.
 class BoxSelections final : public Blocks {
     void look(View& view) override

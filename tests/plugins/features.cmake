@@ -8,7 +8,8 @@ set(compared feature_types feature_local_values feature_local_arrays feature_joi
   feature_several_blocks feature_changing_shapes feature_coming_and_going feature_box_selections
   feature_block_selections feature_step_selections feature_selection_objects feature_blocks_info
   feature_late_attributes feature_many_attributes feature_defined_after_open feature_deferred_and_sync
-  feature_two_streams feature_c_bindings feature_operators)
+  feature_two_streams feature_c_bindings feature_operators
+  feature_shape_within_step)
 
 # BP5 of the serial build knows of no ranks: there the comparison runs on one.
 function(feature_tests build)

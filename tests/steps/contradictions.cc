@@ -237,6 +237,44 @@ TEST_P(Contradictions, OfOneSidedChangesAreFoundByReaders)
     }
 }
 
+// Within a step of one rank the last put's shape counts. Then what lies outside of it is no block of the step.
+TEST_P(Contradictions, TheLastShapeOfAStepCounts)
+{
+    const std::vector<double> values(8, 1.5);
+    const auto put = [&](Writer& writer, std::uint64_t shape, std::uint64_t start) {
+        const VariableId x = writer.define("x", Type::float64, ShapeKind::global_array);
+        writer.put(x, Dims{shape}, Dims{start}, Dims{4}, values.data(), Mode::sync);
+    };
+    Writer writer(location, options_of(GetParam()), self_communicator());
+    for (int step = 0; step < 2; ++step) {
+        writer.begin_step();
+        put(writer, 4, 0);
+        put(writer, 8, 4);
+        writer.end_step();
+    }
+    {
+        Reader reader(location, {}, self_communicator());
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        const VariableId x = reader.find("x").value();
+        EXPECT_EQ(reader.shape(x), Dims{8});
+        EXPECT_EQ(reader.blocks(x).size(), 2U);
+        std::vector<double> got(8);
+        reader.get(x, Dims{0}, Dims{8}, got.data(), Mode::sync);
+        EXPECT_EQ(got, values);
+    }
+    writer.begin_step();
+    put(writer, 8, 4);
+    put(writer, 4, 0);
+    try {
+        writer.end_step();
+        ADD_FAILURE() << "a block outside of the step's shape was stored";
+    } catch (const Error& error) {
+        expect_told({error.what()}, {"'x'", "step 2", "start {4}", "shape {4}"});
+    }
+    writer.close();
+    expect_steps(2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, Contradictions, ::testing::ValuesIn(all_layouts), name_of_layout);
 
 } // namespace
