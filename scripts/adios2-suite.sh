@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs ADIOS2's own tests of its file engines (testing/adios2/engine/bp of the source distribution, with those of
-# its operators) with BP5 and with the native engine, and prints which cases pass with which. A case is one
+# Runs ADIOS2's own tests of its file engines and operators (testing/adios2/engine/bp of the source
+# distribution) with BP5 and with the native engine, and prints which cases pass with which. A case is one
 # GoogleTest case. With MPI also the staging tests (scripts/adios2_staging.py).
 #
 #   scripts/adios2-suite.sh [REGEX]    the programs, and staging tests, whose names match (default: all)
+#
+# Ends with 1 where BP5 passes a case that Stepstore fails, unless it is known (below).
 #
 # Needs what `make setup` and scripts/adios2-mpi.sh make, and a build of the plugin. The programs stay in the
 # cache. Environment: PRESET (default release), RANKS (default 1: the serial libraries; more: with MPI), TIME
@@ -46,12 +48,16 @@ includes=("$ADIOS2_MPI_PREFIX/include" "$suite/source/testing/adios2" "$tests" "
 build() {
     local source=$1 program=$2
     [[ -x $program ]] && return
-    "$compiler" -std=c++17 -O0 -w "${flags[@]}" "-DXML_CONFIG_DIR=$tests/operations" "${includes[@]/#/-I}" "$source" -o "$program" \
+    "$compiler" -std=c++17 -O0 -w "${flags[@]}" "-DXML_CONFIG_DIR=$tests/operations" \
+        "${includes[@]/#/-I}" "$source" -o "$program" \
         -L"$ADIOS2_MPI_PREFIX/lib" -Wl,-rpath,"$ADIOS2_MPI_PREFIX/lib" "${libraries[@]}" -lgtest -lpthread \
         >"$program.log" 2>&1 || echo "not built: $(basename "$source") (log: $program.log)"
 }
-# Programs that look at BP's files themselves.
-not_ours='Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose'
+# Programs that look at BP's files themselves, or read them with ADIOS2's default engine.
+not_ours='Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose|BufferSize|InquireDefine'
+not_ours+='|SelectionColumnMajor|SelectionRowMajor|ZfpConfig'
+# Cases that do so; and those that Stepstore does not pass (docs/adios2.md says why).
+known='WriteReadLocal2DChangeCount|WriteReadLocalVaryingNumberOfBlocks|WriteReadFlatten'
 declare -A passed
 for source in "$tests"/TestBP*.cpp "$tests"/operations/TestBP*.cpp; do
     name=$(basename "$source" .cpp)
@@ -73,19 +79,25 @@ for source in "$tests"/TestBP*.cpp "$tests"/operations/TestBP*.cpp; do
             awk '$1 == "FAILED" { bad[$2] } { seen[$2] } END { for (c in seen) if (!(c in bad)) print c }')
     done
 done
-both=0 only_theirs=()
+both=0 only_theirs=() unexpected=0
 for case in "${!passed[@]}"; do
     case ${passed[$case]} in
     *BP5*Stepstore*) both=$((both + 1)) ;;
-    *BP5*) only_theirs+=("only with BP5: $case") ;;
+    *BP5*)
+        note=''
+        if [[ $case =~ $known ]]; then note=' (known)'; else unexpected=1; fi
+        only_theirs+=("only with BP5: $case$note")
+        ;;
     esac
 done
 ((${#only_theirs[@]} == 0)) || printf '%s\n' "${only_theirs[@]}" | sort
 say "cases that pass with BP5: $((both + ${#only_theirs[@]})); of these with Stepstore: $both"
+((both > 0)) || unexpected=1
 if ((ranks > 1)); then
     # What OpenMPI needs where there are fewer cores than ranks.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     LD_PRELOAD=$library "$python" "$STEPSTORE_ROOT/scripts/adios2_staging.py" \
         "$(dirname "$tests")/staging-common" "$suite/staging" --prefix "$ADIOS2_MPI_PREFIX" \
-        --mpirun mpirun --wanted "$wanted" --time "${TIME:-120}"
+        --mpirun mpirun --wanted "$wanted" --time "${TIME:-120}" || unexpected=1
 fi
+exit "$unexpected"

@@ -29,8 +29,8 @@ PARALLEL = (
 )
 # They write by themselves, or at any rate not while a reader waits.
 NO_STREAM = {"1x1DefSync", "1x1DataWrite", "TimeoutReader.1x1"}
-LIBRARIES = "-ladios2_cxx_mpi -ladios2_cxx -ladios2_core_mpi -ladios2_core".split()
-FORTRAN_LIBRARIES = "-ladios2_fortran_mpi -ladios2_fortran".split()
+LIBRARIES = ["-ladios2_cxx_mpi", "-ladios2_cxx", "-ladios2_core_mpi", "-ladios2_core"]
+FORTRAN_LIBRARIES = ["-ladios2_fortran_mpi", "-ladios2_fortran"]
 
 
 def commands(source: Path) -> dict[str, list[str]]:
@@ -153,6 +153,7 @@ def main() -> None:
         f"staging tests that pass with BP5: {len(with_bp5)}; of these with Stepstore: "
         f"{len(with_bp5) - len(failed)}"
     )
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// A value of each thread that may be asked for at any time, also by the destructors of static objects at exit():
-// those of the main thread's own objects have run before.
+// A value of each thread that may be asked for at any time, also by the destructors of static objects at
+// exit(): those of the main thread's own objects have run before.
 #pragma once
 
 namespace stepstore {
