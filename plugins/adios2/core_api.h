@@ -19,6 +19,7 @@
 #include <adios2/cxx/IO.h>
 #include <adios2/cxx/Variable.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <memory>
@@ -125,6 +126,26 @@ bool has_variable(const adios2::IO& io, const std::string& name, const adios2::V
 inline adios2::DataType data_type(steps::Type type)
 {
     return with_type(type, []<class T>(std::type_identity<T>) { return adios2::helper::GetDataType<T>(); });
+}
+
+// Whether the IO has this variable, with nothing selected but the whole. So most are at the start of a step.
+inline bool is_whole(const adios2::IO& io, const steps::Variable& definition,
+                     const adios2::core::VariableBase* identity, const steps::Dims& shape,
+                     const steps::Dims& count)
+{
+    const auto& there = core_of(io).GetVariables();
+    const auto found = there.find(definition.name);
+    if (found == there.end() || found->second.get() != identity) return false;
+    const Lying now(*identity);
+    return now.type == data_type(definition.type) && now.plain && now.shape == shape && now.count == count &&
+           identity->m_StepsStart == 0 && identity->m_StepsCount == 1 &&
+           std::ranges::all_of(now.start, [](auto extent) { return extent == 0; });
+}
+#else
+inline bool is_whole(const adios2::IO&, const steps::Variable&, const adios2::core::VariableBase*,
+                     const steps::Dims&, const steps::Dims&)
+{
+    return false;
 }
 #endif
 

@@ -8,6 +8,12 @@
 namespace stepstore::adios {
 namespace {
 
+// Not strings, which a step has more or fewer of; not structs, which a program may read as others.
+bool has_fixed_size(steps::Type type)
+{
+    return type != steps::Type::string && type != steps::Type::structure;
+}
+
 bool same_value(const steps::Attribute& a, const steps::Attribute& b)
 {
     return a.type == b.type && a.array == b.array && a.count == b.count && a.data == b.data &&
@@ -169,8 +175,13 @@ void ReadAdapter::show_step()
     if (geometry != geometry_)
         show_variables(stream_->variables(), steps::this_step);
     else
-        for (auto id : in_step_)
-            show(id, shown_[id], shown_[id].shape);
+        for (auto id : in_step_) {
+            auto& shown = shown_[id];
+            const bool fixed = shown.present && has_fixed_size(shown.definition.type);
+            if (host_ && fixed && is_whole(io_, shown.definition, shown.identity, shown.shape, shown.count))
+                continue;
+            show(id, shown, shown.shape);
+        }
     geometry_ = geometry;
 }
 
