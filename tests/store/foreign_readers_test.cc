@@ -176,6 +176,8 @@ protected:
                 pause();
         });
     }
+    // By which an index may grow before a writer looks what is pinned: docs/design/lmdb-backend.md.
+    static constexpr std::uint64_t step = 16 << 20; // bytes
     // So many updates of 2,000 small values.
     int write_some(int updates) const
     {
@@ -354,7 +356,7 @@ TEST_F(ForeignReaders, PinNoMoreThanHalfTheBoundHoweverLongTheyAreThere)
               }),
               0);
     EXPECT_TRUE(any_kept());
-    EXPECT_LT(longest_index(), before + (bound << 20)) << before;
+    EXPECT_LT(longest_index(), before + (bound << 20) + step) << before;
     kill_all({announced});
 }
 
@@ -381,7 +383,7 @@ TEST_F(ForeignReaders, NobodyWaitsForAKeeperThatDoesNotGoOn)
                   return write_some(20'000);
               }),
               0);
-    EXPECT_LT(longest_index(), before + (bound << 20)) << before;
+    EXPECT_LT(longest_index(), before + (bound << 20) + step) << before;
     // Readers find a keeper that goes on.
     const auto busy = start_busy_writers();
     EXPECT_EQ(run_in_child([&] {
