@@ -258,6 +258,7 @@ nb::dict to_dict(const std::pair<steps::StreamDescription, steps::Location>& des
     info["generation"] = stream.generation;
     info["segments"] = stream.segments;
     info["layout"] = to_text(stream.layout);
+    info["objects"] = to_text(stream.objects);
     info["order"] = stream.order == steps::Order::row_major ? "row-major" : "column-major";
     info["ranks"] = stream.ranks;
     info["chunk_size"] = stream.chunk_size;

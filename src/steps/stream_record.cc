@@ -154,7 +154,8 @@ concept PlainField = NumberField<T> || std::is_same_v<T, std::string>;
 
 void validate(const StreamRecord& record, const std::string& where)
 {
-    const bool known = record.objects == 1 && record.steps_mode == 1 &&
+    const bool known = record.objects >= Objects::single && record.objects <= Objects::per_writer &&
+                       record.steps_mode == 1 &&
                        (record.order == Order::row_major || record.order == Order::column_major);
     if (!known)
         throw Error(-DER_DF_INCOMPT,
@@ -212,6 +213,24 @@ StreamRecord decode_record(Bytes bytes, const std::string& where)
     if (record.origin == no_generation) record.origin = record.generation;
     validate(record, where);
     return record;
+}
+
+ObjectId StreamRecord::metadata_of(std::uint64_t step, std::uint32_t rank) const
+{
+    if (objects == Objects::single) return metadata;
+    if (objects == Objects::per_writer) return {metadata.hi, metadata.lo + rank};
+    const std::uint64_t number = step - first_step;
+    if (number >= metadata_numbers(objects, ranks))
+        throw Error(-DER_OVERFLOW, "step " + std::to_string(step) +
+                                       " has no object: with Objects=per-step one opening for writing brings "
+                                       "at most 2^32 steps; append the next ones");
+    return {metadata.hi, metadata.lo + number};
+}
+
+std::uint64_t metadata_numbers(Objects objects, std::uint32_t ranks)
+{
+    if (objects == Objects::single) return 0;
+    return objects == Objects::per_writer ? ranks : std::uint64_t{1} << 32;
 }
 
 Segment last_segment(const StreamRecord& record, std::uint64_t end_step)

@@ -38,8 +38,8 @@ struct StreamRecord {
     std::uint64_t first_step = 0; // of the last segment
     std::uint32_t format = 1;     // that it takes to read the stream: DataStore::format
     std::uint8_t layout = 0;      // its number: layouts/layout.h
-    std::uint8_t objects = 1;     // 1: one of each kind for all steps
-    std::uint8_t steps_mode = 1;  // 1: each step lies behind the one before
+    Objects objects = Objects::single;
+    std::uint8_t steps_mode = 1; // 1: each step lies behind the one before
     Order order = Order::row_major;
     std::uint32_t ranks = 0;
     std::uint64_t chunk_size = 0;
@@ -47,7 +47,7 @@ struct StreamRecord {
     std::uint64_t data_chunk_size = 0;
     std::string data_object_class;
     ObjectId side;         // key-value: what the layout keeps there, agreements, copies, the profile
-    ObjectId metadata;     // array, where the layout has one
+    ObjectId metadata;     // what the layout keeps there; the first of several: metadata_of
     ObjectId data;         // array of rank 0; rank r's lo is r more
     std::string directory; // where data lies in files: below the pool's directory
     bool closed = false;
@@ -59,8 +59,12 @@ struct StreamRecord {
     std::vector<Segment> dropped; // no part of the stream any more, but their objects may still be there
 
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
+    // Where a rank's blob of a step lies. -DER_OVERFLOW: no object is left for the step.
+    ObjectId metadata_of(std::uint64_t step, std::uint32_t rank) const;
 };
 
+// How many numbers a segment takes for metadata objects of its own, behind those of the data: Objects.
+std::uint64_t metadata_numbers(Objects objects, std::uint32_t ranks);
 // Where a segment's steps lie: the last one's, or an earlier one's as a record that is closed after its last
 // step.
 Segment last_segment(const StreamRecord& record, std::uint64_t end_step);

@@ -52,6 +52,9 @@ enum class ShapeKind : std::uint8_t {
 // as the writer gave them; a reader of the other order reverses the dimensions and has its data in place.
 enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
 
+// The metadata objects of a segment: one for all its steps, one for each step, or one for each writer rank.
+enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
+
 // How a reader gets what it needs: several requests in flight, or one after the other.
 enum class Gets : std::uint8_t { async = 1, sync = 2 };
 

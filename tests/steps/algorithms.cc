@@ -188,11 +188,19 @@ TEST(Options, AreSetByNameAndSayWhatIsValid)
 TEST(Options, ThatCannotBeAreRefused)
 {
     WriterOptions options;
-    EXPECT_TRUE(options.set("Objects", "single"));
+    for (const Objects objects : {Objects::single, Objects::per_step, Objects::per_writer}) {
+        EXPECT_TRUE(options.set("Objects", name_of(objects)));
+        EXPECT_EQ(options.objects, objects);
+    }
     EXPECT_TRUE(options.set("Steps", "extend"));
     const std::string text = message_of([&] { options.set("Objects", "several"); }, -DER_INVAL);
-    EXPECT_NE(text.find("single"), std::string::npos) << text;
+    EXPECT_NE(text.find("single, per-step, per-writer"), std::string::npos) << text;
     message_of([&] { options.set("Steps", "backwards"); }, -DER_INVAL);
+    options.layout = "posix";
+    const std::string why = message_of([&] { check_options(options); }, -DER_INVAL);
+    EXPECT_NE(why.find("per-writer"), std::string::npos) << why;
+    EXPECT_NE(why.find("posix"), std::string::npos) << why;
+    options = {};
     options.layout = "columns";
     message_of([&] { check_options(options); }, -DER_INVAL);
     options = {};

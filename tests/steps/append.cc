@@ -309,8 +309,12 @@ TEST_P(Append, WhatContradictsTheStreamIsRefused)
         EXPECT_NE(text.find(a), std::string::npos) << text;
         EXPECT_NE(text.find(b), std::string::npos) << text;
     };
-    const std::string is(GetParam()), other(GetParam() == "kv" ? "array" : "kv");
+    const Design& design = designs.at(GetParam());
+    const std::string is(design.layout), other(is == "kv" ? "array" : "kv");
+    const std::string objects(steps::name_of(design.objects));
+    const std::string other_objects(objects == "per-writer" ? "per-step" : "per-writer");
     refused([&](WriterOptions& o) { o.set("Layout", other); }, is, other);
+    refused([&](WriterOptions& o) { o.set("Objects", other_objects); }, objects, other_objects);
     refused([&](WriterOptions& o) { o.set("ChunkSize", "12345"); }, "12345", "ChunkSize");
     refused([&](WriterOptions& o) { o.set("DataChunkSize", "2M"); }, "2097152", "1048576");
     refused([&](WriterOptions& o) { o.set("ObjectClass", "S1"); }, "S1", "SX");
@@ -328,7 +332,7 @@ TEST_P(Append, WhatContradictsTheStreamIsRefused)
     check({2, 3});
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Append, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, Append, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

@@ -96,7 +96,7 @@ TEST_P(EveryMethod, ShrinksEqualBytesNoFurtherThanAReaderBelieves)
 
 TEST_P(EveryMethod, EveryLayoutAndEveryRankReadsWhatWasPut)
 {
-    for (const std::string& layout : all_layouts) {
+    for (const std::string& layout : all_designs) {
         SCOPED_TRACE(layout);
         const Model model{3};
         WriterOptions options = options_of(layout);

@@ -260,7 +260,7 @@ TEST_P(Crash, KilledReadersHarmNobody)
               0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Crash, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, Crash, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

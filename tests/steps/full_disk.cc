@@ -95,7 +95,7 @@ TEST_P(FullDisk, EndsAStepWithAnErrorAndKeepsThoseBefore)
     EXPECT_EQ(run_in_child([&] { return fill_and_look(); }), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, FullDisk, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, FullDisk, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

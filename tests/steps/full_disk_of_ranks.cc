@@ -127,7 +127,7 @@ TEST_P(FullDiskOfRanks, EveryRankIsToldAndARestartGoesOn)
               found + 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, FullDiskOfRanks, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, FullDiskOfRanks, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

@@ -2,10 +2,12 @@
 #include "steps/model.h"
 #include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "stepstore/administration.h"
 #include "stepstore/client.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -34,6 +36,17 @@ void write_one_step(const std::string& location, std::uint64_t value, const std:
     writer.put_value(writer.define("value", Type::uint64, ShapeKind::global_value), &value);
     writer.end_step();
     writer.close();
+}
+
+// Those of streams.
+std::size_t objects_in(const std::string& pool, const std::string& label)
+{
+    const Container container = Pool::connect(pool).open_container(label);
+    const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
+    return static_cast<std::size_t>(
+        std::ranges::count(list_objects(container, false), ours, [](const ObjectInfo& object) {
+            return static_cast<std::uint32_t>(object.id.hi);
+        }));
 }
 
 std::uint64_t value_in(const std::string& location)
@@ -207,12 +220,17 @@ TEST_F(Locations, ANewerStreamIsRefusedAndNotReplaced)
 
 TEST_F(Locations, RemovedStreamsLeaveNoObjects)
 {
-    for (const std::string& layout : all_layouts) {
+    for (const std::string& layout : all_designs) {
         const std::string stream = directory / "pool/runs/" + layout;
         const std::string text = directory / "pool";
         write_one_step(text, 1);
         write_one_step(stream, 1, layout);
+        const std::size_t once = objects_in(text, "runs");
+        EXPECT_GT(once, 0u) << layout;
+        write_one_step(stream, 2, layout);
+        EXPECT_EQ(objects_in(text, "runs"), once) << layout; // those of the stream before are gone
         remove_stream(stream);
+        EXPECT_EQ(objects_in(text, "runs"), 0u) << layout;
         message_of([&] { value_in(stream); }, -DER_NONEXIST);
         message_of([&] { remove_stream(stream); }, -DER_NONEXIST);
     }
@@ -305,7 +323,7 @@ TEST_P(Replacement, AWriterWhoseStreamWasReplacedLearnsItWhenItCloses)
     EXPECT_EQ(value_in(pool), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Replacement, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, Replacement, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

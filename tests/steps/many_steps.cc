@@ -60,10 +60,10 @@ void write_step(Writer& writer, std::uint64_t step, const std::vector<VariableId
     writer.end_step();
 }
 
-void write(const std::string& location, const std::string& layout)
+void write(const std::string& location, const std::string& design)
 {
-    WriterOptions options;
-    options.layout = layout;
+    WriterOptions options = options_of(design);
+    options.chunk_size = 0;
     options.targets = 2;
     Writer writer(location, options, self_communicator());
     const std::vector<VariableId> ids = {
@@ -127,7 +127,7 @@ TEST_P(ManySteps, TakeNoMemory)
     EXPECT_EQ(value, steps - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ManySteps, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, ManySteps, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

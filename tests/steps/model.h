@@ -9,19 +9,43 @@
 #include <daos_errno.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 namespace stepstore::steps::testing {
 
-// By their names, so that a layout that is added is tested like the others.
-inline const std::vector<std::string> all_layouts = [] {
-    std::vector<std::string> names;
+// How a stream's metadata lies: a layout, and its objects.
+struct Design {
+    std::string layout;
+    Objects objects;
+};
+
+inline std::string name_of(const Design& design)
+{
+    if (design.objects == Objects::single) return design.layout;
+    return design.layout + "-" + std::string(steps::name_of(design.objects));
+}
+
+// All that a writer accepts, by name, from the list of layouts: one that is added is tested like the others.
+inline const std::map<std::string, Design> designs = [] {
+    std::map<std::string, Design> all;
     for (const Layout* layout : layouts())
-        names.emplace_back(layout->name);
+        for (const Objects objects : {Objects::single, Objects::per_step, Objects::per_writer})
+            if (objects == Objects::single || layout->one_object_because.empty()) {
+                const Design design{std::string(layout->name), objects};
+                all[name_of(design)] = design;
+            }
+    return all;
+}();
+
+inline const std::vector<std::string> all_designs = [] {
+    std::vector<std::string> names;
+    for (const auto& [name, design] : designs)
+        names.push_back(name);
     return names;
 }();
 
-inline std::string name_of_layout(const ::testing::TestParamInfo<std::string>& info)
+inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& info)
 {
     std::string name = info.param;
     std::erase(name, '-');
@@ -169,12 +193,14 @@ private:
     }
 };
 
-inline WriterOptions options_of(const std::string& layout)
+inline WriterOptions options_of(const std::string& name)
 {
+    const Design& design = designs.at(name);
     WriterOptions options;
-    options.layout = layout;
+    options.layout = design.layout;
+    options.objects = design.objects;
     options.targets = 4;
-    if (layout == "array-aligned") options.chunk_size = 4096;
+    if (design.layout == "array-aligned") options.chunk_size = 4096;
     return options;
 }
 

@@ -215,7 +215,9 @@ private:
 WriterOptions random_writer_options(Random& random, const RandomStream& stream)
 {
     WriterOptions options;
-    options.layout = all_layouts[random.below(std::size(all_layouts))];
+    const Design& design = designs.at(all_designs[random.below(all_designs.size())]);
+    options.layout = design.layout;
+    options.objects = design.objects;
     options.order = stream.order;
     options.targets = static_cast<unsigned>(random.between(1, 8));
     if (random.one_in(2)) options.chunk_size = std::uint64_t{4096} << random.below(5);
@@ -263,7 +265,7 @@ void round_trip(std::uint64_t seed)
     const std::string location = directory / "pool";
     const WriterOptions options = random_writer_options(random, stream);
     SCOPED_TRACE("STEPSTORE_TEST_SEED=" + std::to_string(seed) + ": " + std::to_string(stream.ranks) +
-                 " writers, " + options.layout);
+                 " writers, " + name_of(Design{options.layout, *options.objects}));
     run_ranks(stream.ranks, [&](std::shared_ptr<Communicator> communicator) {
         RandomWriter(stream, location, options, communicator).write();
     });

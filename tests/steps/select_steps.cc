@@ -110,7 +110,7 @@ TEST_P(SelectSteps, ShowsThoseAloneCountedFromZero)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, SelectSteps, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, SelectSteps, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

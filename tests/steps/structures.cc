@@ -293,7 +293,7 @@ TEST_P(Structures, RanksThatDefineThemOtherwiseAreTold)
     EXPECT_EQ(Reader(location, at_random(), self_communicator()).steps(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Structures, ::testing::ValuesIn(all_layouts), name_of_layout);
+INSTANTIATE_TEST_SUITE_P(Layouts, Structures, ::testing::ValuesIn(all_designs), name_of_design);
 
 class Doubling final : public BlockOperator {
 public:

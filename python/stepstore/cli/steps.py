@@ -88,7 +88,11 @@ def steps(
         described = stream.describe()
         report = {
             "location": stream.location,
-            **{name: described[name] for name in ("layout", "ranks", "generation") if name in described},
+            **{
+                name: described[name]
+                for name in ("layout", "objects", "ranks", "generation")
+                if name in described
+            },
             "steps": len(stream),
             "ended": stream.ended,
             "variables": _describe(stream, names, chosen, statistics=long or as_json),
@@ -396,6 +400,8 @@ def _text(value: Any) -> str:
 def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool) -> None:
     state = "ended" if report["ended"] else "not ended by its writer"
     layout = f", layout {report['layout']}" if "layout" in report else ""
+    if report.get("objects", "single") != "single":
+        layout += f", objects {report['objects']}"
     show(f"{report['location']}: {report['steps']} steps, {state}{layout}")
     columns: list[Any] = ["TYPE", "NAME", ("STEPS", "right"), "SHAPE"]
     if long:

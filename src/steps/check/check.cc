@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 #include "steps/layouts/data_store.h"
+#include "steps/layouts/metadata_objects.h"
 #include "steps/location.h"
 #include "steps/read/step_source.h"
 
@@ -230,7 +231,9 @@ void check_unreferenced(const Pool& pool, const Container& container,
     for (const StreamRecord& record : records) {
         for (const Segment& one : segments_of(record)) {
             left.erase(one.side);
-            left.erase(one.metadata);
+            const std::uint64_t objects = count_metadata_objects(container, segment_record(record, one));
+            left.erase(left.lower_bound(one.metadata),
+                       left.lower_bound({one.metadata.hi, one.metadata.lo + objects}));
             for (std::uint32_t rank = 0; rank < one.ranks; ++rank)
                 left.erase({one.data.hi, one.data.lo + rank});
         }

@@ -14,7 +14,7 @@
 // its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
 // is no next step, and the stream is not closed, the step is not there yet.
 #include "base/record.h"
-#include "steps/layouts/layout.h"
+#include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
 
@@ -32,25 +32,57 @@ std::string sizes_key(std::uint64_t step)
 }
 
 struct Sizes {
-    std::uint64_t base = 0;
-    std::vector<std::uint64_t> offsets; // from base; ranks + 1
+    std::vector<std::uint64_t> places;  // of the ranks' blobs, each in its object
+    std::vector<std::uint64_t> offsets; // of the blobs one after the other; ranks + 1
 };
 
-std::vector<std::byte> encode_sizes(std::uint64_t step, std::uint64_t base,
-                                    std::span<const std::uint64_t> sizes)
+// Where the blobs of the next step lie. With an object for each step they begin at 0. With one for each rank,
+// behind what that rank has stored.
+class Places {
+public:
+    Places(Objects objects, std::size_t ranks) : objects_(objects), next_(ranks) {}
+    // Of a step with these sizes; the step behind it follows.
+    std::vector<std::uint64_t> take(std::span<const std::uint64_t> sizes)
+    {
+        std::vector<std::uint64_t> places = next_;
+        if (objects_ == Objects::per_writer) {
+            for (std::size_t rank = 0; rank < sizes.size(); ++rank)
+                next_[rank] += sizes[rank];
+            return places;
+        }
+        std::uint64_t at = objects_ == Objects::per_step ? 0 : end_;
+        for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+            places[rank] = at;
+            at += sizes[rank];
+        }
+        end_ = at;
+        return places;
+    }
+
+private:
+    Objects objects_;
+    std::vector<std::uint64_t> next_; // of each rank, per-writer
+    std::uint64_t end_ = 0;
+};
+
+std::vector<std::byte> encode_sizes(std::uint64_t step, std::span<const std::uint64_t> places,
+                                    std::span<const std::uint64_t> sizes, Objects objects)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
     to.fixed(sizes_magic);
     to.fixed(step);
-    to.fixed(base);
+    to.fixed(places.front());
     for (const std::uint64_t size : sizes)
         to.varint(size);
+    if (objects == Objects::per_writer)
+        for (const std::uint64_t place : places.subspan(1))
+            to.varint(place);
     append_checksum(bytes);
     return bytes;
 }
 
-Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
+Sizes decode_sizes(Bytes bytes, std::uint64_t step, const StreamRecord& record)
 {
     const std::string what = "the record of the blobs' sizes of step " + std::to_string(step);
     const auto body = unseal_end(bytes);
@@ -61,14 +93,18 @@ Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
     if (from.fixed<std::uint32_t>() != sizes_magic || from.fixed<std::uint64_t>() != step)
         from.fail("does not begin with its magic number");
     Sizes sizes;
-    sizes.base = from.fixed<std::uint64_t>();
+    sizes.places.push_back(from.fixed<std::uint64_t>());
     std::uint64_t sum = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
         sizes.offsets.push_back(sum);
         if (__builtin_add_overflow(sum, from.varint(), &sum) || sum > static_cast<std::uint64_t>(INT64_MAX))
             from.fail("gives impossible sizes");
     }
     sizes.offsets.push_back(sum);
+    for (std::uint32_t rank = 1; rank < record.ranks; ++rank)
+        sizes.places.push_back(record.objects == Objects::per_writer
+                                   ? from.varint()
+                                   : sizes.places.front() + sizes.offsets[rank]);
     if (!from.at_end()) from.fail("has bytes left over");
     return sizes;
 }
@@ -76,9 +112,10 @@ Sizes decode_sizes(Bytes bytes, std::uint64_t step, std::uint32_t ranks)
 class ArrayWriter final : public LayoutWriter {
 public:
     ArrayWriter(const LayoutContext& context, Communicator& communicator)
-        : array_(context.container.open_array(context.record.metadata, {1, context.record.chunk_size},
-                                              Access::read_write)),
-          sizes_(context.container.key_value(context.record.side)), communicator_(communicator)
+        : record_(context.record), arrays_(context, Access::read_write),
+          sizes_(context.container.key_value(record_.side)), communicator_(communicator),
+          places_(record_.objects, record_.ranks),
+          reach_(context, static_cast<std::uint32_t>(communicator.rank()))
     {
     }
     bool collective() const override { return true; }
@@ -93,19 +130,14 @@ public:
     void store(std::uint64_t step, Bytes blob) override
     {
         const std::vector<std::uint64_t> sizes = exchange(step, blob.size());
-        const auto rank = static_cast<std::size_t>(communicator_.rank());
-        std::uint64_t at = base_, sum = 0;
-        for (std::size_t r = 0; r < sizes.size(); ++r) {
-            if (r < rank) at += sizes[r];
-            sum += sizes[r];
-        }
-        const std::uint64_t base = base_;
-        base_ += sum;
-        ++requests_;
-        array_.write(at, blob);
+        const auto rank = static_cast<std::uint32_t>(communicator_.rank());
+        const std::vector<std::uint64_t> places = places_.take(sizes);
+        requests_ += reach_.cover(step) + 1;
+        arrays_.make_room();
+        arrays_.of(step, rank).write(places[rank], blob);
         if (rank != 0) return;
         ++requests_;
-        sizes_.put(sizes_key(step), encode_sizes(step, base, sizes));
+        sizes_.put(sizes_key(step), encode_sizes(step, places, sizes, record_.objects));
     }
 
 private:
@@ -123,17 +155,18 @@ private:
         return sizes;
     }
 
-    Array array_;
+    const StreamRecord& record_;
+    OpenObjects<Array> arrays_;
     KeyValue sizes_;
     Communicator& communicator_;
-    std::uint64_t base_ = 0;
+    Places places_;
+    ObjectsReach reach_;
 };
 
 class ArrayReader final : public LayoutReader {
 public:
     explicit ArrayReader(const LayoutContext& context)
-        : record_(context.record),
-          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_only)),
+        : record_(context.record), arrays_(context),
           sizes_(context.container.key_value(record_.side, Access::read_only))
     {
     }
@@ -144,8 +177,7 @@ public:
         into.step = step;
         into.offsets = known_.offsets;
         into.bytes.assign(known_.offsets.back(), std::byte{0});
-        ++requests_;
-        array_.read(known_.base, into.bytes);
+        read_blobs(step, into);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             BlobHeader header;
             if (inspect_blob(into.of(rank), header) != BlobState::whole) {
@@ -161,8 +193,8 @@ public:
     {
         if (!find_sizes(step)) return std::nullopt;
         std::vector<std::byte> blob(known_.offsets[rank + 1] - known_.offsets[rank]);
-        ++requests_;
-        array_.read(known_.base + known_.offsets[rank], blob);
+        const MetadataPiece piece{step, rank, known_.places[rank], blob};
+        requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         if (inspect_blob(blob, header) == BlobState::absent) return std::nullopt;
         return blob;
@@ -175,7 +207,7 @@ private:
         ++requests_;
         const auto bytes = sizes_.get(sizes_key(step));
         if (!bytes) return false;
-        known_ = decode_sizes(*bytes, step, record_.ranks);
+        known_ = decode_sizes(*bytes, step, record_);
         known_step_ = step;
         return true;
     }
@@ -188,17 +220,34 @@ private:
         return record_.closed && step < record_.steps;
     }
 
+    MetadataPiece piece_of(StepBlobs& into, std::uint32_t rank) const
+    {
+        const std::size_t size = into.offsets[rank + 1] - into.offsets[rank];
+        return {into.step, rank, known_.places[rank],
+                MutableBytes(into.bytes).subspan(into.offsets[rank], size)};
+    }
+
+    // Blobs that lie behind one another are read as one piece.
+    void read_blobs(std::uint64_t step, StepBlobs& into)
+    {
+        std::vector<MetadataPiece> pieces;
+        if (record_.objects != Objects::per_writer)
+            pieces.push_back({step, 0, known_.places.front(), into.bytes});
+        else
+            for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
+                pieces.push_back(piece_of(into, rank));
+        requests_ += arrays_.read(pieces);
+    }
+
     // The rank may have stored its blob between the first read and the look at the next step.
     void reread(StepBlobs& into, std::uint32_t rank)
     {
-        ++requests_;
-        array_.read(known_.base + known_.offsets[rank],
-                    MutableBytes(into.bytes)
-                        .subspan(into.offsets[rank], into.offsets[rank + 1] - into.offsets[rank]));
+        const MetadataPiece piece = piece_of(into, rank);
+        requests_ += arrays_.read({&piece, 1});
     }
 
     const StreamRecord& record_; // the reader keeps it up to date
-    Array array_;
+    MetadataArrays arrays_;
     KeyValue sizes_;
     std::uint64_t known_step_ = no_step;
     Sizes known_;
@@ -208,9 +257,12 @@ void trim_array(const LayoutContext& context, std::uint64_t end)
 {
     const auto bytes = context.container.key_value(context.record.side).get(sizes_key(end - 1));
     if (!bytes) return;
-    const Sizes last = decode_sizes(*bytes, end - 1, context.record.ranks);
-    shorten(context.container.open_array(context.record.metadata, {1, context.record.chunk_size}),
-            last.base + last.offsets.back());
+    const Sizes last = decode_sizes(*bytes, end - 1, context.record);
+    const bool of_ranks = context.record.objects == Objects::per_writer;
+    for (std::uint32_t rank = of_ranks ? 0 : context.record.ranks - 1; rank < context.record.ranks; ++rank)
+        shorten(context.container.open_array(context.record.metadata_of(end, rank),
+                                             {1, context.record.chunk_size}),
+                last.places[rank] + last.offsets[rank + 1] - last.offsets[rank]);
 }
 
 } // namespace

@@ -5,9 +5,10 @@
 //    rank waits for another.
 // 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout
 //    `kv`, where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
+// With objects of their own, a step's slots follow in rank order, and a rank's in step order.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
 //    written reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
-#include "steps/layouts/layout.h"
+#include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
 
@@ -17,10 +18,13 @@ namespace {
 
 std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
+    const bool of_step = record.objects == Objects::per_step;
+    const bool of_rank = record.objects == Objects::per_writer;
     std::uint64_t at = 0;
-    const bool overflow = __builtin_mul_overflow(step - record.first_step, record.ranks, &at) ||
-                          __builtin_add_overflow(at, rank, &at) ||
-                          __builtin_mul_overflow(at, record.chunk_size, &at);
+    const bool overflow =
+        __builtin_mul_overflow(of_step ? 0 : step - record.first_step, of_rank ? 1 : record.ranks, &at) ||
+        __builtin_add_overflow(at, of_rank ? 0 : rank, &at) ||
+        __builtin_mul_overflow(at, record.chunk_size, &at);
     if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
         throw Error(-DER_OVERFLOW,
                     step_rank(step, rank) + " lies beyond the end of the largest possible array");
@@ -30,18 +34,19 @@ std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint3
 class AlignedWriter final : public LayoutWriter {
 public:
     AlignedWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record),
-          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_write)),
+        : record_(context.record), arrays_(context, Access::read_write),
           overflow_(context.container.key_value(record_.side)),
-          rank_(static_cast<std::uint32_t>(communicator.rank()))
+          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
     {
     }
 
     void store(std::uint64_t step, Bytes blob) override
     {
         const std::uint64_t at = slot_at(record_, step, rank_);
-        ++requests_;
-        if (blob.size() <= record_.chunk_size) return array_.write(at, blob);
+        requests_ += reach_.cover(step) + 1;
+        arrays_.make_room();
+        Array& array = arrays_.of(step, rank_);
+        if (blob.size() <= record_.chunk_size) return array.write(at, blob);
         ++requests_;
         overflow_.put(blob_key(step, rank_), blob);
         BlobHeader header;
@@ -52,21 +57,21 @@ public:
         header.length = blob.size();
         std::byte sealed[blob_header_size]{};
         store_header(header, sealed);
-        array_.write(at, Bytes(sealed));
+        array.write(at, Bytes(sealed));
     }
 
 private:
     const StreamRecord& record_;
-    Array array_;
+    OpenObjects<Array> arrays_;
     KeyValue overflow_;
     std::uint32_t rank_;
+    ObjectsReach reach_;
 };
 
 class AlignedReader final : public LayoutReader {
 public:
     explicit AlignedReader(const LayoutContext& context)
-        : record_(context.record),
-          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_only)),
+        : record_(context.record), arrays_(context),
           overflow_(context.container.key_value(record_.side, Access::read_only)), collector_(record_.ranks)
     {
     }
@@ -88,8 +93,8 @@ public:
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         std::vector<std::byte> blob(record_.chunk_size);
-        ++requests_;
-        array_.read(slot_at(record_, step, rank), blob);
+        const MetadataPiece piece{step, rank, slot_at(record_, step, rank), blob};
+        requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         const BlobState state = inspect_blob(blob, header);
         if (state == BlobState::absent) return std::nullopt;
@@ -113,27 +118,21 @@ private:
         return std::move(*blob);
     }
 
-    // The slots [begin, end) that are missing, in one vector read.
+    // The slots [begin, end) that are missing, in one vector read for each object.
     void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
     {
-        std::vector<std::uint32_t> ranks;
-        std::vector<Range> ranges;
-        std::vector<MutableBytes> memory;
+        std::vector<MetadataPiece> pieces;
         for (std::uint32_t rank = begin; rank < end; ++rank) {
             if (collector_.has(rank)) continue;
             MutableBytes slot = collector_.slot(rank);
             slot = slot.first(std::min<std::uint64_t>(slot.size(), record_.chunk_size));
             std::fill_n(slot.begin(), std::min(slot.size(), blob_header_size),
                         std::byte{0}); // beyond the end nothing is read
-            ranks.push_back(rank);
-            ranges.push_back({slot_at(record_, step, rank), slot.size()});
-            memory.push_back(slot);
+            pieces.push_back({step, rank, slot_at(record_, step, rank), slot});
         }
-        if (ranks.empty()) return;
-        ++requests_;
-        array_.read(ranges, memory);
-        for (std::size_t i = 0; i < ranks.size(); ++i)
-            accept(step, ranks[i], memory[i]);
+        requests_ += arrays_.read(pieces);
+        for (const MetadataPiece& piece : pieces)
+            accept(step, piece.rank, piece.memory);
     }
 
     void accept(std::uint64_t step, std::uint32_t rank, Bytes slot)
@@ -152,15 +151,18 @@ private:
     }
 
     const StreamRecord& record_;
-    Array array_;
+    MetadataArrays arrays_;
     KeyValue overflow_;
     BlobCollector collector_;
 };
 
 void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
 {
-    shorten(context.container.open_array(context.record.metadata, {1, context.record.chunk_size}),
-            slot_at(context.record, end, 0));
+    const StreamRecord& record = context.record;
+    const std::uint32_t objects = record.objects == Objects::per_writer ? record.ranks : 1;
+    for (std::uint32_t rank = 0; rank < objects; ++rank)
+        shorten(context.container.open_array(record.metadata_of(end, rank), {1, record.chunk_size}),
+                slot_at(record, end, 0));
 }
 
 } // namespace

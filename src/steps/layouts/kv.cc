@@ -1,10 +1,11 @@
-// The layout `kv`: a key-value object with a key "Step<N>-Rank<R>" per blob.
+// The layout `kv`: a key "Step<N>-Rank<R>" per blob: in the side object, or in key-value objects of steps or
+// ranks.
 //
 // 1. A rank stores its blob with one put, which is atomic; no rank waits for another.
 // 2. A step is there when all ranks' keys are. A reader that polls asks for one key, the first that it has
 //    not seen.
 // Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is.
-#include "steps/layouts/layout.h"
+#include "steps/layouts/metadata_objects.h"
 
 #include <deque>
 #include <optional>
@@ -13,36 +14,54 @@ namespace stepstore::steps {
 
 namespace {
 
+// One object for all is the side object.
+class KvObjects {
+public:
+    KvObjects(const LayoutContext& context, Access access) : objects_(context, access)
+    {
+        if (context.record.objects == Objects::single)
+            side_ = context.container.key_value(context.record.side, access);
+    }
+    KeyValue& of(std::uint64_t step, std::uint32_t rank) { return side_ ? *side_ : objects_.of(step, rank); }
+    void make_room() { objects_.make_room(); }
+
+private:
+    OpenObjects<KeyValue> objects_;
+    std::optional<KeyValue> side_;
+};
+
 class KvWriter final : public LayoutWriter {
 public:
     KvWriter(const LayoutContext& context, Communicator& communicator)
-        : key_value_(context.container.key_value(context.record.side)),
-          rank_(static_cast<std::uint32_t>(communicator.rank()))
+        : key_values_(context, Access::read_write), rank_(static_cast<std::uint32_t>(communicator.rank())),
+          reach_(context, rank_)
     {
     }
     void store(std::uint64_t step, Bytes blob) override
     {
-        ++requests_;
-        key_value_.put(blob_key(step, rank_), blob);
+        requests_ += reach_.cover(step) + 1;
+        key_values_.make_room();
+        key_values_.of(step, rank_).put(blob_key(step, rank_), blob);
     }
 
 private:
-    KeyValue key_value_;
+    KvObjects key_values_;
     std::uint32_t rank_;
+    ObjectsReach reach_;
 };
 
 class KvReader final : public LayoutReader {
 public:
     explicit KvReader(const LayoutContext& context)
-        : key_value_(context.container.key_value(context.record.side, Access::read_only)),
-          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async),
-          collector_(context.record.ranks)
+        : key_values_(context, Access::read_only), queue_(context.pool.event_queue()),
+          asynchronous_(context.gets == Gets::async), collector_(context.record.ranks)
     {
     }
 
     bool fetch(std::uint64_t step, StepBlobs& into) override
     {
         collector_.begin(step);
+        key_values_.make_room();
         if (collector_.missing() < collector_.ranks() && !get(step, collector_.missing())) return false;
         if (asynchronous_)
             get_rest_at_once(step);
@@ -57,14 +76,14 @@ public:
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         ++requests_;
-        return key_value_.get(blob_key(step, rank));
+        return key_values_.of(step, rank).get(blob_key(step, rank));
     }
 
 private:
     bool get(std::uint64_t step, std::uint32_t rank)
     {
         ++requests_;
-        const auto size = key_value_.get_into(blob_key(step, rank), collector_.slot(rank));
+        const auto size = key_values_.of(step, rank).get_into(blob_key(step, rank), collector_.slot(rank));
         if (!size || *size == 0) return false;
         accept(step, rank, *size);
         return true;
@@ -91,7 +110,8 @@ private:
             if (collector_.has(rank)) continue;
             const MutableBytes slot = collector_.slot(rank);
             Request& request = requests.emplace_back(rank, blob_key(step, rank), slot.size(), Pending{});
-            request.pending = key_value_.get_into(queue_, request.key, slot.data(), &request.size);
+            request.pending =
+                key_values_.of(step, rank).get_into(queue_, request.key, slot.data(), &request.size);
             ++requests_;
         }
         for (Request& request : requests) {
@@ -105,11 +125,20 @@ private:
             if (request.size != 0) accept(step, request.rank, request.size);
     }
 
-    KeyValue key_value_;
+    KvObjects key_values_;
     EventQueue queue_;
     bool asynchronous_;
     BlobCollector collector_;
 };
+
+void trim_kv(const LayoutContext& context, std::uint64_t end)
+{
+    if (context.record.objects != Objects::per_writer) return; // trim_steps does it
+    for (std::uint32_t rank = 0; rank < context.record.ranks; ++rank) {
+        KeyValue keys = context.container.key_value(context.record.metadata_of(end, rank));
+        trim_keys(keys, end);
+    }
+}
 
 } // namespace
 
@@ -118,8 +147,10 @@ const Layout& kv_layout()
     static const Layout layout = {
         .name = "kv",
         .number = 2,
+        .metadata_type = ObjectType::key_value,
         .writer = &make_layout_writer<KvWriter>,
         .reader = &make_layout_reader<KvReader>,
+        .trim = &trim_kv,
     };
     return layout;
 }

@@ -1,5 +1,7 @@
 #include "steps/layouts/layout.h"
 
+#include "steps/layouts/metadata_objects.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -28,19 +30,6 @@ std::optional<std::uint64_t> step_of_key(std::string_view key)
     return step;
 }
 
-void trim_side(const LayoutContext& context, std::uint64_t end)
-{
-    KeyValue side = context.container.key_value(context.record.side);
-    std::vector<std::string> behind;
-    side.list([&](std::string_view key) {
-        const auto step = step_of_key(key);
-        if (step && *step >= end) behind.emplace_back(key);
-        return true;
-    });
-    for (const std::string& key : behind)
-        side.remove(key);
-}
-
 } // namespace
 
 std::vector<std::byte> LayoutReader::fetch_blob(std::uint64_t step, std::uint32_t rank)
@@ -61,6 +50,18 @@ bool LayoutReader::published(std::uint64_t step)
     }
 }
 
+void trim_keys(KeyValue& keys, std::uint64_t end)
+{
+    std::vector<std::string> behind;
+    keys.list([&](std::string_view key) {
+        const auto step = step_of_key(key);
+        if (step && *step >= end) behind.emplace_back(key);
+        return true;
+    });
+    for (const std::string& key : behind)
+        keys.remove(key);
+}
+
 void shorten(Array array, std::uint64_t bytes)
 {
     if (array.size() > bytes) array.set_size(bytes);
@@ -68,8 +69,12 @@ void shorten(Array array, std::uint64_t bytes)
 
 void trim_steps(const LayoutContext& context, std::uint64_t end)
 {
-    if (const Layout& layout = layout_of(context.record); layout.trim) layout.trim(context, end);
-    trim_side(context, end);
+    if (context.record.objects == Objects::per_step)
+        destroy_metadata_objects(context.container, context.record, end - context.record.first_step);
+    else if (const Layout& layout = layout_of(context.record); layout.trim)
+        layout.trim(context, end);
+    KeyValue side = context.container.key_value(context.record.side);
+    trim_keys(side, end);
 }
 
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,

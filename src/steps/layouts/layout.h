@@ -75,11 +75,16 @@ struct Layout {
     std::uint64_t chunk_size = 1 << 20;
     std::uint64_t least_chunk_size = 1;
     const DataStore* data = &data_in_arrays;
+    // Of the metadata objects, also where there is one for each step or rank. Those of one for all may be the
+    // side object: then this type is that of the others.
+    ObjectType metadata_type = ObjectType::array_bytes;
+    // Why it can have one metadata object only; empty: it can have one for each step or rank.
+    std::string_view one_object_because = {};
     std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&);
     std::unique_ptr<LayoutReader> (*reader)(const LayoutContext&);
     // Frees the space of what lies behind the steps before `end`, of which the last is in the segment and
     // whole. Nobody writes the segment any more. nullptr: all of it lies in the side object, in keys that
-    // begin with "Step<N>". Those are removed for every layout.
+    // begin with "Step<N>". Those are removed for every layout, as are the objects of steps (per-step).
     void (*trim)(const LayoutContext&, std::uint64_t end) = nullptr;
 };
 
@@ -103,6 +108,8 @@ const Layout& layout_named(std::string_view name);   // -DER_INVAL with the vali
 
 // Frees the space of all metadata behind the steps before `end`: see Layout::trim.
 void trim_steps(const LayoutContext& context, std::uint64_t end);
+// Removes the keys "Step<N>" and "Step<N>-..." of the steps from `end` on.
+void trim_keys(KeyValue& keys, std::uint64_t end);
 void shorten(Array array, std::uint64_t bytes); // never makes it longer
 
 // A blob that a later step refers to, or, where it is damaged, the copy of the part that matters.

@@ -267,6 +267,7 @@ const Layout& posix_layout()
         .name = "posix",
         .number = 1,
         .data = &data_in_files,
+        .one_object_because = "it keeps metadata in files",
         .writer = &make_layout_writer<PosixWriter>,
         .reader = &make_layout_reader<PosixReader>,
         .trim = &trim_posix,

@@ -244,6 +244,7 @@ StreamDescription Reader::describe() const
     told.generation = record.origin;
     told.segments = record.earlier.size() + 1;
     told.layout = layout_of(record).name;
+    told.objects = name_of(record.objects);
     told.order = record.order;
     told.ranks = record.ranks;
     told.chunk_size = record.chunk_size;

@@ -39,6 +39,7 @@ struct StreamDescription {
     std::uint64_t generation = 0; // fresh for every stream of the container
     std::uint64_t segments = 1;   // one, and one more for every time that it was appended to
     std::string layout;           // "array-aligned"
+    std::string objects;          // "single"
     Order order = Order::row_major;
     std::uint32_t ranks = 0;      // that wrote
     std::uint64_t chunk_size = 0; // of the metadata, bytes

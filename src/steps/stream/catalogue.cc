@@ -2,6 +2,7 @@
 
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
+#include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
 
@@ -68,14 +69,19 @@ std::vector<std::string> Catalogue::streams() const
 
 void assign_objects(Container& container, StreamRecord& record)
 {
-    const std::uint64_t first = container.allocate_oids(std::uint64_t{2} + record.ranks);
+    const Layout& layout = layout_of(record);
+    const std::uint64_t first =
+        container.allocate_oids(2 + record.ranks + metadata_numbers(record.objects, record.ranks));
     record.generation = first;
     if (record.origin == no_generation) record.origin = first;
     record.side = container.object_id(first, stream_hi, ObjectType::key_value, record.object_class);
-    record.metadata = container.object_id(first + 1, stream_hi, ObjectType::array_bytes, record.object_class);
+    const bool single = record.objects == Objects::single;
+    record.metadata =
+        container.object_id(single ? first + 1 : first + 2 + record.ranks, stream_hi,
+                            single ? ObjectType::array_bytes : layout.metadata_type, record.object_class);
     record.data =
         container.object_id(first + 2, stream_hi, ObjectType::array_bytes, record.data_object_class);
-    const DataStore& data = *layout_of(record).data;
+    const DataStore& data = *layout.data;
     record.directory = data.directory ? data.directory(container.label(), record.generation) : "";
     record.format = std::max(record.format, data.format);
 }
@@ -90,10 +96,10 @@ void destroy_stream_objects(const Container& container, const std::string& pool,
 void destroy_segment_objects(const Container& container, const std::string& pool, const StreamRecord& record)
 {
     if (!record.directory.empty()) remove_data_files(pool, record);
-    container.key_value(record.side).destroy();
-    container.open_array(record.metadata, {1, record.chunk_size}).destroy();
+    destroy_metadata_objects(container, record, 0);
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
         container.open_array(record.data_of(rank), {1, record.data_chunk_size}).destroy();
+    container.key_value(record.side).destroy(); // the last: it says which others there are
 }
 
 Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t steps)

@@ -24,8 +24,12 @@ struct Choice {
     E value;
 };
 
-// There is one of each: taken, so that programs may say so.
-constexpr std::array objects_choices = {Choice<bool>{"single", true}};
+constexpr std::array objects_choices = {
+    Choice<Objects>{"single", Objects::single},
+    Choice<Objects>{"per-step", Objects::per_step},
+    Choice<Objects>{"per-writer", Objects::per_writer},
+};
+// There is one: taken, so that programs may say so.
 constexpr std::array step_modes = {Choice<bool>{"extend", true}};
 constexpr std::array readers_choices = {
     Choice<Readers>{"delegate", Readers::delegate},
@@ -146,7 +150,7 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     using V = std::string_view;
     static const std::vector<Setter<O>> setters = {
         {"Layout", [](O& o, V, V v) { o.layout = layout_named(lower(v)).name; }},
-        {"Objects", [](O&, V n, V v) { chosen(n, v, objects_choices); }},
+        {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
         {"Steps", [](O&, V n, V v) { chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
@@ -222,6 +226,13 @@ std::vector<std::string> names_of(const std::vector<Setter<Options>>& setters)
 
 } // namespace
 
+std::string_view name_of(Objects objects)
+{
+    for (const auto& choice : objects_choices)
+        if (choice.value == objects) return choice.name;
+    return "unknown";
+}
+
 bool WriterOptions::set(std::string_view name, std::string_view value)
 {
     return set_option(*this, writer_setters(), name, value);
@@ -245,6 +256,11 @@ std::vector<std::string> ReaderOptions::names()
 void check_options(const WriterOptions& options)
 {
     const Layout& layout = layout_named(options.layout);
+    require_known("Objects", options.objects.value_or(Objects::single), objects_choices);
+    if (options.objects.value_or(Objects::single) != Objects::single && !layout.one_object_because.empty())
+        throw Error(-DER_INVAL, "Objects=" + std::string(name_of(*options.objects)) +
+                                    " does not go with Layout=" + std::string(layout.name) + ": " +
+                                    std::string(layout.one_object_because));
     require_known("Durability", options.durability, durabilities);
     check_compression("Compression", options.compression);
     check_compression("MetadataCompression", {options.metadata_compression, 0});

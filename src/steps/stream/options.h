@@ -7,6 +7,7 @@
 #include "stepstore/client.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct WriterOptions {
     // Where the metadata blobs of a step lie: posix, kv, array or array-aligned (docs/design/steps.md
     // compares them). Empty: array-aligned or, when appending, what the stream has.
     std::string layout;
+    // The metadata objects; empty: one for all steps or, when appending, what the stream has. Not for posix.
+    std::optional<Objects> objects;
     // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
     std::uint64_t chunk_size = 0;
     std::string object_class;          // of the metadata object; empty: "SX"
@@ -86,6 +89,8 @@ struct ReaderOptions {
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
 };
+
+std::string_view name_of(Objects objects); // as users write it
 
 // -DER_INVAL: a value out of range; the message lists the valid ones.
 void check_options(const WriterOptions& options);

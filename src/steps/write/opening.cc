@@ -21,6 +21,7 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     StreamRecord record;
     const Layout& layout = layout_named(options.layout);
     record.layout = layout.number;
+    record.objects = options.objects.value_or(Objects::single);
     record.order = options.order;
     record.ranks = static_cast<std::uint32_t>(ranks);
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
@@ -82,6 +83,8 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
         if (!wanted.empty() && wanted != has) refuse(what, wanted, has);
     };
     text("the layout", options.layout, std::string(layout_of(is).name));
+    if (options.objects && *options.objects != is.objects)
+        refuse("Objects", std::string(name_of(*options.objects)), std::string(name_of(is.objects)));
     if (options.order != is.order) refuse("arrays in the order", text_of(options.order), text_of(is.order));
     size("ChunkSize", options.chunk_size, is.chunk_size);
     size("DataChunkSize", options.data_chunk_size, is.data_chunk_size);
