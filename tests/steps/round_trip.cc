@@ -76,6 +76,57 @@ TEST_P(RoundTrip, AnyNumberOfWritersAndReaders)
     }
 }
 
+// Every way to read, over every way to lie: all steps come, whatever is read ahead and where a round ends.
+TEST_P(RoundTrip, EveryWayToReadSeesTheSame)
+{
+    const Model model{4, 16, true};
+    constexpr std::uint64_t steps = 14;
+    write(model, steps);
+    const std::optional<std::uint64_t> budgets[] = {std::nullopt, 0, 3000, 40000, 8 << 20};
+    for (const auto& read_ahead : budgets)
+        for (const Readers readers : {Readers::delegate, Readers::everyone})
+            for (const Gets gets : {Gets::async, Gets::sync}) {
+                SCOPED_TRACE(read_ahead ? std::to_string(*read_ahead) : "auto");
+                run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
+                    ReaderOptions options;
+                    options.read_ahead = read_ahead;
+                    options.readers = readers;
+                    options.gets = gets;
+                    Reader reader(location, options, communicator);
+                    for (std::uint64_t step = 0; step < steps; ++step) {
+                        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+                        model.check_step(reader, step);
+                        reader.end_step();
+                    }
+                    EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+                });
+            }
+}
+
+// Rounds of requests do not grow with the number of steps that are read ahead.
+TEST_P(RoundTrip, StepsAheadComeInFewReads)
+{
+    const Design& design = designs.at(GetParam());
+    if (design.layout == "posix") GTEST_SKIP() << "its file system reads ahead";
+    const Model model{3};
+    constexpr std::uint64_t steps = 60;
+    write(model, steps);
+    Reader reader(location, {}, self_communicator());
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        model.check_step(reader, step);
+        reader.end_step();
+    }
+    const std::string profile = reader.profile_json();
+    constexpr std::string_view name = "\"metadata_requests\":";
+    const std::uint64_t requests = std::stoull(profile.substr(profile.find(name) + name.size()));
+    // One for each blob (kv), step (sizes, or per-step) or writer at most; and few for all the rest.
+    const std::uint64_t blobs = design.layout == "kv" ? steps * 3 : 0;
+    const std::uint64_t of_steps = design.objects == Objects::per_step && blobs == 0 ? steps : 0;
+    const std::uint64_t sizes = design.layout == "array" ? steps : 0;
+    EXPECT_LE(requests, blobs + of_steps + sizes + 24) << profile;
+}
+
 TEST_P(RoundTrip, BlobsLargerThanAChunk)
 {
     const Model model{3, 16, true};

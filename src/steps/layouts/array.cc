@@ -17,6 +17,7 @@
 #include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace stepstore::steps {
 
@@ -167,17 +168,17 @@ class ArrayReader final : public LayoutReader {
 public:
     explicit ArrayReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
-          sizes_(context.container.key_value(record_.side, Access::read_only))
+          sizes_(context.container.key_value(record_.side, Access::read_only)),
+          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async)
     {
     }
 
     bool fetch(std::uint64_t step, StepBlobs& into) override
     {
         if (!find_sizes(step)) return false;
-        into.step = step;
-        into.offsets = known_.offsets;
-        into.bytes.assign(known_.offsets.back(), std::byte{0});
-        read_blobs(step, into);
+        std::vector<MetadataPiece> pieces;
+        add_blobs(step, known_, into, pieces);
+        requests_ += arrays_.read(pieces);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             BlobHeader header;
             if (inspect_blob(into.of(rank), header) != BlobState::whole) {
@@ -187,6 +188,25 @@ public:
             open_blob(into.of(rank), record_.generation, step, rank);
         }
         return true;
+    }
+
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    {
+        if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
+        try {
+            const std::vector<Sizes> sizes = get_sizes(first, count);
+            std::vector<StepBlobs> steps(sizes.size());
+            std::vector<MetadataPiece> pieces;
+            for (std::size_t i = 0; i < steps.size(); ++i)
+                add_blobs(first + i, sizes[i], steps[i], pieces);
+            requests_ += arrays_.read(pieces);
+            for (StepBlobs& blobs : steps) {
+                for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
+                    open_blob(blobs.of(rank), record_.generation, blobs.step, rank);
+                into.push_back(std::move(blobs));
+            }
+        } catch (const Error&) { // not whole yet, or damaged: the step's own turn tells it
+        }
     }
 
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
@@ -207,6 +227,7 @@ private:
         ++requests_;
         const auto bytes = sizes_.get(sizes_key(step));
         if (!bytes) return false;
+        room_for_sizes_ = bytes->size() + bytes->size() / 8 + 64;
         known_ = decode_sizes(*bytes, step, record_);
         known_step_ = step;
         return true;
@@ -220,35 +241,72 @@ private:
         return record_.closed && step < record_.steps;
     }
 
-    MetadataPiece piece_of(StepBlobs& into, std::uint32_t rank) const
+    // Those of a row of steps, in flight together, up to the first that is not there, or that takes more room
+    // than the last one known.
+    std::vector<Sizes> get_sizes(std::uint64_t first, std::uint64_t count)
+    {
+        struct Request {
+            std::string key;
+            std::vector<std::byte> value;
+            std::size_t size;
+            Pending pending;
+        };
+        std::deque<Request> requests; // addresses stay
+        for (std::uint64_t i = 0; i < count; ++i) {
+            Request& one = requests.emplace_back(
+                sizes_key(first + i), std::vector<std::byte>(room_for_sizes_), room_for_sizes_, Pending{});
+            one.pending = sizes_.get_into(queue_, one.key, one.value.data(), &one.size);
+            ++requests_;
+        }
+        for (Request& one : requests) {
+            try {
+                one.pending.wait();
+            } catch (const Error& error) {
+                if (error.code() != -DER_REC2BIG) throw;
+            }
+        }
+        std::vector<Sizes> found;
+        for (const Request& one : requests) {
+            if (one.size == 0 || one.size > one.value.size()) break;
+            found.push_back(decode_sizes(Bytes(one.value).first(one.size), first + found.size(), record_));
+        }
+        return found;
+    }
+
+    static MetadataPiece piece_of(const Sizes& sizes, StepBlobs& into, std::uint32_t rank)
     {
         const std::size_t size = into.offsets[rank + 1] - into.offsets[rank];
-        return {into.step, rank, known_.places[rank],
+        return {into.step, rank, sizes.places[rank],
                 MutableBytes(into.bytes).subspan(into.offsets[rank], size)};
     }
 
-    // Blobs that lie behind one another are read as one piece.
-    void read_blobs(std::uint64_t step, StepBlobs& into)
+    // Blobs that lie behind one another are one piece.
+    void add_blobs(std::uint64_t step, const Sizes& sizes, StepBlobs& into,
+                   std::vector<MetadataPiece>& pieces) const
     {
-        std::vector<MetadataPiece> pieces;
+        into.step = step;
+        into.offsets = sizes.offsets;
+        into.bytes.assign(sizes.offsets.back(), std::byte{0});
         if (record_.objects != Objects::per_writer)
-            pieces.push_back({step, 0, known_.places.front(), into.bytes});
+            pieces.push_back({step, 0, sizes.places.front(), into.bytes});
         else
             for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
-                pieces.push_back(piece_of(into, rank));
-        requests_ += arrays_.read(pieces);
+                pieces.push_back(piece_of(sizes, into, rank));
     }
 
     // The rank may have stored its blob between the first read and the look at the next step.
     void reread(StepBlobs& into, std::uint32_t rank)
     {
-        const MetadataPiece piece = piece_of(into, rank);
+        const MetadataPiece piece = piece_of(known_, into, rank);
         requests_ += arrays_.read({&piece, 1});
     }
 
     const StreamRecord& record_; // the reader keeps it up to date
     MetadataArrays arrays_;
     KeyValue sizes_;
+    EventQueue queue_;
+    bool asynchronous_;
+    std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;
     Sizes known_;
 };

@@ -90,6 +90,26 @@ public:
         return true;
     }
 
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    {
+        std::vector<BlobCollector> steps = collector_.others(first, count);
+        std::vector<MetadataPiece> pieces;
+        for (std::uint64_t i = 0; i < count; ++i)
+            add_slots(steps[i], first + i, 0, record_.ranks, pieces);
+        try {
+            requests_ += arrays_.read(pieces);
+            for (const MetadataPiece& piece : pieces) {
+                BlobCollector& collector = steps[piece.step - first];
+                accept(collector, piece.step, piece.rank, piece.memory);
+                if (!collector.has(piece.rank)) return;
+                if (piece.rank + 1 < record_.ranks) continue;
+                collector_.expect_like(collector);
+                collector.finish(into.emplace_back());
+            }
+        } catch (const Error&) { // the step's own turn tells it
+        }
+    }
+
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         std::vector<std::byte> blob(record_.chunk_size);
@@ -122,32 +142,38 @@ private:
     void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
     {
         std::vector<MetadataPiece> pieces;
+        add_slots(collector_, step, begin, end, pieces);
+        requests_ += arrays_.read(pieces);
+        for (const MetadataPiece& piece : pieces)
+            accept(collector_, step, piece.rank, piece.memory);
+    }
+
+    void add_slots(BlobCollector& collector, std::uint64_t step, std::uint32_t begin, std::uint32_t end,
+                   std::vector<MetadataPiece>& pieces) const
+    {
         for (std::uint32_t rank = begin; rank < end; ++rank) {
-            if (collector_.has(rank)) continue;
-            MutableBytes slot = collector_.slot(rank);
+            if (collector.has(rank)) continue;
+            MutableBytes slot = collector.slot(rank);
             slot = slot.first(std::min<std::uint64_t>(slot.size(), record_.chunk_size));
             std::fill_n(slot.begin(), std::min(slot.size(), blob_header_size),
                         std::byte{0}); // beyond the end nothing is read
             pieces.push_back({step, rank, slot_at(record_, step, rank), slot});
         }
-        requests_ += arrays_.read(pieces);
-        for (const MetadataPiece& piece : pieces)
-            accept(step, piece.rank, piece.memory);
     }
 
-    void accept(std::uint64_t step, std::uint32_t rank, Bytes slot)
+    void accept(BlobCollector& collector, std::uint64_t step, std::uint32_t rank, Bytes slot)
     {
         BlobHeader header;
         const BlobState state = inspect_blob(slot, header);
         if (state == BlobState::absent) return;
         if (state == BlobState::whole && header.magic == blob_magic) {
             open_blob(slot, record_.generation, step, rank); // the right one?
-            return collector_.set(rank, header.length);
+            return collector.set(rank, header.length);
         }
         auto blob = raw_blob(step, rank); // larger than expected, elsewhere, or damaged
         if (!blob) return;
         open_blob(*blob, record_.generation, step, rank);
-        collector_.set(rank, std::move(*blob));
+        collector.set(rank, std::move(*blob));
     }
 
     const StreamRecord& record_;

@@ -64,13 +64,29 @@ public:
         key_values_.make_room();
         if (collector_.missing() < collector_.ranks() && !get(step, collector_.missing())) return false;
         if (asynchronous_)
-            get_rest_at_once(step);
+            get_missing({&collector_, 1}, step);
         else
             while (collector_.missing() < collector_.ranks())
                 if (!get(step, collector_.missing())) return false;
         if (collector_.missing() < collector_.ranks()) return false;
         collector_.finish(into);
         return true;
+    }
+
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    {
+        if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
+        key_values_.make_room();
+        std::vector<BlobCollector> steps = collector_.others(first, count);
+        try {
+            get_missing(steps, first);
+            for (BlobCollector& one : steps) {
+                if (one.missing() < one.ranks()) return;
+                collector_.expect_like(one);
+                one.finish(into.emplace_back());
+            }
+        } catch (const Error&) { // the step's own turn tells it
+        }
     }
 
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
@@ -85,35 +101,40 @@ private:
         ++requests_;
         const auto size = key_values_.of(step, rank).get_into(blob_key(step, rank), collector_.slot(rank));
         if (!size || *size == 0) return false;
-        accept(step, rank, *size);
+        accept(collector_, step, rank, *size);
         return true;
     }
 
-    void accept(std::uint64_t step, std::uint32_t rank, std::size_t size)
+    void accept(BlobCollector& collector, std::uint64_t step, std::uint32_t rank, std::size_t size)
     {
-        if (size > collector_.slot(rank).size())
-            collector_.set(rank, fetch_blob(step, rank));
+        if (size > collector.slot(rank).size())
+            collector.set(rank, fetch_blob(step, rank));
         else
-            collector_.set(rank, size);
+            collector.set(rank, size);
     }
 
-    void get_rest_at_once(std::uint64_t step)
+    // What is missing of the steps from `first` on, in flight together.
+    void get_missing(std::span<BlobCollector> collectors, std::uint64_t first)
     {
         struct Request {
+            std::size_t step; // from the first on
             std::uint32_t rank;
             std::string key;
             std::size_t size;
             Pending pending;
         };
         std::deque<Request> requests; // addresses stay
-        for (std::uint32_t rank = collector_.missing(); rank < collector_.ranks(); ++rank) {
-            if (collector_.has(rank)) continue;
-            const MutableBytes slot = collector_.slot(rank);
-            Request& request = requests.emplace_back(rank, blob_key(step, rank), slot.size(), Pending{});
+        const auto get = [&](std::size_t i, std::uint32_t rank) {
+            const std::uint64_t step = first + i;
+            const MutableBytes slot = collectors[i].slot(rank);
+            Request& request = requests.emplace_back(i, rank, blob_key(step, rank), slot.size(), Pending{});
             request.pending =
                 key_values_.of(step, rank).get_into(queue_, request.key, slot.data(), &request.size);
             ++requests_;
-        }
+        };
+        for (std::size_t i = 0; i < collectors.size(); ++i)
+            for (std::uint32_t rank = collectors[i].missing(); rank < collectors[i].ranks(); ++rank)
+                if (!collectors[i].has(rank)) get(i, rank);
         for (Request& request : requests) {
             try {
                 request.pending.wait();
@@ -122,7 +143,8 @@ private:
             }
         }
         for (const Request& request : requests)
-            if (request.size != 0) accept(step, request.rank, request.size);
+            if (request.size != 0)
+                accept(collectors[request.step], first + request.step, request.rank, request.size);
     }
 
     KvObjects key_values_;

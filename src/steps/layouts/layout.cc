@@ -39,6 +39,18 @@ std::vector<std::byte> LayoutReader::fetch_blob(std::uint64_t step, std::uint32_
     return std::move(*blob);
 }
 
+void LayoutReader::fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into)
+{
+    try {
+        for (std::uint64_t step = first; step - first < count; ++step) {
+            StepBlobs blobs;
+            if (!fetch(step, blobs)) return;
+            into.push_back(std::move(blobs));
+        }
+    } catch (const Error&) { // the step's own turn tells it
+    }
+}
+
 bool LayoutReader::published(std::uint64_t step)
 {
     StepBlobs blobs;
@@ -101,6 +113,17 @@ std::string blob_key(std::uint64_t step, std::uint32_t rank)
 BlobCollector::BlobCollector(std::uint32_t ranks)
     : expected_(ranks, first_guess), slots_(ranks + 1), sizes_(ranks), large_(ranks)
 {
+}
+
+std::vector<BlobCollector> BlobCollector::others(std::uint64_t first, std::uint64_t count) const
+{
+    std::vector<BlobCollector> made;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        made.emplace_back(ranks());
+        made.back().expect_like(*this);
+        made.back().begin(first + i);
+    }
+    return made;
 }
 
 void BlobCollector::begin(std::uint64_t step)

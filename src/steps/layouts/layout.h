@@ -53,6 +53,9 @@ public:
     // All blobs of a step. False: not all of them are there (yet); what was found already is not fetched
     // again. Throws for damage.
     virtual bool fetch(std::uint64_t step, StepBlobs& into) = 0;
+    // The steps from `first` on, at most `count`, as far as they are whole: few rounds of requests for all of
+    // them. Damage ends the row too; fetch() says what it is.
+    virtual void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into);
     // What lies in one rank's place, for checks: nullopt: nothing. Damaged bytes are given as they are.
     virtual std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) = 0;
     // One blob of a step that is known to be whole. -DER_NONEXIST.
@@ -124,6 +127,9 @@ std::string blob_key(std::uint64_t step, std::uint32_t rank);
 class BlobCollector {
 public:
     explicit BlobCollector(std::uint32_t ranks);
+    // Others for the `count` steps from `first` on, with the sizes that this one expects.
+    std::vector<BlobCollector> others(std::uint64_t first, std::uint64_t count) const;
+    void expect_like(const BlobCollector& other) { expected_ = other.expected_; }
     void begin(std::uint64_t step); // forgets another step's blobs; keeps those of this one
     // The first rank without a blob; ranks() when there is none.
     std::uint32_t missing() const { return missing_; }

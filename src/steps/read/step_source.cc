@@ -11,9 +11,12 @@ namespace stepstore::steps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t loaded_steps = 16; // kept in random access
-constexpr double look_at_writer = 0.1;   // seconds between two looks whether it still lives, while waiting
-constexpr std::byte with_record{0x80};   // in the status of rank 0's message
+constexpr std::size_t loaded_steps = 16;       // kept in random access
+constexpr std::uint64_t ahead_at_once = 64;    // steps in one round of requests
+constexpr std::uint64_t usual_ahead = 1 << 20; // bytes; large steps: two of them, up to
+constexpr std::uint64_t most_ahead = std::uint64_t{128} << 20;
+constexpr double look_at_writer = 0.1; // seconds between two looks whether it still lives, while waiting
+constexpr std::byte with_record{0x80}; // in the status of rank 0's message
 
 void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, const StepBlobs& blobs)
 {
@@ -159,6 +162,17 @@ bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
     profile_.read += std::chrono::duration<double>(Clock::now() - started).count();
     profile_.metadata_bytes += blobs.bytes.size();
     return true;
+}
+
+void StepSource::fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBlobs>& found)
+{
+    const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
+    LayoutReader& layout = reader_of(part);
+    const std::uint64_t requests = layout.requests();
+    layout.fetch_ahead(next_step_, count, found);
+    profile_.metadata_requests += layout.requests() - requests;
+    for (const StepBlobs& blobs : found)
+        profile_.metadata_bytes += blobs.bytes.size();
 }
 
 std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank,
@@ -340,26 +354,38 @@ void StepSource::install_found(Part& part, StepBlobs&& blobs, std::vector<std::b
     end.bytes(needed);
 }
 
+// By the size of the last one.
+std::uint64_t StepSource::steps_to_ask_for(std::size_t bytes, std::uint64_t budget) const
+{
+    const StreamRecord& segment = stream_.segment_of(next_step_);
+    const std::uint64_t count = std::min(budget / std::max<std::size_t>(bytes, 1), ahead_at_once);
+    if (!segment.closed) return std::min(count, hoped_for_);
+    return segment.steps > next_step_ ? std::min(count, segment.steps - next_step_) : 0;
+}
+
 // Steps that are there already, while they fit the budget. What is damaged is left for its own turn.
 void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
 {
-    std::uint64_t budget = options_.read_ahead;
-    while (bytes <= budget) {
-        const StreamRecord& segment = stream_.segment_of(next_step_);
-        if (segment.closed && next_step_ >= segment.steps) return;
-        budget -= bytes;
+    std::uint64_t budget = options_.read_ahead.value_or(
+        std::clamp<std::uint64_t>(2 * std::uint64_t{bytes}, usual_ahead, most_ahead));
+    while (const std::uint64_t count = steps_to_ask_for(bytes, budget)) {
+        std::vector<StepBlobs> found;
         try {
-            Part& part = part_of(segment);
-            StepBlobs blobs;
-            if (!fetch(part, next_step_, blobs)) return;
-            bytes = blobs.bytes.size();
-            install_found(part, std::move(blobs), message);
+            Part& part = part_of(stream_.segment_of(next_step_));
+            fetch_ahead(part, count, found);
+            hoped_for_ = 2 * found.size() + 1;
+            for (StepBlobs& blobs : found) {
+                bytes = blobs.bytes.size();
+                budget -= std::min<std::uint64_t>(budget, bytes);
+                install_found(part, std::move(blobs), message);
+                ++next_step_;
+            }
         } catch (const Error&) {
             forget();
             if (message) WireWriter(*message).fixed(no_step); // that the others do the same
             return;
         }
-        ++next_step_;
+        if (found.size() < count) return;
     }
 }
 

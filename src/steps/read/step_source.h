@@ -91,6 +91,8 @@ private:
     Part& part_of(const StreamRecord& segment);
     LayoutReader& reader_of(Part& part);
     bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
+    void fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBlobs>& found);
+    std::uint64_t steps_to_ask_for(std::size_t bytes, std::uint64_t budget) const;
     void forget();
     StepStatus delegate(double timeout_seconds);
     StepStatus look_for_all(double timeout_seconds);
@@ -113,6 +115,7 @@ private:
     std::uint64_t told_generation_;       // of the record that the other ranks have
     bool told_closed_;
     std::deque<std::shared_ptr<const InstalledStep>> ahead_;
+    std::uint64_t hoped_for_ = 1; // steps ahead in a stream that is being written, by how many there were
     std::deque<std::shared_ptr<const InstalledStep>> loaded_; // random access: most recently used last
     std::uint64_t counted_ = 0;
     std::string dead_writer_;

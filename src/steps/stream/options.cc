@@ -189,7 +189,11 @@ const std::vector<Setter<ReaderOptions>>& reader_setters()
     static const std::vector<Setter<O>> setters = {
         {"Readers", [](O& o, V n, V v) { o.readers = chosen(n, v, readers_choices); }},
         {"Gets", [](O& o, V n, V v) { o.gets = chosen(n, v, gets_choices); }},
-        {"ReadAhead", [](O& o, V n, V v) { o.read_ahead = size_value(n, v, 0); }},
+        {"ReadAhead",
+         [](O& o, V n, V v) {
+             o.read_ahead.reset();
+             if (lower(v) != "auto") o.read_ahead = size_value(n, v, 0);
+         }},
         {"SelectSteps", [](O& o, V, V v) { o.select_steps = StepSelection(v).text(); }},
         {"OpenTimeoutSecs", [](O& o, V n, V v) { o.open_timeout = seconds_value(n, v); }},
         {"BeginStepPollingFrequencySecs",

@@ -74,8 +74,9 @@ struct ReaderOptions {
     std::uint64_t snapshot = 0;
     Readers readers = Readers::delegate;
     Gets gets = Gets::async;
-    // bytes of following steps' metadata fetched along with a step; 0: none
-    std::uint64_t read_ahead = 1 << 20;
+    // bytes of following steps' metadata fetched along with a step; 0: none. Unset: 1 MiB or, where it is
+    // more, two steps, up to 128 MiB.
+    std::optional<std::uint64_t> read_ahead;
     // Only these steps, counted from 0 as if there were no others: step_selection.h. Empty: all.
     std::string select_steps;
     double open_timeout = 0.0; // seconds to wait for a stream that is not there yet; negative: for ever
