@@ -200,7 +200,7 @@ inline WriterOptions options_of(const std::string& name)
     options.layout = design.layout;
     options.objects = design.objects;
     options.targets = 4;
-    if (design.layout == "array-aligned") options.chunk_size = 4096;
+    if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
     return options;
 }
 

@@ -15,6 +15,7 @@
 // is no next step, and the stream is not closed, the step is not there yet.
 #include "base/record.h"
 #include "steps/layouts/metadata_objects.h"
+#include "steps/layouts/size_exchange.h"
 
 #include <algorithm>
 #include <deque>
@@ -23,9 +24,7 @@ namespace stepstore::steps {
 
 namespace {
 
-constexpr std::uint64_t failed_size = UINT64_MAX;       // of a rank that gives up this step
-constexpr std::uint64_t finished_size = UINT64_MAX - 1; // of one that writes no more
-constexpr std::uint32_t sizes_magic = 0x5a535353;       // "SSSZ"
+constexpr std::uint32_t sizes_magic = 0x5a535353; // "SSSZ"
 
 std::string sizes_key(std::uint64_t step)
 {
@@ -114,52 +113,33 @@ class ArrayWriter final : public LayoutWriter {
 public:
     ArrayWriter(const LayoutContext& context, Communicator& communicator)
         : record_(context.record), arrays_(context, Access::read_write),
-          sizes_(context.container.key_value(record_.side)), communicator_(communicator),
-          places_(record_.objects, record_.ranks),
-          reach_(context, static_cast<std::uint32_t>(communicator.rank()))
+          sizes_(context.container.key_value(record_.side)), exchange_(communicator),
+          rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_.objects, record_.ranks),
+          reach_(context, rank_)
     {
     }
     bool collective() const override { return true; }
-    void abandon(std::uint64_t step) override { exchange(step, failed_size); }
-    void finish() override
-    {
-        while (std::ranges::any_of(communicator_.allgather(finished_size),
-                                   [](std::uint64_t size) { return size != finished_size; }))
-            ;
-    }
+    void abandon(std::uint64_t /*step*/) override { exchange_.fail(); }
+    void finish() override { exchange_.finish(); }
 
     void store(std::uint64_t step, Bytes blob) override
     {
-        const std::vector<std::uint64_t> sizes = exchange(step, blob.size());
-        const auto rank = static_cast<std::uint32_t>(communicator_.rank());
+        const std::vector<std::uint64_t> sizes = exchange_.exchange(step, blob.size());
         const std::vector<std::uint64_t> places = places_.take(sizes);
         requests_ += reach_.cover(step) + 1;
         arrays_.make_room();
-        arrays_.of(step, rank).write(places[rank], blob);
-        if (rank != 0) return;
+        arrays_.of(step, rank_).write(places[rank_], blob);
+        if (rank_ != 0) return;
         ++requests_;
         sizes_.put(sizes_key(step), encode_sizes(step, places, sizes, record_.objects));
     }
 
 private:
-    std::vector<std::uint64_t> exchange(std::uint64_t step, std::uint64_t mine)
-    {
-        std::vector<std::uint64_t> sizes = communicator_.allgather(mine);
-        for (std::size_t rank = 0; rank < sizes.size(); ++rank)
-            if (sizes[rank] >= finished_size && mine != failed_size)
-                throw Error(-DER_CANCELED,
-                            step_rank(step, static_cast<std::uint32_t>(rank)) + ": this rank " +
-                                (sizes[rank] == failed_size
-                                     ? "failed"
-                                     : "can store no further step, because an earlier one failed") +
-                                ", so no rank stores this step; the steps before it are kept");
-        return sizes;
-    }
-
     const StreamRecord& record_;
     OpenObjects<Array> arrays_;
     KeyValue sizes_;
-    Communicator& communicator_;
+    SizeExchange exchange_;
+    std::uint32_t rank_;
     Places places_;
     ObjectsReach reach_;
 };

@@ -49,14 +49,8 @@ public:
         if (blob.size() <= record_.chunk_size) return array.write(at, blob);
         ++requests_;
         overflow_.put(blob_key(step, rank_), blob);
-        BlobHeader header;
-        header.magic = overflow_magic;
-        header.generation = record_.generation;
-        header.step = step;
-        header.rank = rank_;
-        header.length = blob.size();
         std::byte sealed[blob_header_size]{};
-        store_header(header, sealed);
+        store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
         array.write(at, Bytes(sealed));
     }
 
@@ -118,26 +112,16 @@ public:
         BlobHeader header;
         const BlobState state = inspect_blob(blob, header);
         if (state == BlobState::absent) return std::nullopt;
-        if (state == BlobState::whole && header.magic == overflow_magic) return overflowed(step, rank);
+        if (state == BlobState::whole && header.magic == overflow_magic) {
+            ++requests_;
+            return overflowed_blob(overflow_, step, rank);
+        }
         if (state != BlobState::header_damaged)
             blob.resize(std::min<std::uint64_t>(blob.size(), header.length));
         return blob;
     }
 
 private:
-    std::vector<std::byte> overflowed(std::uint64_t step, std::uint32_t rank)
-    {
-        ++requests_;
-        auto blob = overflow_.get(blob_key(step, rank));
-        if (!blob)
-            throw Error(
-                -DER_CSUM,
-                "the metadata blob of " + step_rank(step, rank) +
-                    " is larger than a chunk, and missing from the object that holds such blobs: this step "
-                    "cannot be read, others can");
-        return std::move(*blob);
-    }
-
     // The slots [begin, end) that are missing, in one vector read for each object.
     void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
     {

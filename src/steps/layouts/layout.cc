@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::size_t first_guess = 16 << 10;
 
-// Room for a blob that is somewhat larger than the one before.
-std::size_t with_slack(std::size_t size)
-{
-    return (size + size / 8 + 256 + 63) / 64 * 64;
-}
-
 // The step that a key speaks of: "Step<N>", and what may follow.
 std::optional<std::uint64_t> step_of_key(std::string_view key)
 {
@@ -105,6 +99,32 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
     }
 }
 
+BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
+                           std::uint64_t length)
+{
+    BlobHeader header;
+    header.magic = overflow_magic;
+    header.generation = record.generation;
+    header.step = step;
+    header.rank = rank;
+    header.length = length;
+    return header;
+}
+
+std::vector<std::byte> overflowed_blob(const KeyValue& side, std::uint64_t step, std::uint32_t rank)
+{
+    auto blob = side.get(blob_key(step, rank));
+    if (blob) return std::move(*blob);
+    throw Error(-DER_CSUM, "the metadata blob of " + step_rank(step, rank) +
+                               " is larger than its slot, and missing from the object that holds such blobs: "
+                               "this step cannot be read, others can");
+}
+
+std::size_t room_for(std::size_t size)
+{
+    return (size + size / 8 + 256 + 63) / 64 * 64;
+}
+
 std::string blob_key(std::uint64_t step, std::uint32_t rank)
 {
     return "Step" + std::to_string(step) + "-Rank" + std::to_string(rank);
@@ -151,7 +171,7 @@ MutableBytes BlobCollector::slot(std::uint32_t rank)
 void BlobCollector::set(std::uint32_t rank, std::size_t size)
 {
     sizes_[rank] = size;
-    expected_[rank] = with_slack(size);
+    expected_[rank] = room_for(size);
     while (missing_ < ranks() && sizes_[missing_] != 0)
         ++missing_;
 }

@@ -119,6 +119,13 @@ void shorten(Array array, std::uint64_t bytes); // never makes it longer
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
                                    std::uint64_t step, std::uint32_t rank, BlobPart part);
 
+// What a slot holds whose blob lies in the side object, and such a blob. -DER_CSUM: it is not there.
+BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
+                           std::uint64_t length);
+std::vector<std::byte> overflowed_blob(const KeyValue& side, std::uint64_t step, std::uint32_t rank);
+// Room for a blob that is somewhat larger than the one before.
+std::size_t room_for(std::size_t size);
+
 // "Step<N>-Rank<R>"
 std::string blob_key(std::uint64_t step, std::uint32_t rank);
 

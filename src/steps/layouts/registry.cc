@@ -7,6 +7,7 @@ namespace stepstore::steps {
 #define STEPSTORE_LAYOUTS(layout) \
     layout(array_aligned_layout)  \
     layout(array_layout)          \
+    layout(array_adaptive_layout) \
     layout(kv_layout)             \
     layout(posix_layout)
 // clang-format on

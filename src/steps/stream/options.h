@@ -25,12 +25,14 @@ enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 enum class Mode : std::uint8_t { deferred, sync };
 
 struct WriterOptions {
-    // Where the metadata blobs of a step lie: posix, kv, array or array-aligned (docs/design/steps.md
-    // compares them). Empty: array-aligned or, when appending, what the stream has.
+    // Where the metadata blobs of a step lie: posix, kv, array, array-aligned or array-adaptive
+    // (docs/design/steps.md compares them). Empty: array-aligned or, when appending, what the stream has.
     std::string layout;
-    // The metadata objects; empty: one for all steps or, when appending, what the stream has. Not for posix.
+    // The metadata objects; empty: one for all steps or, when appending, what the stream has. Several only
+    // for kv, array and array-aligned.
     std::optional<Objects> objects;
-    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, array: 1 MiB)
+    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, adaptive: 256 KiB, array:
+    // 1 MiB)
     std::uint64_t chunk_size = 0;
     std::string object_class;          // of the metadata object; empty: "SX"
     std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
