@@ -1,20 +1,20 @@
-// The layout `array-adaptive`: one array object in slots, several ranks' slots in a chunk. A rank writes as in
-// `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
+// The layout `array-adaptive`: one array object in slots, several ranks' slots in a chunk. A rank writes
+// as in `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
 //
-// 1. A rank's slot is as large as its blobs were, and an eighth more. Slots lie in rank order, each within one
-//    chunk. Up to 16 chunks the ranks are spread evenly over chunks, and so over targets. With more, each chunk
-//    is filled. A step takes whole chunks, so it lies at a place that all know.
-// 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the segment:
-//    the first step brings definitions and is larger, and blobs may grow. At the first step of a row all ranks
-//    exchange the sizes of their blobs, and each knows all slots. No other step has a collective. Rank 0 puts
-//    the sizes of the slots under "Step<N>-Slots" into the side object.
-// 3. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. A blob
-//    that is larger than its slot goes to the side object, under the key of the layout `kv`. Then the slot gets
-//    a header alone (magic "SSOV") that says so.
-// 4. A step is there when the slots of its row are known and all of them hold a header of this stream, step
-//    and rank. A rank may write into a row before rank 0 has put its slots: a reader sees the step later. Slots
-//    are never written twice, and rows do not overlap, since each begins where the one before would end if
-//    all of its steps were written.
+// 1. A rank's slot is as large as its blobs were, and an eighth more. Slots lie in rank order, each within
+//    one chunk. Up to 16 chunks the ranks are spread evenly over chunks, and so over targets. With more,
+//    each chunk is filled. A step takes whole chunks, so it lies at a place that all know.
+// 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
+//    segment: the first step brings definitions and is larger, and blobs may grow. At the first step of a
+//    row all ranks exchange the sizes of their blobs, and each knows all slots. No other step has a
+//    collective. Rank 0 puts the sizes of the slots under "Step<N>-Slots" into the side object.
+// 3. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. A
+//    blob that is larger than its slot goes to the side object, under the key of the layout `kv`. Then the
+//    slot gets a header alone (magic "SSOV") that says so.
+// 4. A step is there when the slots of its row are known and all of them hold a header of this stream,
+//    step and rank. A rank may write into a row before rank 0 has put its slots: a reader sees the step
+//    later. Slots are never written twice, and rows do not overlap, since each begins where the one before
+//    would end if all of its steps were written.
 #include "base/record.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/size_exchange.h"
@@ -57,6 +57,7 @@ struct Row {
     std::vector<std::uint64_t> sizes;
     std::vector<std::uint64_t> places; // from the begin of the step
     std::uint64_t stride = 0;          // of a step
+    std::vector<std::uint64_t> packed; // the places without the gaps; ranks + 1
 
     std::uint64_t step_at(std::uint64_t step) const
     {
@@ -71,13 +72,14 @@ struct Row {
 
 Row make_row(std::uint64_t first, std::uint64_t begin, std::vector<std::uint64_t> sizes, std::uint64_t chunk)
 {
-    Row row{first, begin, std::move(sizes), {}, 0};
+    Row row{first, begin, std::move(sizes), {}, 0, {0}};
     const std::uint64_t most = (row.sizes.size() + spread - 1) / spread; // slots in a chunk
     std::uint64_t at = 0, in_chunk = 0;
     for (const std::uint64_t size : row.sizes) {
         if (at % chunk == 0) in_chunk = 0;
         if (in_chunk == most || at % chunk + size > chunk) at = aligned(at, chunk), in_chunk = 0;
         row.places.push_back(at);
+        row.packed.push_back(row.packed.back() + size);
         at += size;
         ++in_chunk;
     }
@@ -203,7 +205,8 @@ public:
             const std::vector<std::byte> all = read_steps(*row, first, count);
             for (std::uint64_t i = 0; i < count; ++i) {
                 StepBlobs blobs;
-                if (!collect(*row, first + i, Bytes(all).subspan(i * row->stride, row->stride), blobs))
+                if (!collect(*row, first + i, Bytes(all).subspan(i * row->packed.back(), row->packed.back()),
+                             blobs))
                     return;
                 into.push_back(std::move(blobs));
             }
@@ -242,19 +245,20 @@ private:
         return inspect_blob(slot, header) != BlobState::absent;
     }
 
+    // The slots of the steps, without the gaps between them.
     std::vector<std::byte> read_steps(const Row& row, std::uint64_t first, std::uint64_t count)
     {
-        std::vector<std::byte> all(count * row.stride);
+        std::vector<std::byte> all(count * row.packed.back());
         std::vector<Range> ranges;
         std::vector<MutableBytes> memory;
         for (std::uint64_t i = 0; i < count; ++i)
             for (std::size_t rank = 0; rank < row.sizes.size();) { // slots without a gap are a range
-                const std::uint64_t at = row.places[rank];
+                const std::uint64_t at = row.places[rank], from = row.packed[rank];
                 std::uint64_t end = at;
                 while (rank < row.sizes.size() && row.places[rank] == end)
                     end += row.sizes[rank++];
                 ranges.push_back({row.step_at(first + i) + at, end - at});
-                memory.push_back(MutableBytes(all).subspan(i * row.stride + at, end - at));
+                memory.push_back(MutableBytes(all).subspan(i * row.packed.back() + from, end - at));
             }
         ++requests_;
         array_.read(ranges, memory);
@@ -267,7 +271,7 @@ private:
         into.offsets.assign(1, 0);
         into.bytes.clear();
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            const auto blob = blob_in(bytes.subspan(row.places[rank], row.sizes[rank]), step, rank);
+            const auto blob = blob_in(bytes.subspan(row.packed[rank], row.sizes[rank]), step, rank);
             if (!blob) {
                 awaited_rank_ = rank;
                 return false;
