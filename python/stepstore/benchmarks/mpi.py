@@ -40,15 +40,10 @@ def launcher(given: str) -> tuple[str, ...]:
     return (mpirun, *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *flags)
 
 
-def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float) -> str:
-    """Runs the command on so many ranks in the folder, where ADIOS2 has both doors: what it printed."""
+def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float, doors: bool = True) -> str:
+    """Runs the command on so many ranks in the folder: what it printed. doors: ADIOS2 has both of ours."""
     line = [*launcher(mpirun), "-n", str(ranks), *command]
-    preload = [os.environ.get("LD_PRELOAD", ""), str(plugin_directory() / PRELOAD)]
-    environment = {
-        **os.environ,
-        "ADIOS2_PLUGIN_PATH": str(plugin_directory()),
-        "LD_PRELOAD": " ".join(filter(None, preload)),
-    }
+    environment = {**os.environ, **(_doors() if doors else {})}
     try:
         done = subprocess.run(
             line,
@@ -67,9 +62,21 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
             f"{shlex.join(line)} was killed after {timeout:.0f} s: give it less to do"
         ) from error
     if done.returncode != 0:
-        tail = " | ".join((done.stderr or done.stdout).strip().splitlines()[-6:])
-        raise CommandError(f"{shlex.join(line)} failed with status {done.returncode}: {tail}")
+        said = _said(command[0], done.stderr or done.stdout)
+        raise CommandError(f"{shlex.join(line)} failed with status {done.returncode}: {said}")
     return done.stdout
+
+
+def _doors() -> dict[str, str]:
+    preload = [os.environ.get("LD_PRELOAD", ""), str(plugin_directory() / PRELOAD)]
+    return {"ADIOS2_PLUGIN_PATH": str(plugin_directory()), "LD_PRELOAD": " ".join(filter(None, preload))}
+
+
+def _said(program: str, output: str) -> str:
+    """The lines in which the program names itself, each once, or else the last lines: MPI adds many."""
+    lines = output.strip().splitlines()
+    own = dict.fromkeys(one for one in lines if one.startswith(f"{Path(program).name}: "))
+    return " | ".join(list(own)[:3] or lines[-6:])
 
 
 def engine(door: str, location: Path, more: str) -> list[str]:

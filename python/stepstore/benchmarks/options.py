@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 
@@ -34,6 +35,9 @@ class Parser(argparse.ArgumentParser):
     def list(self, name: str, default: Any, what: str, unit: str = "N,...", kind: Any = numbers) -> None:
         text = f"{what} (default: {','.join(map(str, default))})"
         self.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=text)
+
+    def note(self, message: str) -> None:
+        print(f"{self.prog}: {message}", file=sys.stderr)
 
     def add_adios2(self) -> None:
         """The options of the benchmarks that run a program of ADIOS2 with the plugin."""

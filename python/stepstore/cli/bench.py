@@ -34,6 +34,10 @@ MODULES = {
         "stepstore.benchmarks.metadata:metadata",
         "ADIOS2's PerfMetaData through the plugin next to BP5",
     ),
+    "layouts": (
+        "stepstore.benchmarks.layouts:layouts",
+        "metadata of steps for every point of the design space, next to BP5",
+    ),
     "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
     "open": (
         "stepstore.benchmarks.data:open_",
@@ -51,8 +55,8 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'data', 'open', 'fields'. Options after
-    the name are its own: 'stepstore bench store --help'.
+    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'data', 'open', 'fields'.
+    Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is
     faster). 'arrays' has no peer. Its objects have processes, block, object_class, chunk, objects, write and

@@ -236,6 +236,11 @@ std::string Reader::profile_json() const
     return impl_->profile.json(impl_->communicator->rank());
 }
 
+const Costs& Reader::costs() const
+{
+    return impl_->profile;
+}
+
 StreamDescription Reader::describe() const
 {
     const StreamRecord& record = impl_->stream->record();

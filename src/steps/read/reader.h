@@ -30,6 +30,8 @@
 
 namespace stepstore::steps {
 
+struct Costs; // profile/profile.h
+
 // "The current step" in stream mode; in random-access mode the last step.
 inline constexpr std::uint64_t this_step = UINT64_MAX;
 
@@ -143,6 +145,7 @@ public:
     // What the last readers stored that closed with ReaderOptions::profile; empty: there were none.
     std::string readers_profile_json() const;
     std::string profile_json() const; // this reader's own
+    const Costs& costs() const;       // this rank's so far
     StreamDescription describe() const;
 
 private:

@@ -47,6 +47,15 @@ constexpr std::array on_off = {
 constexpr std::array levels = {Choice<bool>{"0", false}, Choice<bool>{"1", true}};
 
 template <class Choices>
+std::vector<std::string> all_names(const Choices& choices)
+{
+    std::vector<std::string> names;
+    for (const auto& choice : choices)
+        names.emplace_back(choice.name);
+    return names;
+}
+
+template <class Choices>
 std::string valid_names(const Choices& choices)
 {
     std::string names;
@@ -237,6 +246,17 @@ std::string_view name_of(Objects objects)
     return "unknown";
 }
 
+std::vector<std::string> WriterOptions::choices(std::string_view name)
+{
+    std::vector<std::string> names;
+    if (same_name(name, "Layout"))
+        for (const Layout* layout : layouts())
+            names.emplace_back(layout->name);
+    if (same_name(name, "Objects")) names = all_names(objects_choices);
+    if (same_name(name, "Steps")) names = all_names(step_modes);
+    return names;
+}
+
 bool WriterOptions::set(std::string_view name, std::string_view value)
 {
     return set_option(*this, writer_setters(), name, value);
@@ -245,6 +265,12 @@ bool WriterOptions::set(std::string_view name, std::string_view value)
 std::vector<std::string> WriterOptions::names()
 {
     return names_of(writer_setters());
+}
+
+std::vector<std::string> ReaderOptions::choices(std::string_view name)
+{
+    if (same_name(name, "Readers")) return all_names(readers_choices);
+    return same_name(name, "Gets") ? all_names(gets_choices) : std::vector<std::string>{};
 }
 
 bool ReaderOptions::set(std::string_view name, std::string_view value)

@@ -67,6 +67,8 @@ struct WriterOptions {
     // there is no such name. -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
+    // Of Layout, Objects and Steps: the values there are, the default first. Of others: nothing.
+    static std::vector<std::string> choices(std::string_view name);
 };
 
 struct ReaderOptions {
@@ -91,6 +93,7 @@ struct ReaderOptions {
     // BeginStepPollingFrequencySecs, Profile.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
+    static std::vector<std::string> choices(std::string_view name); // of Readers and Gets
 };
 
 std::string_view name_of(Objects objects); // as users write it

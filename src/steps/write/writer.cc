@@ -136,4 +136,9 @@ std::string Writer::profile_json() const
     return impl_->profile.json(impl_->communicator->rank());
 }
 
+const Costs& Writer::costs() const
+{
+    return impl_->profile;
+}
+
 } // namespace stepstore::steps

@@ -33,6 +33,8 @@
 
 namespace stepstore::steps {
 
+struct Costs; // profile/profile.h
+
 class Writer {
 public:
     // Makes pool, container and stream where they are missing (rank 0). Errors are thrown on every rank:
@@ -101,6 +103,7 @@ public:
     const Location& location() const;
     std::uint64_t metadata_bytes() const; // of the blobs this rank has stored
     std::string profile_json() const;     // this rank's, see profile.h
+    const Costs& costs() const;           // this rank's so far
 
 private:
     class Impl;

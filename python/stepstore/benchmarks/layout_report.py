@@ -1,0 +1,140 @@
+"""What `stepstore bench layouts` reports."""
+
+from __future__ import annotations
+
+import statistics
+from argparse import Namespace
+from typing import Any
+
+from stepstore.benchmarks.layout_points import Point
+from stepstore.benchmarks.machine import BUSY
+from stepstore.cli.common import emit_json, show, table
+
+GOAL = 1 / 3  # of BP5's time end to end
+
+
+class Outcome:
+    """A point, or BP5, with blobs of one size: what each round has measured."""
+
+    def __init__(self, size: str, name: str, point: Point | None):
+        self.size, self.name, self.point = size, name, point
+        self.written: list[dict[str, Any]] = []
+        self.readings: list[dict[str, Any]] = []
+
+    def add(self, written: dict[str, Any], reading: dict[str, Any]) -> None:
+        self.written.append(written)
+        self.readings.append(reading)
+
+    def stabilisation(self) -> list[float]:
+        """Of each round, milliseconds of a rank and step."""
+        return [1e3 * one["stabilisation"]["mean"] for one in self.written]
+
+    def acquisition(self) -> list[float] | None:
+        if self.readings[0]["acquisition"] is None:
+            return None
+        return [1e3 * one["acquisition"]["mean"] for one in self.readings]
+
+    def end_to_end(self) -> list[float]:
+        acquired = self.acquisition()
+        if acquired is None:
+            return [1e3 * one["latency"]["mean"] for one in self.readings]
+        return [sum(both) for both in zip(self.stabilisation(), acquired, strict=True)]
+
+    def whole(self) -> list[float] | None:
+        """With opening, first step and closing, spread over the steps."""
+        if self.acquisition() is None:
+            return None
+        return [
+            1e3 * (written["stabilisation"]["whole"] + reading["acquisition"]["whole"])
+            for written, reading in zip(self.written, self.readings, strict=True)
+        ]
+
+    def record(self, peer: Outcome | None) -> dict[str, Any]:
+        ours = statistics.median(self.end_to_end())
+        theirs = statistics.median(peer.end_to_end()) if peer else None
+        return {
+            "case": f"{self.size}/{self.name}",
+            "ours": ours,
+            "peer": theirs,
+            "unit": "ms per rank and step",
+            "ratio": ours / theirs if theirs else None,
+            "goal": GOAL if self.point else None,
+            "rounds": len(self.written),
+            "size": self.size,
+            "parameters": self.point.parameters if self.point else None,
+            "stabilisation": _median(self.stabilisation()),
+            "acquisition": _median(self.acquisition()),
+            "end_to_end": ours,
+            "with_one_off": _median(self.whole()),
+            "spread": [min(self.end_to_end()), max(self.end_to_end())],
+            "measured": [
+                {**written, "reading": reading}
+                for written, reading in zip(self.written, self.readings, strict=True)
+            ],
+        }
+
+
+def _median(values: list[float] | None) -> float | None:
+    return None if values is None else statistics.median(values)
+
+
+def peer_of(outcomes: list[Outcome], size: str) -> Outcome | None:
+    return next((one for one in outcomes if one.size == size and one.point is None), None)
+
+
+def report(outcomes: list[Outcome], options: Namespace, shares: list[float | None]) -> None:
+    records = [one.record(peer_of(outcomes, one.size)) for one in outcomes]
+    if options.json:
+        emit_json(records)
+        return
+    right = "right"
+    columns: list[Any] = ["BLOBS", "POINT"]
+    columns += [(name, right) for name in ("STABILISATION", "ACQUISITION", "END TO END", "RANGE", "ALL")]
+    columns += [("TIMES FASTER", right)]
+    rows = [
+        _row(one) for one in sorted(records, key=lambda one: (options.sizes.index(one["size"]), one["ours"]))
+    ]
+    show(table(columns, rows))
+    for line in _explanation(options, shares):
+        show(line)
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["size"],
+        one["case"].split("/", 1)[1],
+        _milliseconds(one["stabilisation"]),
+        _milliseconds(one["acquisition"]),
+        _milliseconds(one["ours"]),
+        " to ".join(map(_milliseconds, one["spread"])),
+        _milliseconds(one["with_one_off"]),
+        "" if one["ratio"] is None else f"{1 / one['ratio']:.1f}",
+    )
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}" if value < 1 else f"{value:.3f}"
+
+
+def _explanation(options: Namespace, shares: list[float | None]) -> list[str]:
+    job = f"{options.writers} writers, {options.readers} readers, {options.steps} steps"
+    lines = [
+        f"milliseconds of a rank and step: medians of {options.rounds} rounds; {job}",
+        "range: of end to end over the rounds; all: with opening and closing, spread over the steps",
+        "times faster: BP5's end to end by this one's",
+    ]
+    if options.live:
+        lines.append("end to end: from the moment when the last writer ends a step until a reader has it")
+    elif not options.no_bp5:
+        lines.append("BP5 reads the metadata of all steps when it opens: that is part of its acquisition")
+    if options.durability == "power" and not options.no_bp5:
+        lines.append("a step of Stepstore is on the medium when it ends; BP5 syncs nothing")
+    return [*lines, _machine(shares)]
+
+
+def _machine(shares: list[float | None]) -> str:
+    known = [share for share in shares if share is not None]
+    if not known:
+        return "whether the machine was busy is not known: there is no /proc/stat"
+    used = f"before the rounds other work used {statistics.mean(known):.0%} of its processors"
+    return f"BUSY MACHINE: {used}" if statistics.mean(known) >= BUSY else f"the machine was quiet: {used}"
