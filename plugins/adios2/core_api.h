@@ -123,6 +123,14 @@ bool has_variable(const adios2::IO& io, const std::string& name, const adios2::V
 }
 
 #ifdef STEPSTORE_ADIOS2_CORE
+inline bool has_variable_of_any_type(const adios2::IO& io, const std::string& name,
+                                     const adios2::core::VariableBase* identity)
+{
+    const auto& there = core_of(io).GetVariables();
+    const auto found = there.find(name);
+    return found != there.end() && found->second.get() == identity;
+}
+
 inline adios2::DataType data_type(steps::Type type)
 {
     return with_type(type, []<class T>(std::type_identity<T>) { return adios2::helper::GetDataType<T>(); });
@@ -133,15 +141,25 @@ inline bool is_whole(const adios2::IO& io, const steps::Variable& definition,
                      const adios2::core::VariableBase* identity, const steps::Dims& shape,
                      const steps::Dims& count)
 {
-    const auto& there = core_of(io).GetVariables();
-    const auto found = there.find(definition.name);
-    if (found == there.end() || found->second.get() != identity) return false;
+    if (!has_variable_of_any_type(io, definition.name, identity)) return false;
     const Lying now(*identity);
     return now.type == data_type(definition.type) && now.plain && now.shape == shape && now.count == count &&
            identity->m_StepsStart == 0 && identity->m_StepsCount == 1 &&
            std::ranges::all_of(now.start, [](auto extent) { return extent == 0; });
 }
+
+// As it lies in ADIOS2. nullptr: the IO has no such variable (any more).
+inline const adios2::Dims* shape_in(const adios2::IO& io, const std::string& name,
+                                    const adios2::core::VariableBase* identity)
+{
+    return has_variable_of_any_type(io, name, identity) ? &identity->m_Shape : nullptr;
+}
 #else
+inline const adios2::Dims* shape_in(const adios2::IO&, const std::string&, const adios2::core::VariableBase*)
+{
+    return nullptr;
+}
+
 inline bool is_whole(const adios2::IO&, const steps::Variable&, const adios2::core::VariableBase*,
                      const steps::Dims&, const steps::Dims&)
 {

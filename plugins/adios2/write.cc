@@ -62,9 +62,36 @@ void WriteAdapter::end_step()
     if (!writer_.in_step())
         throw Error(-DER_INVAL,
                     "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
+    end_writers_step();
+}
+
+// As in BP5 the shape that a global array has now is that of the step, also where it was set after the last
+// Put.
+void WriteAdapter::end_writers_step()
+{
     put_attributes();
-    writer_.end_step();
+    if (reshapable_.empty())
+        writer_.end_step();
+    else
+        writer_.end_step([this](steps::VariableId id) { return shape_now(id); });
     implicit_step_ = false;
+}
+
+// Empty: it cannot have changed, or the program has removed the variable.
+steps::DimsView WriteAdapter::shape_now(steps::VariableId id)
+{
+    Known* known = id < reshapable_.size() ? reshapable_[id] : nullptr;
+    if (known == nullptr || known->id != id) return {};
+    if (core_fits_) {
+        const auto* shape = shape_in(io_, known->name, known->identity);
+        return shape != nullptr ? steps::DimsView(*shape) : steps::DimsView();
+    }
+    const bool there = with_type(known->element_type, [&]<class T>(std::type_identity<T>) {
+        return has_variable<T>(io_, known->name, known->identity);
+    });
+    if (!there) return {};
+    known->shape = stepstore::adios::shape_of(*known->identity);
+    return known->shape;
 }
 
 std::size_t WriteAdapter::current_step() const
@@ -84,11 +111,7 @@ void WriteAdapter::close()
         const bool has_part = implicit_step_ || !core_of(io_).GetAttributes().empty();
         if (communicator_->max(has_part ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
     }
-    if (writer_.in_step()) {
-        put_attributes();
-        writer_.end_step();
-        implicit_step_ = false;
-    }
+    if (writer_.in_step()) end_writers_step();
     writer_.close();
 }
 
@@ -135,9 +158,15 @@ WriteAdapter::Known& WriteAdapter::known(V& variable)
     entry.type = now.type;
     entry.shape_id = now.shape_id;
     entry.name = definition.name;
+    entry.identity = identity_of(variable);
     entry.kind = definition.kind;
+    entry.element_type = definition.type;
     entry.element_size = steps::element_size(definition);
     writer_.operate(entry.id, nullptr); // that of a variable which had the name
+    if (entry.kind == steps::ShapeKind::global_array && !entry.identity->IsConstantDims()) {
+        if (reshapable_.size() <= entry.id) reshapable_.resize(entry.id + 1);
+        reshapable_[entry.id] = &entry;
+    }
     return entry;
 }
 

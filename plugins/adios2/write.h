@@ -32,8 +32,10 @@ public:
 private:
     struct Known {
         std::string name;
+        const adios2::core::VariableBase* identity = nullptr;
         steps::VariableId id = 0;
         steps::ShapeKind kind = steps::ShapeKind::global_value;
+        steps::Type element_type = steps::Type::float64;
         std::size_t element_size = 0; // bytes
         // As they lie in ADIOS2.
         adios2::DataType type = adios2::DataType::None;
@@ -64,6 +66,8 @@ private:
     void put_selected(V& variable, Known& known, const void* values, steps::Mode mode);
     template <class V>
     void look(V& variable, Known& known, const adios2::core::Selection& selection);
+    steps::DimsView shape_now(steps::VariableId id);
+    void end_writers_step();
     void begin_implicit_step();
     void put_attributes();
 
@@ -72,7 +76,8 @@ private:
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;
     std::unordered_map<const void*, Known> variables_;
-    std::vector<Put> puts_; // of this step so far, then those of the step before
+    std::vector<Known*> reshapable_; // global arrays whose shape is not constant; by id, with gaps
+    std::vector<Put> puts_;          // of this step so far, then those of the step before
     std::size_t next_put_ = 0;
     std::uint64_t begun_ = 0; // steps
     steps::Order order_;

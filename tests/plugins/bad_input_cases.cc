@@ -216,6 +216,46 @@ CASE(one_rank_puts_wrongly)
     engine.Close();
 }
 
+// Behind its put: a variable that is removed, which keeps its shape, and a shape that its block is too large
+// for.
+CASE(shape_after_put)
+{
+    const auto ranks = static_cast<std::size_t>(run.ranks), rank = static_cast<std::size_t>(run.rank);
+    {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "after");
+        for (const char* name : {"x", "gone"})
+            io.DefineVariable<double>(name, {ranks, 2}, {rank, 0}, {1, 2});
+        auto engine = open(io, "after", adios2::Mode::Write);
+        const std::vector<double> data = {1, 2};
+        const auto put = [&](const char* name, std::size_t columns) {
+            auto variable = io.InquireVariable<double>(name);
+            engine.Put(variable, data.data(), adios2::Mode::Sync);
+            variable.SetShape({ranks, columns});
+        };
+        engine.BeginStep();
+        put("x", 5);
+        put("gone", 7);
+        io.RemoveVariable("gone");
+        engine.EndStep();
+        engine.BeginStep();
+        put("x", 1);
+        expect_named(error_of([&] { engine.EndStep(); }),
+                     {"'x'", "step 1", "{" + std::to_string(ranks) + ", 1}"});
+        engine.Close();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "after", {{"Reading", "stream"}});
+    auto engine = open(io, "after", adios2::Mode::Read);
+    EXPECT(engine.BeginStep() == adios2::StepStatus::OK);
+    EXPECT(io.InquireVariable<double>("x").Shape() == (Dims{ranks, 5}));
+    EXPECT(io.InquireVariable<double>("gone").Shape() == (Dims{ranks, 2}));
+    engine.EndStep();
+    EXPECT(engine.BeginStep(adios2::StepMode::Read, 10) == adios2::StepStatus::EndOfStream);
+    engine.Close();
+}
+
 // Selections out of bounds, blocks, steps and variables that are not there: what else was asked for still
 // comes.
 CASE(one_rank_gets_wrongly)

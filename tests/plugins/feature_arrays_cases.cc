@@ -269,6 +269,56 @@ private:
 };
 FEATURE(feature_shape_within_step, ShapeWithinStep)
 
+// SetShape behind the puts: the shape at EndStep is that of the step and of all its blocks.
+class ShapeAfterPut final : public Feature {
+public:
+    std::size_t steps() const override { return 5; }
+    void define(adios2::IO& io, const Writers& writers) override
+    {
+        for (const char* name : {"sync", "deferred", "twice"})
+            io.DefineVariable<double>(name, {writers.ranks, length}, {writers.rank, 0}, {1, length});
+        io.DefineVariable<double>("one", {writers.ranks}, {writers.rank}, {1});
+        io.DefineVariable<double>("stays", {writers.ranks, length}, {writers.rank, 0}, {1, length},
+                                  adios2::ConstantDims);
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        data_ = values_of<double>(writers.rank, step, length);
+        const auto variable = [&](const char* name) { return io.InquireVariable<double>(name); };
+        for (const char* name : {"sync", "twice", "stays", "one"})
+            engine.Put(variable(name), data_.data(), adios2::Mode::Sync);
+        variable("sync").SetShape({writers.ranks, columns(step)});
+        engine.Put(variable("deferred"), data_.data(), adios2::Mode::Deferred);
+        engine.PerformPuts();
+        variable("deferred").SetShape({writers.ranks + step, columns(step)});
+        variable("twice").SetShape({writers.ranks, 10 * length}); // counts for no block: it is set again
+        engine.Put(variable("twice"), data_.data(), adios2::Mode::Sync);
+        variable("twice").SetShape({writers.ranks, columns(step)});
+        if (step % 2 == 0) variable("one").SetShape({writers.ranks + step});
+    }
+    void look(View& view) override
+    {
+        for (const char* name : {"sync", "deferred", "twice", "stays"})
+            look_at(view, name);
+        auto one = view.variable<double>("one");
+        view.seen.note("one", one.Shape());
+    }
+
+private:
+    // Longer, then as it was, then longer again.
+    static std::size_t columns(std::size_t step) { return length * (1 + (step + 1) % 3); }
+    static void look_at(View& view, const std::string& name)
+    {
+        auto array = view.variable<double>(name);
+        view.seen.note(name, array.Shape());
+        array.SetSelection({{0, 0}, {view.writers, length}});
+        view.get(name, array, view.writers * length);
+    }
+    static constexpr std::size_t length = 6;
+    std::vector<double> data_; // deferred until EndStep
+};
+FEATURE(feature_shape_after_put, ShapeAfterPut)
+
 // Boxes across the blocks of all ranks, a single cell, a row, a column; each reader its own part too.
 class BoxSelections final : public Blocks {
     void look(View& view) override

@@ -9,7 +9,7 @@ set(compared feature_types feature_local_values feature_local_arrays feature_joi
   feature_block_selections feature_step_selections feature_selection_objects feature_blocks_info
   feature_late_attributes feature_many_attributes feature_defined_after_open feature_deferred_and_sync
   feature_two_streams feature_c_bindings feature_operators
-  feature_shape_within_step)
+  feature_shape_within_step feature_shape_after_put)
 
 # BP5 of the serial build knows of no ranks: there the comparison runs on one.
 function(feature_tests build)
@@ -31,9 +31,12 @@ function(feature_tests build)
       plugin_mpi_test(${build} structs_beside_others ${engine} ${ranks})
     endforeach()
     plugin_mpi_test(${build} feature_block_selections Public ${ranks})
+    foreach(engine Stepstore Public)
+      plugin_mpi_test(${build} shape_after_put ${engine} ${ranks})
+    endforeach()
   endif()
   foreach(case random_streams ranks_define_differently one_rank_leaves one_rank_leaves_reading
-    one_rank_puts_wrongly one_rank_gets_wrongly no_space_left)
+    one_rank_puts_wrongly one_rank_gets_wrongly shape_after_put no_space_left)
     plugin_mpi_test(${build} ${case} Plugin 4)
   endforeach()
 endfunction()

@@ -280,6 +280,38 @@ TEST_P(Contradictions, TheLastShapeOfAStepCounts)
     EXPECT_EQ(reader.steps(), 2U);
 }
 
+// What end_step is told counts more than the puts, also in a step that puts as the one before.
+TEST_P(Contradictions, TheShapeThatEndStepIsToldCounts)
+{
+    const std::vector<double> values(4, 1.5);
+    std::vector<Dims> shapes = {{6}, {6}, {9}, {}, {4}};
+    Writer writer(location, options_of(GetParam()), self_communicator());
+    const VariableId x = writer.define("x", Type::float64, ShapeKind::global_array);
+    for (const Dims& shape : shapes) {
+        writer.begin_step();
+        writer.put(x, Dims{5}, Dims{0}, Dims{4}, values.data(), Mode::sync);
+        writer.end_step([&](VariableId of) { return of == x ? DimsView(shape) : DimsView(); });
+    }
+    shapes[3] = {5}; // that of the put
+    writer.begin_step();
+    writer.put(x, Dims{5}, Dims{1}, Dims{4}, values.data(), Mode::sync);
+    try {
+        const Dims too_small = {4};
+        writer.end_step([&](VariableId) { return DimsView(too_small); });
+        ADD_FAILURE() << "a block outside of the step's shape was stored";
+    } catch (const Error& error) {
+        expect_told({error.what()}, {"'x'", "step 5", "start {1}", "shape {4}"});
+    }
+    writer.close();
+    Reader reader(location, {}, self_communicator());
+    for (const Dims& shape : shapes) {
+        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+        EXPECT_EQ(reader.shape(x), shape);
+        reader.end_step();
+    }
+    EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, Contradictions, ::testing::ValuesIn(all_designs), name_of_design);
 
 } // namespace

@@ -345,6 +345,31 @@ void Encoder::copy_plan(CachedPlan& plan)
     plan.copied = true;
 }
 
+void Encoder::require_within(const PlanEntry& entry, const BlockGeometry& block, DimsView shape,
+                             std::uint64_t step) const
+{
+    const Variable& variable = variables_[entry.variable].variable;
+    checked_elements(variable, shape, block.start, block.count, [&](const std::string& why) {
+        throw Error(-DER_INVAL,
+                    "variable '" + variable.name + "' in " + step_rank(step, rank_) +
+                        ": its shape was changed after the put of a block that does not fit: " + why);
+    });
+}
+
+void Encoder::reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shape_now)
+{
+    for (std::uint32_t i = 0; i < entries(); ++i) {
+        const PlanEntry entry = entry_at(i);
+        if ((entry.flags & entry_has_shape) == 0) continue;
+        const DimsView shape = shape_now(entry.variable);
+        const BlockGeometry block = geometry(i);
+        if (shape.empty() || std::ranges::equal(shape, block.shape)) continue;
+        require_within(entry, block, shape, step);
+        if (following_) stop_following();
+        std::ranges::copy(shape, dims_.begin() + entry.dims_at);
+    }
+}
+
 // The shape of a variable's last block is that of all its blocks in the step.
 void Encoder::settle_shapes(std::uint64_t step)
 {
@@ -360,12 +385,7 @@ void Encoder::settle_shapes(std::uint64_t step)
         const BlockGeometry last = geometry_of(entries_[known.entry], dims_.data());
         const BlockGeometry block = geometry_of(entry, dims_.data());
         if (std::ranges::equal(last.shape, block.shape)) continue;
-        checked_elements(known.variable, last.shape, block.start, block.count, [&](const std::string& why) {
-            throw Error(-DER_INVAL, "variable '" + known.variable.name + "' in " + step_rank(step, rank_) +
-                                        ": the last put of the step changes the shape, and a block before "
-                                        "it does not fit: " +
-                                        why);
-        });
+        require_within(entry, block, last.shape, step);
         std::ranges::copy(last.shape, dims_.begin() + entry.dims_at);
     }
 }

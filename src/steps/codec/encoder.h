@@ -2,6 +2,7 @@
 // size.
 #pragma once
 
+#include "base/function_ref.h"
 #include "steps/codec/blob.h"
 #include "steps/codec/definitions.h"
 #include "steps/codec/plan.h"
@@ -111,8 +112,11 @@ public:
     };
     const std::vector<Copy>& copies() const { return copies_; } // of the last finish()
 
+    // Before finish(): the shape of all blocks of a variable in this step; empty: that of its last block.
+    // -DER_INVAL: a block lies outside.
+    void reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shape_now);
     // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4
-    // GiB.
+    // GiB. -DER_INVAL: a variable's last block has another shape, and a block before it lies outside.
     Bytes finish(std::uint64_t step);
     // What the step of the last finish() says for the first time, or differently than the step before. Takes
     // no time where a step puts blocks as the one before.
@@ -165,6 +169,8 @@ private:
     }
     std::uint32_t value_entry(VariableId id, Known& known);
     CachedPlan* matching_plan(std::size_t& differing);
+    void require_within(const PlanEntry& entry, const BlockGeometry& block, DimsView shape,
+                        std::uint64_t step) const;
     void settle_shapes(std::uint64_t step);
     void write_plan(std::uint64_t step, BlobHeader& header);
     CachedPlan& remember_plan(std::uint64_t step);

@@ -108,7 +108,12 @@ void Writer::perform_puts()
 
 void Writer::end_step()
 {
-    impl_->end_step();
+    impl_->end_step(nullptr);
+}
+
+void Writer::end_step(FunctionRef<DimsView(VariableId)> shape_now)
+{
+    impl_->end_step(&shape_now);
 }
 
 void Writer::close()

@@ -19,6 +19,7 @@
 // as after a dead writer. Other errors leave the writer usable.
 #pragma once
 
+#include "base/function_ref.h"
 #include "comm/communicator.h"
 #include "steps/block_operator.h"
 #include "steps/location.h"
@@ -68,7 +69,8 @@ public:
     void operate(VariableId variable, std::shared_ptr<BlockOperator> through);
 
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
-    // to step; within a step, that of the rank's last put counts for all its blocks. `start`, `count`: the
+    // to step; within a step, that of the rank's last put counts for all its blocks, unless end_step is told
+    // another one. `start`, `count`: the
     // block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the elements,
     // packed. Deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a
     // block outside of the shape, or another number of dimensions than start or count. The message names the
@@ -94,6 +96,10 @@ public:
     // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable
     // of the same name with another type or shape. -DER_CANCELED: another rank has failed, left or died.
     void end_step();
+    // The same. First shape_now is asked for the shape of each array that this rank has put with one: it
+    // counts for all blocks of the variable in the step. Empty: the shape of its last put does. -DER_INVAL: a
+    // block lies outside.
+    void end_step(FunctionRef<DimsView(VariableId)> shape_now);
     // Ends an open step, records the number of steps, stores the profile. Collective. A second close does
     // nothing.
     void close();

@@ -246,7 +246,7 @@ void Writer::Impl::give_up()
     }
 }
 
-Bytes Writer::Impl::prepare_blob()
+Bytes Writer::Impl::prepare_blob(const ShapeNow* shape_now)
 {
     if (lost != nullptr) std::rethrow_exception(lost);
     if (watch) watch->look(steps);
@@ -257,6 +257,7 @@ Bytes Writer::Impl::prepare_blob()
         data->make_durable();
     }
     const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
+    if (shape_now != nullptr) encoder->reshape(steps, *shape_now);
     return encoder->finish(steps);
 }
 
@@ -294,14 +295,14 @@ void Writer::Impl::store_blob(Bytes blob)
     profile.metadata_requests += layout->requests() - requests;
 }
 
-void Writer::Impl::end_step()
+void Writer::Impl::end_step(const ShapeNow* shape_now)
 {
     require_step("end_step");
     in_step = false;
     failed = true; // until all is done
     Bytes blob;
     try {
-        blob = prepare_blob();
+        blob = prepare_blob(shape_now);
     } catch (...) {
         give_up();
         throw;
@@ -339,7 +340,7 @@ void Writer::Impl::close()
     std::exception_ptr failure;
     if (in_step) {
         try {
-            end_step();
+            end_step(nullptr);
         } catch (...) {
             failure = std::current_exception();
         }

@@ -28,7 +28,8 @@ public:
     std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
-    void end_step();
+    using ShapeNow = FunctionRef<DimsView(VariableId)>;
+    void end_step(const ShapeNow* shape_now); // nullptr: those of the puts
     void close();
     void require_step(const char* what) const
     {
@@ -70,7 +71,7 @@ private:
     std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                               std::uint64_t number, const void* memory);
-    Bytes prepare_blob();
+    Bytes prepare_blob(const ShapeNow* shape_now);
     void store_copies();
     void store_blob(Bytes blob);
     void close_together(const std::exception_ptr& failure);
