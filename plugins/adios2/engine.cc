@@ -45,6 +45,7 @@ public:
         : PluginEngineInterface(io, name, mode), host_(make_plugin_host(io, name, mode, opened_)),
           opened_(translated([&] { return open(take_handed_over); }))
     {
+        note_absolute_steps();
     }
 
     adios2::StepStatus BeginStep(adios2::StepMode mode, const float timeout_seconds) override
@@ -160,6 +161,10 @@ private:
         }
         return group ? group : form_group(key, parameters_.group, parameters_.group_timeout);
     }
+    void note_absolute_steps()
+    {
+        if (host_ && !opened_.writing() && opened_.reader().at_random()) host_->note_absolute_steps();
+    }
     // At the first call: ADIOS2 does not say in time that Open was given a communicator.
     void check_group()
     {
@@ -175,6 +180,7 @@ private:
                             "given another one. " +
                             other_communicator);
         opened_ = open(host_->given_to_open());
+        note_absolute_steps();
         group_.reset();
     }
 

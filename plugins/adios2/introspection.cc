@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <ranges>
 
 namespace stepstore::adios {
 
@@ -114,6 +115,19 @@ void Introspection::forget_spans()
     for (const auto& forget : forget_spans_)
         forget();
     forget_spans_.clear();
+}
+
+void Introspection::note_absolute_steps()
+{
+    constexpr std::size_t most = 100'000; // each takes 80 bytes
+    const auto is_ours = [&](const auto& entry) { return entry.second->m_Engine == this; };
+    std::size_t all = 0;
+    for (const auto& [name, variable] : m_IO.GetVariables() | std::views::filter(is_ours))
+        all += variable->m_AvailableStepsCount;
+    if (all > most) return;
+    for (const auto& [name, variable] : m_IO.GetVariables() | std::views::filter(is_ours))
+        for (const auto step : steps_of(*variable))
+            variable->m_AvailableStepBlockIndexOffsets[step + 1]; // ADIOS2 counts from 1 here
 }
 
 adios2::MinVarInfo* Introspection::MinBlocksInfo(const core::VariableBase& variable, std::size_t step) const

@@ -68,6 +68,8 @@ public:
         });
     }
     void forget_spans();
+    // GetAbsoluteSteps() of an engine of another class looks for the steps in the variable.
+    void note_absolute_steps();
 
     std::size_t CurrentStep() const override { return stream_.current_step(); }
     adios2::MinVarInfo* MinBlocksInfo(const adios2::core::VariableBase& variable,
@@ -122,7 +124,7 @@ protected:
     void DoGetAbsoluteSteps(const adios2::core::VariableBase& variable,
                             std::vector<std::size_t>& keys) const override
     {
-        keys = steps_of(variable);
+        if (stream_.reader().at_random()) keys = steps_of(variable); // else none, as in BP5
     }
     void DoClose(const int) override {}
 

@@ -47,6 +47,7 @@ public:
     }
     ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(put_span)
 #undef put_span
+    void note_absolute_steps() override { engine_.note_absolute_steps(); }
     void forget_spans() override { engine_.forget_spans(); }
 
 private:

@@ -30,7 +30,8 @@ public:
                           const T& value) = 0;
     ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(put_span)
 #undef put_span
-    virtual void forget_spans() = 0; // when their step has ended
+    virtual void note_absolute_steps() = 0; // of a reader; see Introspection
+    virtual void forget_spans() = 0;        // when their step has ended
 };
 
 // Null: ADIOS2's core cannot be used (misfit()). opened: see Introspection.

@@ -43,6 +43,7 @@ public:
     // Throws where ADIOS2's Python interface asks a plugin for the blocks of the first step only.
     void refuse_blocks_of_steps(const std::string& name) const;
     bool has_step() const; // one is there to be looked at: it is open, or all are read at random
+    bool at_random() const { return access_ == Access::random; }
     // Of the step, counted among those that have the variable; in a stream of the current one. False: its
     // blocks have no shape in common.
     bool shape_of(const std::string& name, std::size_t step, adios2::Dims& shape) const;
