@@ -3,11 +3,13 @@ before anything runs. No times are looked at."""
 
 from __future__ import annotations
 
+import csv
 import os
 
 import pytest
-
+from stepstore.benchmarks import layout_figures, layout_presets
 from stepstore.benchmarks.layout_points import Space, chosen_points
+from stepstore.benchmarks.layout_report import Outcome
 
 BP5 = os.environ.get("STEPSTORE_TEST_ADIOS2_MPI") == "1"
 pytestmark = pytest.mark.skipif(
@@ -133,6 +135,74 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(run, cli):
     refused(run, cli, "--writers", "1000000", says="writers and as many readers")
     refused(run, cli, "--steps", "100000000", "--sizes", "64M", says="give at most")
     refused(run, cli, "--set", "MinDeferredSize", says="give NAME=VALUE")
+
+
+@pytest.mark.parametrize("preset", ["figure-14", "figure-15", "storage"])
+def test_presets_and_their_figures(run, tmp_path, preset):
+    pytest.importorskip("matplotlib")
+    figures = tmp_path / "new" / "figures"
+    done = run("--preset", preset, "--steps", 25, "--readers", 1, "--figures", figures)
+    assert {path.name for path in figures.iterdir()} == {f"{preset}.{end}" for end in ("csv", "png", "svg")}
+    assert (figures / f"{preset}.png").read_bytes().startswith(b"\x89PNG")
+    assert (figures / f"{preset}.svg").read_text().rstrip().endswith("</svg>")
+    with (figures / f"{preset}.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    points = {row["point"] for row in rows}
+    assert "array-aligned" in points
+    if preset == "storage":
+        assert points >= {"array", "kv", "posix"}
+        written = 2 * 25 * (5 << 10)
+        assert all(float(row["written_bytes"]) == written for row in rows if row["blobs"] == "5k")
+        assert all(float(row["file_system_bytes"]) > float(row["written_bytes"]) for row in rows)
+    else:
+        steps = [int(row["first_step"]) for row in rows if row["point"] == "array-aligned"]
+        assert steps == list(range(25))
+        assert all(float(row["stabilisation_ms"]) > 0 for row in rows)
+        assert "0 to 1" in done.out and "last by first row" in done.out
+    assert "snapshot" in points or preset != "figure-14" or "Steps=snapshot is left out" in done.err
+
+
+def test_figures_of_the_points(run, cli):
+    pytest.importorskip("matplotlib")
+    figures = cli.directory / "figures"
+    done = run("--points", "layouts", "--sizes", "2k,100..5k", "--figures", figures, "--rounds", 2)
+    assert "end-to-end-2k.svg" in done.out
+    for name in ("end-to-end-2k", "end-to-end-1"):
+        with (figures / f"{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 2 * (5 + BP5)
+        for row in rows:
+            parts = float(row["stabilisation_ms"]) + float(row["acquisition_ms"])
+            assert float(row["end_to_end_ms"]) == pytest.approx(parts)
+    file = cli.directory / "file"
+    file.write_text("")
+    refused(run, cli, "--points", "default", "--figures", file / "below", says="--figures")
+
+
+def test_a_figure_that_is_not_finished_leaves_nothing(tmp_path):
+    class Interrupted:
+        def savefig(self, file, **options):
+            file.write_text("half")
+            raise KeyboardInterrupt
+
+    old = tmp_path / "one.png"
+    old.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        layout_figures.save(tmp_path / "one", Interrupted(), [("a", "b"), (1, 2)])
+    assert {path.name for path in tmp_path.iterdir()} == {"one.csv", "one.png"}
+    assert old.read_text() == "old" and (tmp_path / "one.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_windows_leave_out_the_first_step_of_writers():
+    outcome = Outcome("5k", "kv", None)
+    times = [float(step) for step in range(100)]
+    written = {"steps": 100, "stabilisation": {"by_step": times}}
+    outcome.add(written, {"acquisition": {"by_step": times}})
+    parts = layout_presets.windows(outcome)
+    assert [(part.first, part.steps) for part in parts] == [(10 * number, 10) for number in range(10)]
+    assert parts[0].stabilisation == pytest.approx(1e3 * 5.0) and parts[0].acquisition == pytest.approx(4.5e3)
+    assert parts[9].stabilisation == parts[9].acquisition == pytest.approx(1e3 * 94.5)
+    assert len(layout_presets.windows(outcome, 300)) == 100
 
 
 def test_a_run_that_fails_says_why_in_one_line(run, cli):

@@ -82,11 +82,12 @@ def peer_of(outcomes: list[Outcome], size: str) -> Outcome | None:
     return next((one for one in outcomes if one.size == size and one.point is None), None)
 
 
-def report(outcomes: list[Outcome], options: Namespace, shares: list[float | None]) -> None:
+def report_json(outcomes: list[Outcome]) -> None:
+    emit_json([one.record(peer_of(outcomes, one.size)) for one in outcomes])
+
+
+def report_table(outcomes: list[Outcome], options: Namespace) -> None:
     records = [one.record(peer_of(outcomes, one.size)) for one in outcomes]
-    if options.json:
-        emit_json(records)
-        return
     right = "right"
     columns: list[Any] = ["BLOBS", "POINT"]
     columns += [(name, right) for name in ("STABILISATION", "ACQUISITION", "END TO END", "RANGE", "ALL")]
@@ -95,8 +96,10 @@ def report(outcomes: list[Outcome], options: Namespace, shares: list[float | Non
         _row(one) for one in sorted(records, key=lambda one: (options.sizes.index(one["size"]), one["ours"]))
     ]
     show(table(columns, rows))
-    for line in _explanation(options, shares):
-        show(line)
+    show(
+        "medians of the rounds; range: of end to end; all: with opening and closing, spread over the steps; "
+        "times faster: BP5's end to end by this one's"
+    )
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
@@ -116,13 +119,9 @@ def _milliseconds(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}" if value < 1 else f"{value:.3f}"
 
 
-def _explanation(options: Namespace, shares: list[float | None]) -> list[str]:
+def explanation(options: Namespace, shares: list[float | None]) -> list[str]:
     job = f"{options.writers} writers, {options.readers} readers, {options.steps} steps"
-    lines = [
-        f"milliseconds of a rank and step: medians of {options.rounds} rounds; {job}",
-        "range: of end to end over the rounds; all: with opening and closing, spread over the steps",
-        "times faster: BP5's end to end by this one's",
-    ]
+    lines = [f"milliseconds of a rank and step; {options.rounds} rounds; {job}"]
     if options.live:
         lines.append("end to end: from the moment when the last writer ends a step until a reader has it")
     elif not options.no_bp5:

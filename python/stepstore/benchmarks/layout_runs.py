@@ -15,6 +15,7 @@ from stepstore.cli.common import CommandError, ExitCode
 from stepstore.errors import Error
 from stepstore.paths import program
 
+BP5 = "bp5"
 _NAME = "stepstore-bench-layouts"
 _TIMEOUT = 3600.0  # seconds for one run
 
@@ -57,7 +58,7 @@ class Run:
         flags = [f"--{name}" for name in ("live", "together") if getattr(options, name)]
         self._words = [*numbers, *flags, f"--size={size}", f"--location={place}"]
         if not points:
-            self._words.append("--engine=bp5")
+            self._words.append(f"--engine={BP5}")
         else:
             self._words.append(f"--set={written}")
             self._words += [f"--read={point.read}" for point in points]
