@@ -36,6 +36,9 @@ public:
     // use any more. For a rank that fails alone; nothing where nobody can wait.
     virtual void leave(const std::string& why) noexcept { static_cast<void>(why); }
 
+    // Whether all ranks are known to run on one machine, whose memory and files they share. Collective.
+    virtual bool on_one_machine() { return false; }
+
     // `look` is called from time to time while a call of this communicator waits for other ranks. When it
     // throws, that call ends with its exception, and the group is of no use any more: every later call
     // throws.

@@ -1,5 +1,7 @@
 #include "comm/mpi_communicator.h"
 
+#include "base/checksum.h"
+#include "base/process.h"
 #include "daos_errno.h"
 #include "stepstore/error.h"
 
@@ -311,6 +313,12 @@ std::uint64_t MpiCommunicator::max(std::uint64_t mine)
 {
     const std::vector<std::uint64_t> all = allgather(mine);
     return *std::ranges::max_element(all);
+}
+
+bool MpiCommunicator::on_one_machine()
+{
+    const std::vector<std::uint64_t> machines = allgather(checksum(as_bytes(this_machine().boot)));
+    return std::ranges::count(machines, machines.front()) == size_;
 }
 
 } // namespace stepstore

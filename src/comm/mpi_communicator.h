@@ -39,6 +39,7 @@ public:
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override;
     std::uint64_t max(std::uint64_t mine) override;
     void leave(const std::string& why) noexcept override;
+    bool on_one_machine() override;
 
 private:
     struct Buffers {                        // of messages that may be under way

@@ -23,7 +23,7 @@ public:
 };
 
 // What the module exports: its one object, or null where it was built for another `version` of this header.
-inline constexpr int mpi_module_version = 2;
+inline constexpr int mpi_module_version = 3;
 using MpiModuleFactory = MpiModule* (*)(int version);
 inline constexpr const char* mpi_module_symbol = "stepstore_mpi_module";
 

@@ -60,6 +60,7 @@ std::vector<std::byte> pattern(std::size_t size, unsigned seed)
 void check_collectives(Communicator& comm)
 {
     int size = comm.size();
+    EXPECT(comm.on_one_machine());
     auto count = static_cast<std::size_t>(size);
     for (int root = 0; root < size; ++root) {
         for (std::size_t length : {0UL, 1UL, 2040UL, 2041UL, 100000UL}) {

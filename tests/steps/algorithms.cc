@@ -1,5 +1,6 @@
-// Boxes, min/max, options, locations' grammar: against plain models.
+// Boxes, min/max, options, locations' grammar, memory of steps: against plain models.
 #include "steps/read/hyperslab.h"
+#include "steps/read/step_source.h"
 #include "steps/statistics.h"
 #include "steps/stream/options.h"
 
@@ -208,6 +209,26 @@ TEST(Options, ThatCannotBeAreRefused)
     message_of([&] { check_options(options); }, -DER_INVAL);
     options.layout = "array";
     check_options(options);
+}
+
+TEST(SpareBuffers, GiveMemoryAgainButKeepLittle)
+{
+    SpareBuffers spares;
+    EXPECT_EQ(spares.take().capacity(), 0u);
+    std::vector<std::byte> used(1 << 20);
+    const std::byte* const memory = used.data();
+    spares.give(std::move(used));
+    used = spares.take();
+    EXPECT_TRUE(used.empty());
+    used.resize(1 << 20);
+    EXPECT_EQ(used.data(), memory);
+    for (int i = 0; i < 100; ++i)
+        spares.give(std::vector<std::byte>(1 << 20));
+    std::size_t kept = 0;
+    while (const std::size_t room = spares.take().capacity())
+        kept += room;
+    EXPECT_GT(kept, 16u << 20);
+    EXPECT_LE(kept, 32u << 20);
 }
 
 TEST(Types, BoxesTooLargeToCountAreRefused)

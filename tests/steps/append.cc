@@ -1,6 +1,7 @@
 // Going on with a stream: on other numbers of ranks, after some of its steps, while it is read.
 #include "steps/check/check.h"
 #include "steps/model.h"
+#include "steps/profile/profile.h"
 #include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
@@ -226,6 +227,32 @@ TEST_P(Append, AReaderGoesOnIntoWhatIsAppended)
     model_of(1).check_step(reader, 5);
     reader.end_step();
     EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+}
+
+// Whether each rank has read the steps for itself; then rank 0's word at the end is the first.
+void read_together(const std::string& location, int steps, bool each, const std::function<void()>& before_end)
+{
+    run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
+        Reader reader(location, {}, communicator);
+        for (int step = 0; step < steps; ++step) {
+            ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+            reader.end_step();
+        }
+        EXPECT_EQ(reader.costs().read > 0, each || communicator->rank() == 0);
+        EXPECT_EQ(reader.costs().broadcast > 0, !each);
+        if (communicator->rank() == 0) before_end();
+        EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+        EXPECT_GT(reader.costs().broadcast, 0);
+    });
+}
+
+TEST_P(Append, RanksReadForThemselvesWhatHadEndedAndAgreeOnTheEnd)
+{
+    write(2, 3, false);
+    read_together(location, 3, true, [&] { write(1, 2, true); });
+    read_together(location, 5, true, [] {});
+    write(2, 3, false, 0, false); // and not what may go on
+    read_together(location, 3, false, [] {});
 }
 
 TEST_P(Append, AReaderWhoseStepWasCutOffIsTold)

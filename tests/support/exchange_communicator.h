@@ -20,6 +20,7 @@ public:
     ExchangeCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return group_->size(); }
+    bool on_one_machine() override { return true; }
     void barrier() override { exchange({}); }
     void broadcast(std::vector<std::byte>& bytes, int root) override
     {

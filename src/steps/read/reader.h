@@ -3,7 +3,7 @@
 //
 // There are two modes (ReaderOptions::mode). stream: begin_step/end_step walk through the steps in order,
 // none skipped, and all calls below mean the current step. random_access: no begin_step; every call takes a
-// step. Collective: construction, and begin_step in stream mode with Readers::delegate. All other calls are
+// step. Collective: construction, and begin_step in stream mode unless Readers::everyone. All other calls are
 // local. Not for concurrent use by several threads.
 //
 // Nothing is decoded before it is asked for. Errors, which name variable, step and stream:

@@ -13,6 +13,8 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
         check_options(options);
         selection = StepSelection(options.select_steps);
     });
+    if (options.readers == Readers::automatic && !communicator->on_one_machine())
+        options.readers = Readers::delegate;
     std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
     const std::vector<std::byte> opened = on_root(*communicator, [&] {
         const OpenedStream found = wait_for_stream(location);

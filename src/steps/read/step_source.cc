@@ -46,6 +46,16 @@ std::uint64_t kept_until(const StreamRecord& record, std::uint64_t generation)
     return found == record.earlier.end() ? 0 : found->end_step;
 }
 
+// The first step that ranks do not read for themselves. All ranks must get the same steps. So it is one of
+// those that the record promised, which rank 0 gave to all when the stream was opened.
+std::uint64_t steps_of_everyone(const OpenStream& stream, Readers readers)
+{
+    if (readers == Readers::everyone) return no_step;
+    const StreamRecord& record = stream.record();
+    const bool fit = readers == Readers::automatic && record.closed && !is_on_daos(stream.location().pool);
+    return fit ? record.steps : 0;
+}
+
 Container container_of(const Pool& pool, const OpenedStream& opened)
 {
     Container container = pool.open_container(opened.location.container, Access::read_only);
@@ -147,7 +157,8 @@ void SpareBuffers::give(std::vector<std::byte>&& buffer)
 StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
                        Profile& profile)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
-      told_generation_(stream.record().generation), told_closed_(stream.record().closed)
+      own_until_(steps_of_everyone(stream, options.readers)), told_generation_(stream.record().generation),
+      told_closed_(stream.record().closed)
 {
 }
 
@@ -217,6 +228,11 @@ std::shared_ptr<const InstalledStep> StepSource::next(double timeout_seconds, St
     ahead_.pop_front();
     stream_.note_seen(step->step + 1);
     return step;
+}
+
+bool StepSource::delegated() const
+{
+    return communicator_.size() > 1 && next_step_ >= own_until_;
 }
 
 StepStatus StepSource::delegate(double timeout_seconds)
@@ -377,7 +393,8 @@ void StepSource::install_found(Part& part, StepBlobs&& blobs, std::vector<std::b
 std::uint64_t StepSource::steps_to_ask_for(std::size_t bytes, std::uint64_t budget) const
 {
     const StreamRecord& segment = stream_.segment_of(next_step_);
-    const std::uint64_t count = std::min(budget / std::max<std::size_t>(bytes, 1), ahead_at_once);
+    std::uint64_t count = std::min(budget / std::max<std::size_t>(bytes, 1), ahead_at_once);
+    if (next_step_ < own_until_) count = std::min(count, own_until_ - next_step_);
     if (!segment.closed) return std::min(count, hoped_for_);
     return segment.steps > next_step_ ? std::min(count, segment.steps - next_step_) : 0;
 }

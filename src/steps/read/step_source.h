@@ -108,7 +108,7 @@ private:
     void forget();
     StepStatus delegate(double timeout_seconds);
     StepStatus look_for_all(double timeout_seconds);
-    bool delegated() const { return options_.readers == Readers::delegate && communicator_.size() > 1; }
+    bool delegated() const;
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
     StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);
     void install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message);
@@ -125,6 +125,7 @@ private:
     std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
     std::map<std::uint64_t, Part> parts_; // by generation; in stream mode only the last one used
     std::uint64_t next_step_ = 0;         // the same on all ranks, as is what the decoders hold
+    const std::uint64_t own_until_;       // the first step that ranks do not read for themselves
     std::uint64_t told_generation_;       // of the record that the other ranks have
     bool told_closed_;
     std::vector<std::byte> message_; // of rank 0 to the others; its memory is used again

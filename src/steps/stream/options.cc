@@ -32,6 +32,7 @@ constexpr std::array objects_choices = {
 // There is one: taken, so that programs may say so.
 constexpr std::array step_modes = {Choice<bool>{"extend", true}};
 constexpr std::array readers_choices = {
+    Choice<Readers>{"auto", Readers::automatic},
     Choice<Readers>{"delegate", Readers::delegate},
     Choice<Readers>{"everyone", Readers::everyone},
 };

@@ -15,9 +15,12 @@
 namespace stepstore::steps {
 
 enum class Readers : std::uint8_t {
-    delegate = 1,
-    everyone = 2
-}; // rank 0 reads and broadcasts; each reads for itself
+    delegate = 1, // rank 0 reads and broadcasts
+    everyone = 2, // each reads for itself
+    // everyone, for the steps of a stream that had ended when it was opened, where all ranks and the pool are
+    // on one machine; else delegate
+    automatic = 3,
+};
 enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 
 // deferred: the memory is the library's until perform_puts/perform_gets/end_step. sync: the call is done with
@@ -76,7 +79,7 @@ struct ReaderOptions {
     // The stream as it was at this snapshot of its container (an epoch); 0: as it is. Not for the layout
     // posix (-DER_NOSYS).
     std::uint64_t snapshot = 0;
-    Readers readers = Readers::delegate;
+    Readers readers = Readers::automatic;
     Gets gets = Gets::async;
     // bytes of following steps' metadata fetched along with a step; 0: none. Unset: 1 MiB or, where it is
     // more, two steps, up to 128 MiB.
