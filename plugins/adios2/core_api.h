@@ -136,16 +136,26 @@ inline adios2::DataType data_type(steps::Type type)
     return with_type(type, []<class T>(std::type_identity<T>) { return adios2::helper::GetDataType<T>(); });
 }
 
-// Whether the IO has this variable, with nothing selected but the whole. So most are at the start of a step.
-inline bool is_whole(const adios2::IO& io, const steps::Variable& definition,
-                     const adios2::core::VariableBase* identity, const steps::Dims& shape,
-                     const steps::Dims& count)
+// Whether nothing but the whole is selected. So most variables are at the start of a step.
+inline bool selects_whole(const adios2::core::VariableBase& variable, const steps::Dims& shape,
+                          const steps::Dims& count)
 {
-    if (!has_variable_of_any_type(io, definition.name, identity)) return false;
-    const Lying now(*identity);
-    return now.type == data_type(definition.type) && now.plain && now.shape == shape && now.count == count &&
-           identity->m_StepsStart == 0 && identity->m_StepsCount == 1 &&
+    // No box can be selected in a single value, and no part of memory.
+    if (variable.m_SingleValue)
+        return variable.m_SelectionType == adios2::SelectionType::BoundingBox && variable.m_StepsStart == 0 &&
+               variable.m_StepsCount == 1;
+    const Lying now(variable);
+    return now.plain && now.shape == shape && now.count == count && variable.m_StepsStart == 0 &&
+           variable.m_StepsCount == 1 &&
            std::ranges::all_of(now.start, [](auto extent) { return extent == 0; });
+}
+
+// Whether the IO has this variable, as it was defined.
+inline bool is_defined(const adios2::IO& io, const steps::Variable& definition,
+                       const adios2::core::VariableBase* identity)
+{
+    return has_variable_of_any_type(io, definition.name, identity) &&
+           identity->m_Type == data_type(definition.type);
 }
 
 // As it lies in ADIOS2. nullptr: the IO has no such variable (any more).
@@ -155,15 +165,19 @@ inline const adios2::Dims* shape_in(const adios2::IO& io, const std::string& nam
     return has_variable_of_any_type(io, name, identity) ? &identity->m_Shape : nullptr;
 }
 #else
+inline bool selects_whole(const adios2::core::VariableBase&, const steps::Dims&, const steps::Dims&)
+{
+    return false;
+}
+
+inline bool is_defined(const adios2::IO&, const steps::Variable&, const adios2::core::VariableBase*)
+{
+    return false;
+}
+
 inline const adios2::Dims* shape_in(const adios2::IO&, const std::string&, const adios2::core::VariableBase*)
 {
     return nullptr;
-}
-
-inline bool is_whole(const adios2::IO&, const steps::Variable&, const adios2::core::VariableBase*,
-                     const steps::Dims&, const steps::Dims&)
-{
-    return false;
 }
 #endif
 
@@ -191,6 +205,18 @@ void belongs_to(const adios2::Variable<T>& variable, adios2::core::Engine* engin
     base->m_AvailableStepsCount = steps;
 #else
     (void)variable, (void)engine, (void)steps;
+#endif
+}
+
+// False: the program has removed the engine's variable, and its own has come to that address. Without an
+// engine that is not known.
+inline bool is_engine_of(const adios2::core::VariableBase& variable, const adios2::core::Engine* engine)
+{
+#ifdef STEPSTORE_ADIOS2_CORE
+    return engine == nullptr || variable.m_Engine == engine;
+#else
+    (void)variable, (void)engine;
+    return true;
 #endif
 }
 

@@ -165,24 +165,44 @@ void ReadAdapter::hide_all()
     in_step_.clear();
     geometry_ = 0;
     by_identity_.clear();
+    inventory_.forget();
 }
 
-// The current step's variables. Where the step has the geometry of the step before, only what a program can
-// have done to a variable is looked at.
+// The current step's variables.
 void ReadAdapter::show_step()
 {
     const auto geometry = stream_->geometry();
     if (geometry != geometry_)
         show_variables(stream_->variables(), steps::this_step);
     else
-        for (auto id : in_step_) {
-            auto& shown = shown_[id];
-            const bool fixed = shown.present && has_fixed_size(shown.definition.type);
-            if (host_ && fixed && is_whole(io_, shown.definition, shown.identity, shown.shape, shown.count))
-                continue;
-            show(id, shown, shown.shape);
-        }
+        show_step_again();
     geometry_ = geometry;
+    if (host_ != nullptr && !inventory_.noted()) inventory_.note(io_, by_identity_);
+}
+
+// Of a step that has the geometry of the step before. Only what a program can have done to a variable is
+// looked at.
+void ReadAdapter::show_step_again()
+{
+    std::vector<steps::VariableId> others;
+    const auto look = [&](steps::VariableId id, const adios2::core::VariableBase& now) {
+        const auto& shown = shown_[id];
+        if (!has_fixed_size(shown.definition.type) || !selects_whole(now, shown.shape, shown.count))
+            others.push_back(id);
+    };
+    if (host_ == nullptr || !inventory_.visit(io_, host_, look)) {
+        others = in_step_;
+        if (host_ != nullptr)
+            std::erase_if(others, [&](steps::VariableId id) {
+                const auto& shown = shown_[id];
+                return shown.present && has_fixed_size(shown.definition.type) &&
+                       is_defined(io_, shown.definition, shown.identity) &&
+                       selects_whole(*shown.identity, shown.shape, shown.count);
+            });
+        inventory_.forget();
+    }
+    for (const auto id : others)
+        show(id, shown_[id], shown_[id].shape);
 }
 
 // Makes the step's variables the ones that the IO has. What did not change since the step before is left as
@@ -194,6 +214,7 @@ void ReadAdapter::show_variables(std::span<const steps::VariableId> ids, std::ui
             if (std::ranges::binary_search(ids, id)) continue;
             auto& shown = shown_[id];
             io_.RemoveVariable(shown.definition.name);
+            inventory_.forget();
             by_identity_.erase(shown.identity);
             shown.present = false;
             shown.identity = nullptr;
@@ -247,10 +268,12 @@ void ReadAdapter::define(Shown& shown, const steps::Dims& shape)
     const auto& name = shown.definition.name;
     // Its strings are one more or one less in each step.
     const bool strings = std::is_same_v<T, std::string> && shown_as_array(shown.definition);
-    bool keep = shown.present && has_variable<T>(io_, name, shown.identity) && !strings;
+    bool keep = shown.present && has_variable<T>(io_, name, shown.identity) &&
+                is_engine_of(*shown.identity, host_) && !strings;
     if (keep && shown_as_array(shown.definition)) keep = keep_array<T>(shown, shape);
     if (keep) return;
     adios2::Variable<T> variable;
+    inventory_.forget();
     io_.RemoveVariable(name);
     if (shown.definition.kind == steps::ShapeKind::local_value && std::is_same_v<T, std::string>)
         variable = io_.DefineVariable<T>(name, {adios2::LocalValueDim});

@@ -5,6 +5,7 @@
 #include "adios_types.h"
 #include "base/function_ref.h"
 #include "core_api.h"
+#include "inventory.h"
 #include "memory_selection.h"
 #include "parameters.h"
 #include "steps/read/reader.h"
@@ -87,6 +88,7 @@ private:
     steps::Dims in_program_order(steps::Dims dims) const;
 
     void show_step();
+    void show_step_again();
     void show_variables(std::span<const steps::VariableId> ids, std::uint64_t step);
     void show_variable(steps::VariableId id, std::uint64_t step);
     void show(steps::VariableId id, Shown& shown, const steps::Dims& shape);
@@ -142,6 +144,7 @@ private:
     std::vector<steps::VariableId> in_step_; // those of the current step, ascending
     std::uint64_t geometry_ = 0;             // what the reader said when they were shown
     std::unordered_map<const void*, steps::VariableId> by_identity_;
+    Inventory inventory_; // where there is a host
     std::map<std::string, steps::Attribute> attributes_;
     std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown
     std::vector<Scatter> scatters_;

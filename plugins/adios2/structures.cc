@@ -94,6 +94,7 @@ void ReadAdapter::define_structure(Shown& shown, const steps::Dims& shape)
     const auto& name = shown.definition.name;
     auto& io = core_of(io_);
     if (shown.stored_as == nullptr) shown.stored_as = &definition_in(io, *shown.definition.structure);
+    inventory_.forget();
     io.RemoveVariable(name);
     auto& variable =
         io.DefineStructVariable(name, *shown.stored_as, shape, adios2::Dims(shape.size(), 0), shown.count);

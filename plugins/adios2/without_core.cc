@@ -21,6 +21,15 @@ void ReadAdapter::define_structure(Shown&, const steps::Dims&)
 {
 }
 
+void Inventory::note(const adios2::IO&, const std::unordered_map<const void*, steps::VariableId>&)
+{
+}
+
+bool Inventory::visit(const adios2::IO&, const adios2::core::Engine*, Look) const
+{
+    return false;
+}
+
 std::unique_ptr<PluginHost> make_plugin_host(adios2::IO, const std::string&, adios2::Mode, const Opened&)
 {
     return nullptr;

@@ -93,6 +93,56 @@ CASE(without_steps)
     engine.Close();
 }
 
+// What a reader does to the stream's variables, and defines beside them, is gone in the next step.
+CASE(variables_anew_in_each_step)
+{
+    const auto ranks = static_cast<std::size_t>(run.ranks), rank = static_cast<std::size_t>(run.rank);
+    {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "anew");
+        auto x = io.DefineVariable<int>("x", {ranks, 2}, {rank, 0}, {1, 2});
+        auto one = io.DefineVariable<int>("one");
+        auto engine = open(io, "anew", adios2::Mode::Write);
+        for (int step = 0; step < 8; ++step) {
+            engine.BeginStep();
+            const std::vector<int> values(2, step);
+            engine.Put(x, values.data(), adios2::Mode::Sync);
+            engine.Put(one, step);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto adios = make_adios();
+    auto io = make_io(adios, "in", "anew", {{"Reading", "stream"}});
+    auto engine = open(io, "anew", adios2::Mode::Read);
+    int step = 0;
+    for (; engine.BeginStep() == adios2::StepStatus::OK; ++step) {
+        auto x = io.InquireVariable<int>("x");
+        auto one = io.InquireVariable<int>("one");
+        EXPECT(x && one);
+        EXPECT(x.Shape() == (adios2::Dims{ranks, 2}));
+        EXPECT(x.Count() == x.Shape());
+        std::vector<int> values;
+        engine.Get(x, values, adios2::Mode::Sync);
+        EXPECT(values == std::vector<int>(2 * ranks, step));
+        int value = -1;
+        engine.Get(one, value, adios2::Mode::Sync);
+        EXPECT_EQ(value, step);
+        if (step == 1) x.SetSelection({{rank, 1}, {1, 1}});
+        if (step == 2) io.DefineVariable<double>("own");
+        if (step == 3) io.RemoveVariable("x");
+        if (step >= 4) { // of the same name: it most often gets the address of the removed one
+            io.RemoveVariable("x");
+            if (step != 6) io.DefineVariable<int>("x", {1, 1}, {0, 0}, {1, 1});
+            if (step == 6) io.DefineVariable<float>("x", {1, 1}, {0, 0}, {1, 1});
+        }
+        if (step == 5) io.RemoveVariable("own");
+        engine.EndStep();
+    }
+    EXPECT_EQ(step, 8);
+    engine.Close();
+}
+
 // Mode::ReadRandomAccess and no BeginStep.
 CASE(at_random)
 {

@@ -160,12 +160,14 @@ void BlobCollector::begin(std::uint64_t step)
         at += expected_[rank];
     }
     slots_.back() = at;
-    buffer_.resize(at);
+    if (at <= room_) return;
+    buffer_ = std::make_unique_for_overwrite<std::byte[]>(at);
+    room_ = at;
 }
 
 MutableBytes BlobCollector::slot(std::uint32_t rank)
 {
-    return MutableBytes(buffer_).subspan(slots_[rank], slots_[rank + 1] - slots_[rank]);
+    return {buffer_.get() + slots_[rank], slots_[rank + 1] - slots_[rank]};
 }
 
 void BlobCollector::set(std::uint32_t rank, std::size_t size)
@@ -192,10 +194,11 @@ void BlobCollector::finish(StepBlobs& into)
         sum += sizes_[rank];
     }
     into.offsets.back() = sum;
-    into.bytes.resize(sum);
+    into.bytes.clear();
+    into.bytes.reserve(sum);
     for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
-        const std::byte* from = large_[rank].empty() ? buffer_.data() + slots_[rank] : large_[rank].data();
-        std::memcpy(into.bytes.data() + into.offsets[rank], from, sizes_[rank]);
+        const std::byte* from = large_[rank].empty() ? buffer_.get() + slots_[rank] : large_[rank].data();
+        into.bytes.insert(into.bytes.end(), from, from + sizes_[rank]);
     }
     step_ = no_begin;
 }

@@ -155,7 +155,8 @@ private:
     std::vector<std::size_t> slots_; // ranks + 1 offsets
     std::vector<std::size_t> sizes_;
     std::vector<std::vector<std::byte>> large_;
-    std::vector<std::byte> buffer_;
+    std::unique_ptr<std::byte[]> buffer_; // not zeroed: each slot is read, or its blob is not there
+    std::size_t room_ = 0;                // bytes of it
 };
 
 } // namespace stepstore::steps

@@ -26,7 +26,7 @@ void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, con
     to.fixed(generation);
     for (std::uint32_t rank = 0; rank < blobs.ranks(); ++rank)
         to.varint(blobs.offsets[rank + 1] - blobs.offsets[rank]);
-    to.bytes(blobs.bytes);
+    message.insert(message.end(), blobs.bytes.begin(), blobs.bytes.end()); // without zeroing it first
 }
 
 void take_blobs(WireReader& from, std::uint32_t ranks, StepBlobs& blobs)
