@@ -10,6 +10,7 @@
 #include "steps/codec/blob.h"
 #include "steps/codec/definitions.h"
 #include "steps/codec/plan.h"
+#include "steps/codec/spare_buffers.h"
 #include "steps/types.h"
 
 #include <map>
@@ -25,7 +26,24 @@ struct StepBlobs {
     std::uint64_t step = 0;
     std::vector<std::byte> bytes;
     std::vector<std::uint64_t> offsets;
+    std::shared_ptr<SpareBuffers> spares; // where the memory goes when this ends; may be nullptr
 
+    StepBlobs() = default;
+    StepBlobs(StepBlobs&&) noexcept = default;
+    StepBlobs& operator=(StepBlobs&&) noexcept = default;
+    StepBlobs(const StepBlobs&) = delete;
+    StepBlobs& operator=(const StepBlobs&) = delete;
+    ~StepBlobs()
+    {
+        if (spares != nullptr) spares->give(std::move(bytes));
+    }
+
+    // In the place of all that was there, with memory of `from`; of any content.
+    void use(const std::shared_ptr<SpareBuffers>& from)
+    {
+        spares = from;
+        bytes = from->take();
+    }
     Bytes of(std::uint32_t rank) const
     {
         return Bytes(bytes).subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);

@@ -135,11 +135,17 @@ BlobCollector::BlobCollector(std::uint32_t ranks)
 {
 }
 
+BlobCollector::~BlobCollector()
+{
+    if (spares_ != nullptr) spares_->give(std::move(buffer_));
+}
+
 std::vector<BlobCollector> BlobCollector::others(std::uint64_t first, std::uint64_t count) const
 {
     std::vector<BlobCollector> made;
     for (std::uint64_t i = 0; i < count; ++i) {
         made.emplace_back(ranks());
+        made.back().spares_ = spares_;
         made.back().expect_like(*this);
         made.back().begin(first + i);
     }
@@ -160,14 +166,13 @@ void BlobCollector::begin(std::uint64_t step)
         at += expected_[rank];
     }
     slots_.back() = at;
-    if (at <= room_) return;
-    buffer_ = std::make_unique_for_overwrite<std::byte[]>(at);
-    room_ = at;
+    if (buffer_.empty()) buffer_ = spares_->take();
+    if (buffer_.size() < at) buffer_.resize(at);
 }
 
 MutableBytes BlobCollector::slot(std::uint32_t rank)
 {
-    return {buffer_.get() + slots_[rank], slots_[rank + 1] - slots_[rank]};
+    return MutableBytes(buffer_).subspan(slots_[rank], slots_[rank + 1] - slots_[rank]);
 }
 
 void BlobCollector::set(std::uint32_t rank, std::size_t size)
@@ -194,10 +199,11 @@ void BlobCollector::finish(StepBlobs& into)
         sum += sizes_[rank];
     }
     into.offsets.back() = sum;
+    into.use(spares_);
     into.bytes.clear();
     into.bytes.reserve(sum);
     for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
-        const std::byte* from = large_[rank].empty() ? buffer_.get() + slots_[rank] : large_[rank].data();
+        const std::byte* from = large_[rank].empty() ? buffer_.data() + slots_[rank] : large_[rank].data();
         into.bytes.insert(into.bytes.end(), from, from + sizes_[rank]);
     }
     step_ = no_begin;

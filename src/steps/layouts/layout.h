@@ -134,6 +134,11 @@ std::string blob_key(std::uint64_t step, std::uint32_t rank);
 class BlobCollector {
 public:
     explicit BlobCollector(std::uint32_t ranks);
+    ~BlobCollector();
+    BlobCollector(BlobCollector&&) noexcept = default;
+    BlobCollector& operator=(BlobCollector&&) noexcept = delete;
+    BlobCollector(const BlobCollector&) = delete;
+    BlobCollector& operator=(const BlobCollector&) = delete;
     // Others for the `count` steps from `first` on, with the sizes that this one expects.
     std::vector<BlobCollector> others(std::uint64_t first, std::uint64_t count) const;
     void expect_like(const BlobCollector& other) { expected_ = other.expected_; }
@@ -155,8 +160,8 @@ private:
     std::vector<std::size_t> slots_; // ranks + 1 offsets
     std::vector<std::size_t> sizes_;
     std::vector<std::vector<std::byte>> large_;
-    std::unique_ptr<std::byte[]> buffer_; // not zeroed: each slot is read, or its blob is not there
-    std::size_t room_ = 0;                // bytes of it
+    std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
+    std::vector<std::byte> buffer_; // of any content: each slot is read, or its blob is not there
 };
 
 } // namespace stepstore::steps

@@ -16,8 +16,7 @@ constexpr std::uint64_t ahead_at_once = 64;    // steps in one round of requests
 constexpr std::uint64_t usual_ahead = 1 << 20; // bytes; large steps: two of them, up to
 constexpr std::uint64_t most_ahead = std::uint64_t{128} << 20;
 constexpr double look_at_writer = 0.1; // seconds between two looks whether it still lives, while waiting
-constexpr std::size_t most_spare = 32 << 20; // bytes of memory that is kept for what comes
-constexpr std::byte with_record{0x80};       // in the status of rank 0's message
+constexpr std::byte with_record{0x80}; // in the status of rank 0's message
 
 void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, const StepBlobs& blobs)
 {
@@ -137,23 +136,6 @@ void StreamDataReader::read(std::span<DataRequest> requests)
     }
 }
 
-std::vector<std::byte> SpareBuffers::take()
-{
-    if (buffers_.empty()) return {};
-    std::vector<std::byte> taken = std::move(buffers_.back());
-    buffers_.pop_back();
-    bytes_ -= taken.capacity();
-    return taken;
-}
-
-void SpareBuffers::give(std::vector<std::byte>&& buffer)
-{
-    if (buffer.capacity() > most_spare - bytes_) return;
-    bytes_ += buffer.capacity();
-    buffer.clear();
-    buffers_.push_back(std::move(buffer));
-}
-
 StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
                        Profile& profile)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
@@ -271,7 +253,7 @@ StepStatus StepSource::look_for_all(double timeout_seconds)
     if (failed != nullptr) std::rethrow_exception(failed);
     const StepStatus status = communicator_.rank() != 0 ? install_message(message_)
                                                         : static_cast<StepStatus>(message_[0] & ~with_record);
-    if (message_.capacity() > most_spare) message_ = {};
+    if (message_.capacity() > SpareBuffers::most) message_ = {};
     return status;
 }
 
@@ -425,15 +407,6 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
     }
 }
 
-std::shared_ptr<const InstalledStep> StepSource::shared(std::unique_ptr<InstalledStep> step) const
-{
-    const auto done = [spares = spares_](InstalledStep* one) {
-        spares->give(std::move(one->blobs.bytes));
-        delete one;
-    };
-    return {step.release(), done};
-}
-
 StepStatus StepSource::install_message(Bytes message)
 {
     WireReader from(message, "rank 0's message about the next step");
@@ -449,7 +422,8 @@ StepStatus StepSource::install_message(Bytes message)
     }
     const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     while (!from.at_end()) {
-        StepBlobs blobs{0, spares_->take(), {}};
+        StepBlobs blobs;
+        blobs.use(spares_);
         blobs.step = from.fixed<std::uint64_t>();
         if (blobs.step == no_step) {
             forget();
@@ -459,7 +433,7 @@ StepStatus StepSource::install_message(Bytes message)
         take_blobs(from, part.record.ranks, blobs);
         next_step_ = blobs.step + 1;
         std::uint64_t count = from.varint();
-        ahead_.push_back(shared(
+        ahead_.push_back(
             part.decoder.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
                 if (count == 0) from.fail("lacks an earlier blob");
                 --count;
@@ -467,7 +441,7 @@ StepStatus StepSource::install_message(Bytes message)
                     from.fail("holds another blob");
                 const Bytes blob = from.bytes(from.varint());
                 return std::vector<std::byte>(blob.begin(), blob.end());
-            })));
+            }));
         if (count != 0) from.fail("holds blobs that were not asked for");
     }
     return status;

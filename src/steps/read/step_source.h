@@ -63,18 +63,6 @@ private:
     std::map<std::uint64_t, std::unique_ptr<DataReader>> readers_; // by generation
 };
 
-// Memory of steps that are done with, for those that come. New memory costs a reader more than to copy a
-// step's blobs into it.
-class SpareBuffers {
-public:
-    std::vector<std::byte> take(); // empty, with or without room
-    void give(std::vector<std::byte>&& buffer);
-
-private:
-    std::vector<std::vector<std::byte>> buffers_;
-    std::size_t bytes_ = 0;
-};
-
 class StepSource {
 public:
     StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
@@ -114,7 +102,6 @@ private:
     void install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message);
     void read_ahead(std::size_t bytes, std::vector<std::byte>* message);
     StepStatus install_message(Bytes message);
-    std::shared_ptr<const InstalledStep> shared(std::unique_ptr<InstalledStep> step) const;
     void tell_record(std::vector<std::byte>& message);
     std::vector<std::byte> fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank, BlobPart which);
 
