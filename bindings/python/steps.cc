@@ -242,6 +242,8 @@ void bind_walk(nb::class_<StepsHandle>& handle)
              [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
         .def("in_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.in_step(); }); })
         .def("steps", [](StepsHandle& self) { return self.use([](Reader& r) { return r.steps(); }); })
+        .def("first_step",
+             [](StepsHandle& self) { return self.use([](Reader& r) { return r.first_step(); }); })
         .def("ended", [](StepsHandle& self) { return self.use([](Reader& r) { return r.closed(); }); })
         .def("close", &StepsHandle::close)
         .def_prop_ro("closed", &StepsHandle::closed);
@@ -259,6 +261,7 @@ nb::dict to_dict(const std::pair<steps::StreamDescription, steps::Location>& des
     info["segments"] = stream.segments;
     info["layout"] = to_text(stream.layout);
     info["objects"] = to_text(stream.objects);
+    info["step_mode"] = to_text(stream.step_mode);
     info["order"] = stream.order == steps::Order::row_major ? "row-major" : "column-major";
     info["ranks"] = stream.ranks;
     info["chunk_size"] = stream.chunk_size;
@@ -339,6 +342,7 @@ nb::dict to_dict(const steps::StreamReport& report)
         one["whole_steps"] = stream.whole_steps;
         one["damaged_steps"] = stream.damaged_steps;
         one["half_steps"] = stream.half_steps;
+        one["gone_steps"] = stream.gone_steps;
         one["metadata_bytes"] = stream.metadata_bytes;
         one["data_bytes"] = stream.data_bytes;
         streams.append(one);
@@ -384,6 +388,13 @@ void bind_steps(nb::module_& module)
         "remove_stream",
         [](const std::string& location) { unlocked([&] { steps::remove_stream(location); }); },
         nb::arg("location"));
+    module.def(
+        "aggregate_steps",
+        [](const std::string& location, std::uint64_t keep) {
+            const auto done = unlocked([&] { return steps::aggregate_steps(location, keep); });
+            return nb::make_tuple(done.removed, done.first_kept, done.steps);
+        },
+        nb::arg("location"), nb::arg("keep"));
     module.def(
         "check_streams",
         [](const std::string& location, bool data) {

@@ -211,7 +211,10 @@ public:
     void destroy_snapshot(std::uint64_t epoch);
     // The container as it was at a snapshot: objects opened from the result read at that epoch, and refuse
     // writes.
-    Container at_snapshot(std::uint64_t epoch) const;
+    Container at_snapshot(std::uint64_t epoch) const; // -DER_NONEXIST: there is no such snapshot
+    // The same without the look whether there is one, whose cost grows with the number of snapshots. Where
+    // there is none, reads give -DER_EP_OLD; on a DAOS system they may find less than there was.
+    Container at_epoch(std::uint64_t epoch) const;
 
     struct State;
 

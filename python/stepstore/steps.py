@@ -133,6 +133,23 @@ class Attribute:
     value: Any
 
 
+@dataclass(frozen=True)
+class Aggregated:
+    """What aggregate did. first: the steps before it are gone. steps: of the stream, those included."""
+
+    removed: int
+    first: int
+    steps: int
+
+
+def aggregate(location: str | os.PathLike[str], keep: int) -> Aggregated:
+    """Removes the metadata and the snapshots of all but the last steps of a stream that was written with
+    Steps=snapshot. It may be written and read meanwhile."""
+    if keep < 1:
+        raise Error(DER_INVAL, f"{os.fspath(location)}: keep at least one step, not {keep}")
+    return Aggregated(*_core.aggregate_steps(os.fspath(location), keep))
+
+
 def open_steps(
     location: str | os.PathLike[str],
     *,
@@ -207,8 +224,13 @@ class Steps:
         return self._handle.ended()
 
     def __len__(self) -> int:
-        """The whole steps there are now."""
+        """The whole steps there are now. Those that are gone count too."""
         return self._handle.steps()
+
+    @property
+    def first(self) -> int:
+        """The first step that is there: those before it are gone (aggregate)."""
+        return self._handle.first_step()
 
     # ---- variables
     def variables(self, step: int | None = None) -> dict[str, Variable]:

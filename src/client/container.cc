@@ -145,6 +145,11 @@ Container Container::at_snapshot(std::uint64_t epoch) const
         throw Error(-DER_NONEXIST,
                     "open " + state_->name() + " as it was at epoch " + std::to_string(epoch) +
                         ": it has no snapshot at this epoch; `stepstore snapshot list` shows its snapshots");
+    return at_epoch(epoch);
+}
+
+Container Container::at_epoch(std::uint64_t epoch) const
+{
     Container container;
     container.state_ = std::make_shared<State>(state_->is_snapshot() ? state_->latest : state_, epoch);
     return container;

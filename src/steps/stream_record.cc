@@ -14,7 +14,7 @@ enum Tag : std::uint16_t {
     tag_generation = 1 | must_know,
     tag_layout = 2 | must_know,
     tag_objects = 3 | must_know,
-    tag_steps_mode = 4 | must_know,
+    tag_step_mode = 4 | must_know,
     tag_order = 5 | must_know,
     tag_ranks = 6 | must_know,
     tag_chunk_size = 7 | must_know,
@@ -43,7 +43,7 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_generation, r.generation);
     visit(tag_layout, r.layout);
     visit(tag_objects, r.objects);
-    visit(tag_steps_mode, r.steps_mode);
+    visit(tag_step_mode, r.step_mode);
     visit(tag_order, r.order);
     visit(tag_ranks, r.ranks);
     visit(tag_chunk_size, r.chunk_size);
@@ -155,7 +155,7 @@ concept PlainField = NumberField<T> || std::is_same_v<T, std::string>;
 void validate(const StreamRecord& record, const std::string& where)
 {
     const bool known = record.objects >= Objects::single && record.objects <= Objects::per_writer &&
-                       record.steps_mode == 1 &&
+                       (record.step_mode == StepMode::extend || record.step_mode == StepMode::snapshot) &&
                        (record.order == Order::row_major || record.order == Order::column_major);
     if (!known)
         throw Error(-DER_DF_INCOMPT,

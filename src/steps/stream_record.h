@@ -39,7 +39,7 @@ struct StreamRecord {
     std::uint32_t format = 1;     // that it takes to read the stream: DataStore::format
     std::uint8_t layout = 0;      // its number: layouts/layout.h
     Objects objects = Objects::single;
-    std::uint8_t steps_mode = 1; // 1: each step lies behind the one before
+    StepMode step_mode = StepMode::extend;
     Order order = Order::row_major;
     std::uint32_t ranks = 0;
     std::uint64_t chunk_size = 0;
@@ -58,6 +58,7 @@ struct StreamRecord {
     std::vector<Segment> earlier; // by their steps, without gaps
     std::vector<Segment> dropped; // no part of the stream any more, but their objects may still be there
 
+    bool in_place() const { return step_mode == StepMode::snapshot; }
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
     // Where a rank's blob of a step lies. -DER_OVERFLOW: no object is left for the step.
     ObjectId metadata_of(std::uint64_t step, std::uint32_t rank) const;

@@ -55,6 +55,10 @@ enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
 // The metadata objects of a segment: one for all its steps, one for each step, or one for each writer rank.
 enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
 
+// Where the metadata of the next step goes: behind that of the steps before, or in its place. Then a snapshot
+// of the container keeps each step.
+enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };
+
 // How a reader gets what it needs: several requests in flight, or one after the other.
 enum class Gets : std::uint8_t { async = 1, sync = 2 };
 

@@ -137,16 +137,14 @@ def flip(path: Path, marker: bytes) -> None:
     assert found, f"no file in {path} holds the marker"
 
 
-@pytest.fixture(scope="session")
-def stream_template(tmp_path_factory) -> Path:
-    """A pool with a stream that a stock ADIOS2 program wrote through the plugin; made once."""
+def write_stream(directory: Path, *arguments: str) -> Path:
+    """Lets a stock ADIOS2 program write a stream through the plugin."""
     if os.environ.get("STEPSTORE_TEST_PLUGIN") == "0":
         pytest.skip("built without the ADIOS2 plugin")
-    directory = tmp_path_factory.mktemp("stream")
     program = Path(__file__).parent / "write_stream.py"
     environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
     done = subprocess.run(
-        [sys.executable, program, "./s"],
+        [sys.executable, program, "./s", *arguments],
         cwd=directory,
         env=environment,
         capture_output=True,
@@ -155,6 +153,18 @@ def stream_template(tmp_path_factory) -> Path:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return directory / "s"
+
+
+@pytest.fixture(scope="session")
+def stream_template(tmp_path_factory) -> Path:
+    """A pool with a stream; made once."""
+    return write_stream(tmp_path_factory.mktemp("stream"))
+
+
+@pytest.fixture
+def snapshot_stream(cli: CommandLine) -> str:
+    """./s, a pool with a stream whose steps are kept by snapshots."""
+    return str(write_stream(cli.directory, "4", "Steps=snapshot"))
 
 
 @pytest.fixture

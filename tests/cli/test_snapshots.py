@@ -1,5 +1,6 @@
 """stepstore snapshot, and --snapshot of the commands that look."""
 
+import pytest
 import stepstore
 from conftest import object_names
 
@@ -63,3 +64,40 @@ def test_a_snapshot_that_is_not_there(cli, pool):
 def test_snapshot_where_it_makes_no_sense(cli, pool):
     cli.fails("ls", "./p", "--snapshot", "x", code=2, says="CONTAINER")
     cli.fails("snapshot", "create", "./p", code=2, says="CONTAINER")
+
+
+def test_old_steps_of_a_stream_are_forgotten(cli, snapshot_stream):
+    assert len(cli("snapshot", "list", "./s/default", "--json").json) == 4
+    cli.fails("snapshot", "aggregate", "./s", "--keep", "1", code=2, says="--yes")
+    cli.fails("snapshot", "aggregate", "./s", "--keep", "0", "-y", code=2)
+    done = cli("snapshot", "aggregate", "./s", "--keep", "1", "-y", "--json").json
+    assert done == {"removed": 3, "first": 3, "steps": 4}
+    assert len(cli("snapshot", "list", "./s/default", "--json").json) == 1
+    shown = cli("steps", "./s").out
+    assert "steps by snapshot" in shown and "steps 0 to 2 are gone" in shown
+    assert cli("steps", "./s", "--json").json["first"] == 3
+    assert "314" in cli("steps", "./s", "field", "-d", "--steps", "3").out
+    cli.fails("steps", "./s", "field", "-d", "--steps", "1", code=3, says="step 1 is gone")
+    assert cli("pool", "check", "./s").out
+    assert "SNAPSHOT" in cli("steps", "./s", "--profile").out
+
+
+def test_python_forgets_old_steps(snapshot_stream):
+    done = stepstore.steps.aggregate(snapshot_stream, 2)
+    assert (done.removed, done.first, done.steps) == (2, 2, 4)
+    with stepstore.open_steps(snapshot_stream) as steps:
+        assert (len(steps), steps.first) == (4, 2)
+        assert steps.available_steps("field") == [2, 3]
+        assert steps.describe()["step_mode"] == "snapshot"
+        assert steps.read("field", step=2)[0, 1] == 201
+        with pytest.raises(stepstore.Error, match="step 0 is gone") as failed:
+            steps.read("field", step=0)
+        assert failed.value.name == "DER_EP_OLD"
+    with stepstore.open_steps(snapshot_stream, stream=True) as steps:
+        assert list(steps.follow(timeout=0)) == [2, 3]
+    with pytest.raises(stepstore.Error, match="at least one"):
+        stepstore.steps.aggregate(snapshot_stream, 0)
+
+
+def test_only_streams_with_snapshots_forget_steps(cli, stream):
+    cli.fails("snapshot", "aggregate", stream, "--keep", "1", "-y", code=1, says="Steps=extend")

@@ -9,10 +9,12 @@ STEPS = 4
 SHAPE = (6, 8)
 
 
-def main(location: str, steps: int = STEPS) -> None:
+def main(location: str, steps: int = STEPS, **more: str) -> None:
     io = adios2.Adios().declare_io("out")
     io.set_engine("Plugin")
-    io.set_parameters({"PluginName": "Stepstore", "PluginLibrary": "stepstore_adios2", "Location": location})
+    io.set_parameters(
+        {"PluginName": "Stepstore", "PluginLibrary": "stepstore_adios2", "Location": location, **more}
+    )
     io.define_attribute("title", "a test")
     io.define_attribute("spacing", np.array([0.5, 0.25]))
     field = io.define_variable("field", np.zeros(SHAPE), list(SHAPE), [0, 0], list(SHAPE))
@@ -40,4 +42,4 @@ def main(location: str, steps: int = STEPS) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], *map(int, sys.argv[2:3]), **dict(one.split("=") for one in sys.argv[3:]))

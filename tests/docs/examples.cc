@@ -3,9 +3,12 @@
 #include "fields/row_record.h"
 #include "steps/codec/encoder.h"
 #include "steps/layouts/layout.h"
-#include "steps/stream_record.h"
+#include "steps/layouts/step_snapshots.h"
+#include "steps/stream/catalogue.h"
 #include "store/keys.h"
 #include "store/record.h"
+#include "support/temporary.h"
+#include "support/thread_group.h"
 
 #include <gtest/gtest.h>
 
@@ -120,6 +123,36 @@ TEST(Examples, RecordAndBlobOfAStream)
     const double now = 0.5;
     encoder.add_value(time, &now);
     expect_documented("format-stream.md", "blob", copy(encoder.finish(0)));
+}
+
+TEST(Examples, SnapshotOfAStep)
+{
+    using namespace steps;
+    expect_documented("format-stream.md", "step snapshot", encode_snapshot(7, {0x18aa112233440000, false}));
+}
+
+// Two ranks store blobs of 1,000 and 5,000 bytes in the first step: what lies in the side object then.
+TEST(Examples, SizesAndSlotsOfAStep)
+{
+    using namespace steps;
+    const stepstore::testing::TemporaryDirectory directory;
+    const Pool pool = Pool::connect_or_create(directory / "pool");
+    Container container = pool.create_container("test");
+    for (const auto& [layout, key, example] :
+         {std::tuple{"array", "Step0", "sizes of a step"},
+          std::tuple{"array-adaptive", "Step0-Slots", "slots of a row"}}) {
+        StreamRecord record;
+        record.layout = layout_named(layout).number;
+        record.ranks = 2;
+        record.chunk_size = 4096;
+        record.data_chunk_size = 4096;
+        assign_objects(container, record);
+        stepstore::testing::run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
+            const std::vector<std::byte> blob(communicator->rank() == 0 ? 1000 : 5000);
+            layout_named(layout).writer({pool, container, record}, *communicator)->store(0, blob);
+        });
+        expect_documented("format-stream.md", example, container.key_value(record.side).get(key).value());
+    }
 }
 
 TEST(Examples, RecordOfARowOfFields)

@@ -353,6 +353,62 @@ CASE(selected_steps)
 }
 
 // A stream that is written again holds only what was written last.
+void write_and_read(const adios2::Params& how, const std::string& name, int steps)
+{
+    auto adios = make_adios();
+    auto out = make_io(adios, "out", name, how);
+    auto x = out.DefineVariable<int>("x", {std::size_t(run.ranks)}, {std::size_t(run.rank)}, {1});
+    auto writer = open(out, name, adios2::Mode::Write);
+    for (int step = 0; step < steps; ++step) {
+        writer.BeginStep();
+        const int value = 100 * step + run.rank;
+        writer.Put(x, &value, adios2::Mode::Sync);
+        writer.EndStep();
+    }
+    writer.Close();
+    auto in = make_io(adios, "in", name, quick());
+    auto reader = open(in, name, adios2::Mode::Read);
+    for (int step = 0; step < steps; ++step) {
+        EXPECT(reader.BeginStep() == adios2::StepStatus::OK);
+        EXPECT_EQ(reader.CurrentStep(), std::size_t(step));
+        std::vector<int> values;
+        reader.Get("x", values, adios2::Mode::Sync);
+        EXPECT_EQ(values.size(), std::size_t(run.ranks));
+        for (int rank = 0; rank < run.ranks; ++rank)
+            EXPECT_EQ(values[std::size_t(rank)], 100 * step + rank);
+        reader.EndStep();
+    }
+    EXPECT(reader.BeginStep() == adios2::StepStatus::EndOfStream);
+    reader.Close();
+}
+
+// The parameters that say where metadata lies reach the engine.
+CASE(design_space)
+{
+    const adios2::Params taken[] = {
+        {{"Layout", "array-adaptive"}},
+        {{"Layout", "array-adaptive"}, {"Steps", "snapshot"}},
+        {{"Layout", "kv"}, {"Objects", "per-step"}},
+        {{"Layout", "array"}, {"Objects", "per-writer"}, {"Steps", "snapshot"}},
+        {{"Steps", "Snapshot"}},
+        {{"Objects", "per-writer"}, {"Steps", "extend"}},
+    };
+    int number = 0;
+    for (const adios2::Params& how : taken)
+        write_and_read(how, "design-" + std::to_string(++number), 4);
+    const adios2::Params refused[] = {
+        {{"Layout", "posix"}, {"Steps", "snapshot"}},
+        {{"Objects", "per-step"}, {"Steps", "snapshot"}},
+        {{"Layout", "posix"}, {"Objects", "per-writer"}},
+    };
+    for (const adios2::Params& how : refused) {
+        auto adios = make_adios();
+        auto io = make_io(adios, "out", "refused", how);
+        const std::string error = error_of([&] { open(io, "refused", adios2::Mode::Write); });
+        EXPECT(contains(error, "does not go with"));
+    }
+}
+
 CASE(written_again)
 {
     for (int round = 0; round < 2; ++round) {

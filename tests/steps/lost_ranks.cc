@@ -158,7 +158,7 @@ TEST_P(LostRanks, HarmNoStepThatTheyHaveEnded)
     expect_gone_on_from();
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, LostRanks, ::testing::ValuesIn(all_designs), name_of_design);
+INSTANTIATE_TEST_SUITE_P(Layouts, LostRanks, ::testing::ValuesIn(few_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

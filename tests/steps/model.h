@@ -18,23 +18,54 @@ namespace stepstore::steps::testing {
 struct Design {
     std::string layout;
     Objects objects;
+    StepMode step_mode = StepMode::extend;
 };
 
 inline std::string name_of(const Design& design)
 {
-    if (design.objects == Objects::single) return design.layout;
-    return design.layout + "-" + std::string(steps::name_of(design.objects));
+    std::string name = design.layout;
+    if (design.objects != Objects::single) name += "-" + std::string(steps::name_of(design.objects));
+    if (design.step_mode != StepMode::extend) name += "-" + std::string(steps::name_of(design.step_mode));
+    return name;
 }
 
-// All that a writer accepts, by name, from the list of layouts: one that is added is tested like the others.
-inline const std::map<std::string, Design> designs = [] {
-    std::map<std::string, Design> all;
+// Every choice of each, from the list of layouts: one that is added is tested like the others.
+template <class Each>
+void each_design(Each&& each)
+{
     for (const Layout* layout : layouts())
         for (const Objects objects : {Objects::single, Objects::per_step, Objects::per_writer})
-            if (objects == Objects::single || layout->one_object_because.empty()) {
-                const Design design{std::string(layout->name), objects};
-                all[name_of(design)] = design;
-            }
+            for (const StepMode mode : {StepMode::extend, StepMode::snapshot})
+                each(Design{std::string(layout->name), objects, mode});
+}
+
+inline WriterOptions options_of(const Design& design)
+{
+    WriterOptions options;
+    options.layout = design.layout;
+    options.objects = design.objects;
+    options.step_mode = design.step_mode;
+    options.targets = 4;
+    if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
+    return options;
+}
+
+inline bool is_accepted(const Design& design)
+{
+    try {
+        check_options(options_of(design));
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+// All that a writer accepts, by name.
+inline const std::map<std::string, Design> designs = [] {
+    std::map<std::string, Design> all;
+    each_design([&](const Design& design) {
+        if (is_accepted(design)) all[name_of(design)] = design;
+    });
     return all;
 }();
 
@@ -44,6 +75,21 @@ inline const std::vector<std::string> all_designs = [] {
         names.push_back(name);
     return names;
 }();
+
+// For tests that take long and do not depend on where a blob lies: by snapshots in one layout.
+inline const std::vector<std::string> few_designs = [] {
+    std::vector<std::string> names;
+    for (const auto& [name, design] : designs)
+        if (design.step_mode == StepMode::extend || name == "array-aligned-snapshot") names.push_back(name);
+    return names;
+}();
+
+// Whether the ranks wait for one another in each step: then no step is there in part.
+inline bool ranks_wait(const std::string& name)
+{
+    const Design& design = designs.at(name);
+    return design.layout == "array" || design.layout == "posix" || design.step_mode == StepMode::snapshot;
+}
 
 inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& info)
 {
@@ -195,13 +241,7 @@ private:
 
 inline WriterOptions options_of(const std::string& name)
 {
-    const Design& design = designs.at(name);
-    WriterOptions options;
-    options.layout = design.layout;
-    options.objects = design.objects;
-    options.targets = 4;
-    if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
-    return options;
+    return options_of(designs.at(name));
 }
 
 } // namespace stepstore::steps::testing

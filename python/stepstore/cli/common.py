@@ -28,7 +28,11 @@ class ExitCode(enum.IntEnum):
     DAMAGE = 4
 
 
-_EXIT_OF_NAME = {"DER_NONEXIST": ExitCode.NOT_FOUND, "DER_CSUM": ExitCode.DAMAGE}
+_EXIT_OF_NAME = {
+    "DER_NONEXIST": ExitCode.NOT_FOUND,
+    "DER_EP_OLD": ExitCode.NOT_FOUND,
+    "DER_CSUM": ExitCode.DAMAGE,
+}
 
 
 class CommandError(Exception):

@@ -1,4 +1,4 @@
-"""stepstore snapshot: create, list, destroy."""
+"""stepstore snapshot: create, list, destroy, aggregate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from stepstore.cli.address import open_container
-from stepstore.cli.common import JsonOption, YesOption, confirm, emit, show, table
+from stepstore import steps
+from stepstore.cli.address import open_container, resolve
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, show, table, usage_error
 from stepstore.cli.cont import ContainerArgument, container_address
 from stepstore.store import Pool
 
@@ -58,3 +59,24 @@ def destroy(
         confirm(f"Forget the snapshot {snapshot} of {location}?", yes)
         container.destroy_snapshot(epoch)
     show(f"removed snapshot {snapshot}")
+
+
+@app.command()
+def aggregate(
+    location: Annotated[str, typer.Argument(metavar="LOCATION")],
+    keep: Annotated[int, typer.Option(min=1, help="How many steps to keep: the last ones.")],
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget the snapshots of old steps, in a stream that was written with Steps=snapshot.
+
+    The steps whose snapshots are removed are gone: a reader that names one of them gets an error. The stream
+    may be written and read meanwhile."""
+    address = resolve(location)
+    if address.object_id is not None:
+        usage_error(f"{location!r} is an object: give a stream of steps")
+    where = "/".join(part for part in (address.pool, address.container, address.rest) if part)
+    confirm(f"Forget all but the last {keep} steps of {where}?", yes)
+    done = steps.aggregate(where, keep)
+    value = {"removed": done.removed, "first": done.first, "steps": done.steps}
+    emit(as_json, value, lambda: f"removed {done.removed} steps; kept are {done.first} to {done.steps - 1}")

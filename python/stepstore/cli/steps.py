@@ -83,17 +83,18 @@ def steps(
         if profile:
             _show_profile(stream, as_json, long)
             return
-        chosen = _chosen_steps(steps_, len(stream), stream.location)
+        chosen = _chosen_steps(steps_, stream.first, len(stream), stream.location)
         names = _chosen_names(stream, patterns or [])
         described = stream.describe()
         report = {
             "location": stream.location,
             **{
                 name: described[name]
-                for name in ("layout", "objects", "ranks", "generation")
+                for name in ("layout", "objects", "step_mode", "ranks", "generation")
                 if name in described
             },
             "steps": len(stream),
+            "first": stream.first,
             "ended": stream.ended,
             "variables": _describe(stream, names, chosen, statistics=long or as_json),
         }
@@ -144,9 +145,9 @@ def _open(location: str, snapshot: str | None) -> Steps:
 
 
 # ---- choosing
-def _chosen_steps(text: str | None, there: int, where: str) -> range:
+def _chosen_steps(text: str | None, first: int, there: int, where: str) -> range:
     if text is None:
-        return range(there)
+        return range(first, there)
     parts = text.split(":")
     try:
         numbers = [int(part) if part else None for part in parts]
@@ -402,7 +403,11 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
     layout = f", layout {report['layout']}" if "layout" in report else ""
     if report.get("objects", "single") != "single":
         layout += f", objects {report['objects']}"
+    if report.get("step_mode", "extend") != "extend":
+        layout += f", steps by {report['step_mode']}"
     show(f"{report['location']}: {report['steps']} steps, {state}{layout}")
+    if report["first"] > 0:
+        show(f"steps 0 to {report['first'] - 1} are gone: 'snapshot aggregate' removed them")
     columns: list[Any] = ["TYPE", "NAME", ("STEPS", "right"), "SHAPE"]
     if long:
         columns += [(title, "right") for title in ("MIN", "MAX", "BLOCKS", "BYTES")]
@@ -469,7 +474,7 @@ def _dims(dims: Any) -> str:
 
 # ---- the profile
 _PARTS = {
-    "writers": ("stabilisation", "encode", "store", "data", "statistics"),
+    "writers": ("stabilisation", "encode", "store", "snapshot", "data", "statistics"),
     "readers": ("acquisition", "read", "broadcast", "install", "data", "wait"),
 }
 _SIZES = (
@@ -522,7 +527,7 @@ def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) 
     rows = []
     for number, cost in costs:
         steps_done = max(cost["steps"], 1)
-        times = (human_time(cost[f"{part}_seconds"] / steps_done) for part in _PARTS[side])
+        times = (human_time(cost.get(f"{part}_seconds", 0) / steps_done) for part in _PARTS[side])
         sizes = (_a_step(name, cost[name] / steps_done) for name, _ in _SIZES)
         rows.append((number, cost["steps"], *times, *sizes))
     titles = (first, "STEPS", *(part.upper() for part in _PARTS[side]), *(title for _, title in _SIZES))
@@ -534,7 +539,9 @@ def _rows(ranks: list[dict[str, Any]], side: str) -> list[tuple[int, dict[str, A
     merged = []
     for row in ranks[0]["rows"]:
         same = [other for rank in ranks for other in rank["rows"] if other["step"] == row["step"]]
-        times = {f"{part}_seconds": max(other[f"{part}_seconds"] for other in same) for part in _PARTS[side]}
+        times = {
+            f"{part}_seconds": max(other.get(f"{part}_seconds", 0) for other in same) for part in _PARTS[side]
+        }
         sizes = {name: sum(other[name] for other in same) for name, _ in _SIZES}
         merged.append((row["step"], {"steps": row["steps"], **times, **sizes}))
     return merged

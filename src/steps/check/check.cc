@@ -26,7 +26,7 @@ public:
     StreamCheck(const Pool& pool, const Container& container, std::string where, const StreamRecord& record,
                 bool data, StreamReport& report)
         : where_(std::move(where)), record_(record), context_{pool, container, record_},
-          layout_(layout_of(record_).reader(context_)), data_(layout_of(record_).data->reader(context_)),
+          layout_(open_layout(context_)), data_(layout_of(record_).data->reader(context_)),
           side_(container.key_value(record_.side, Access::read_only)),
           decoder_(record.generation, record.ranks), read_data_(data), report_(report)
     {
@@ -72,6 +72,7 @@ private:
     // False: nothing of this step is there, so nothing of later ones.
     bool check_step(std::uint64_t step)
     {
+        if (layout_->gone(step)) return ++summary_.gone_steps, true;
         StepBlobs blobs;
         blobs.step = step;
         blobs.offsets.assign(1, 0);
@@ -260,6 +261,7 @@ StreamSummary check_stream(const Pool& pool, const Container& container, const s
         const StreamSummary part = check(segment_record(record, one));
         all.whole_steps += part.whole_steps;
         all.damaged_steps += part.damaged_steps;
+        all.gone_steps += part.gone_steps;
         all.metadata_bytes += part.metadata_bytes;
         all.data_bytes += part.data_bytes;
     }

@@ -10,6 +10,8 @@
 //    header and a checksum, and places are never written twice. So a reader can tell, and the writers need no
 //    second exchange.
 //
+// With Steps=snapshot every step lies at the beginning, under the key "Sizes".
+//
 // A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage:
 // its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
 // is no next step, and the stream is not closed, the step is not there yet.
@@ -26,9 +28,9 @@ namespace {
 
 constexpr std::uint32_t sizes_magic = 0x5a535353; // "SSSZ"
 
-std::string sizes_key(std::uint64_t step)
+std::string sizes_key(const StreamRecord& record, std::uint64_t step)
 {
-    return "Step" + std::to_string(step);
+    return step_key(record, step, "", "Sizes");
 }
 
 struct Sizes {
@@ -36,21 +38,21 @@ struct Sizes {
     std::vector<std::uint64_t> offsets; // of the blobs one after the other; ranks + 1
 };
 
-// Where the blobs of the next step lie. With an object for each step they begin at 0. With one for each rank,
-// behind what that rank has stored.
+// Where the blobs of the next step lie. With an object for each step, or all steps in one place, they begin
+// at 0. With one for each rank, behind what that rank has stored.
 class Places {
 public:
-    Places(Objects objects, std::size_t ranks) : objects_(objects), next_(ranks) {}
+    explicit Places(const StreamRecord& record) : record_(record), next_(record.ranks) {}
     // Of a step with these sizes; the step behind it follows.
     std::vector<std::uint64_t> take(std::span<const std::uint64_t> sizes)
     {
         std::vector<std::uint64_t> places = next_;
-        if (objects_ == Objects::per_writer) {
-            for (std::size_t rank = 0; rank < sizes.size(); ++rank)
+        if (record_.objects == Objects::per_writer) {
+            for (std::size_t rank = 0; rank < sizes.size() && !record_.in_place(); ++rank)
                 next_[rank] += sizes[rank];
             return places;
         }
-        std::uint64_t at = objects_ == Objects::per_step ? 0 : end_;
+        std::uint64_t at = record_.objects == Objects::per_step || record_.in_place() ? 0 : end_;
         for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
             places[rank] = at;
             at += sizes[rank];
@@ -60,7 +62,7 @@ public:
     }
 
 private:
-    Objects objects_;
+    const StreamRecord& record_;
     std::vector<std::uint64_t> next_; // of each rank, per-writer
     std::uint64_t end_ = 0;
 };
@@ -114,8 +116,7 @@ public:
     ArrayWriter(const LayoutContext& context, Communicator& communicator)
         : record_(context.record), arrays_(context, Access::read_write),
           sizes_(context.container.key_value(record_.side)), exchange_(communicator),
-          rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_.objects, record_.ranks),
-          reach_(context, rank_)
+          rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_), reach_(context, rank_)
     {
     }
     bool collective() const override { return true; }
@@ -131,7 +132,7 @@ public:
         arrays_.of(step, rank_).write(places[rank_], blob);
         if (rank_ != 0) return;
         ++requests_;
-        sizes_.put(sizes_key(step), encode_sizes(step, places, sizes, record_.objects));
+        sizes_.put(sizes_key(record_, step), encode_sizes(step, places, sizes, record_.objects));
     }
 
 private:
@@ -205,7 +206,7 @@ private:
     {
         if (known_step_ == step) return true;
         ++requests_;
-        const auto bytes = sizes_.get(sizes_key(step));
+        const auto bytes = sizes_.get(sizes_key(record_, step));
         if (!bytes) return false;
         room_for_sizes_ = bytes->size() + bytes->size() / 8 + 64;
         known_ = decode_sizes(*bytes, step, record_);
@@ -216,8 +217,9 @@ private:
     // Whether every rank has stored its blob of the step, by what came after.
     bool must_be_whole(std::uint64_t step)
     {
+        if (record_.in_place()) return true; // it is read where all of it was stored
         ++requests_;
-        if (sizes_.get(sizes_key(step + 1))) return true;
+        if (sizes_.get(sizes_key(record_, step + 1))) return true;
         return record_.closed && step < record_.steps;
     }
 
@@ -233,8 +235,9 @@ private:
         };
         std::deque<Request> requests; // addresses stay
         for (std::uint64_t i = 0; i < count; ++i) {
-            Request& one = requests.emplace_back(
-                sizes_key(first + i), std::vector<std::byte>(room_for_sizes_), room_for_sizes_, Pending{});
+            Request& one =
+                requests.emplace_back(sizes_key(record_, first + i), std::vector<std::byte>(room_for_sizes_),
+                                      room_for_sizes_, Pending{});
             one.pending = sizes_.get_into(queue_, one.key, one.value.data(), &one.size);
             ++requests_;
         }
@@ -293,7 +296,8 @@ private:
 
 void trim_array(const LayoutContext& context, std::uint64_t end)
 {
-    const auto bytes = context.container.key_value(context.record.side).get(sizes_key(end - 1));
+    const auto bytes =
+        context.container.key_value(context.record.side).get(sizes_key(context.record, end - 1));
     if (!bytes) return;
     const Sizes last = decode_sizes(*bytes, end - 1, context.record);
     const bool of_ranks = context.record.objects == Objects::per_writer;

@@ -15,6 +15,7 @@
 //    step and rank. A rank may write into a row before rank 0 has put its slots: a reader sees the step
 //    later. Slots are never written twice, and rows do not overlap, since each begins where the one before
 //    would end if all of its steps were written.
+// With Steps=snapshot every step of every row begins at byte 0, and the key is "Slots".
 #include "base/record.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/size_exchange.h"
@@ -45,9 +46,9 @@ std::uint64_t row_of(std::uint64_t index)
     return first;
 }
 
-std::string slots_key(std::uint64_t step)
+std::string slots_key(const StreamRecord& record, std::uint64_t step)
 {
-    return "Step" + std::to_string(step) + "-Slots";
+    return step_key(record, step, "-Slots", "Slots");
 }
 
 // The slots of a row of steps.
@@ -58,21 +59,24 @@ struct Row {
     std::vector<std::uint64_t> places; // from the begin of the step
     std::uint64_t stride = 0;          // of a step
     std::vector<std::uint64_t> packed; // the places without the gaps; ranks + 1
+    bool in_place = false;             // all steps
 
     std::uint64_t step_at(std::uint64_t step) const
     {
         std::uint64_t at = 0;
-        if (__builtin_mul_overflow(step - first, stride, &at) || __builtin_add_overflow(at, begin, &at) ||
-            at > static_cast<std::uint64_t>(INT64_MAX) - stride)
+        if (__builtin_mul_overflow(in_place ? 0 : step - first, stride, &at) ||
+            __builtin_add_overflow(at, begin, &at) || at > static_cast<std::uint64_t>(INT64_MAX) - stride)
             throw Error(-DER_OVERFLOW, "step " + std::to_string(step) +
                                            " lies beyond the end of the largest possible array");
         return at;
     }
 };
 
-Row make_row(std::uint64_t first, std::uint64_t begin, std::vector<std::uint64_t> sizes, std::uint64_t chunk)
+Row make_row(std::uint64_t first, std::uint64_t begin, std::vector<std::uint64_t> sizes,
+             const StreamRecord& record)
 {
-    Row row{first, begin, std::move(sizes), {}, 0, {0}};
+    const std::uint64_t chunk = record.chunk_size;
+    Row row{first, begin, std::move(sizes), {}, 0, {0}, record.in_place()};
     const std::uint64_t most = (row.sizes.size() + spread - 1) / spread; // slots in a chunk
     std::uint64_t at = 0, in_chunk = 0;
     for (const std::uint64_t size : row.sizes) {
@@ -116,7 +120,7 @@ Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
             from.fail("gives impossible sizes");
     }
     if (!from.at_end()) from.fail("has bytes left over");
-    return make_row(first, begin, std::move(sizes), record.chunk_size);
+    return make_row(first, begin, std::move(sizes), record);
 }
 
 class AdaptiveWriter final : public LayoutWriter {
@@ -129,6 +133,7 @@ public:
     {
     }
     bool collective() const override { return true; }
+    bool meets(std::uint64_t step) const override { return begins_row(step); }
     void abandon(std::uint64_t step) override
     {
         if (begins_row(step)) sizes_.fail();
@@ -142,7 +147,7 @@ public:
         ++requests_;
         if (blob.size() <= row_.sizes[rank_]) return array_.write(at, blob);
         ++requests_;
-        side_.put(blob_key(step, rank_), blob);
+        side_.put(blob_key(record_, step, rank_), blob);
         std::byte sealed[blob_header_size]{};
         store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
         array_.write(at, Bytes(sealed));
@@ -160,11 +165,11 @@ private:
         std::vector<std::uint64_t> sizes = sizes_.exchange(step, mine);
         for (std::uint64_t& size : sizes)
             size = std::min<std::uint64_t>(room_for(size), record_.chunk_size);
-        const std::uint64_t begin = step == record_.first_step ? 0 : row_.step_at(step);
-        row_ = make_row(step, begin, std::move(sizes), record_.chunk_size);
+        const bool at_0 = step == record_.first_step || record_.in_place();
+        row_ = make_row(step, at_0 ? 0 : row_.step_at(step), std::move(sizes), record_);
         if (rank_ != 0) return;
         ++requests_;
-        side_.put(slots_key(step), encode_row(row_));
+        side_.put(slots_key(record_, step), encode_row(row_));
     }
 
     const StreamRecord& record_;
@@ -231,7 +236,7 @@ private:
         const auto known = rows_.find(first);
         if (known != rows_.end()) return &known->second;
         ++requests_;
-        const auto bytes = side_.get(slots_key(first));
+        const auto bytes = side_.get(slots_key(record_, first));
         if (!bytes) return nullptr;
         return &rows_.emplace(first, decode_row(*bytes, first, record_)).first->second;
     }
@@ -291,7 +296,7 @@ private:
         if (state == BlobState::absent) return std::nullopt;
         if (header.magic == overflow_magic && state != BlobState::header_damaged) {
             ++requests_;
-            return overflowed_blob(side_, step, rank);
+            return overflowed_blob(side_, record_, step, rank);
         }
         if (state != BlobState::header_damaged)
             slot = slot.first(std::min<std::uint64_t>(slot.size(), header.length));
@@ -310,7 +315,7 @@ void trim_array_adaptive(const LayoutContext& context, std::uint64_t end)
 {
     const StreamRecord& record = context.record;
     const std::uint64_t first = record.first_step + row_of(end - 1 - record.first_step);
-    const auto bytes = context.container.key_value(record.side).get(slots_key(first));
+    const auto bytes = context.container.key_value(record.side).get(slots_key(record, first));
     if (!bytes) return;
     const Row row = decode_row(*bytes, first, record);
     shorten(context.container.open_array(record.metadata, {1, record.chunk_size}), row.step_at(end));

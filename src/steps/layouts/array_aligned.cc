@@ -8,6 +8,7 @@
 // With objects of their own, a step's slots follow in rank order, and a rank's in step order.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
 //    written reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
+// With Steps=snapshot the slots of all steps are those of the first.
 #include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 
 std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
-    const bool of_step = record.objects == Objects::per_step;
+    const bool of_step = record.objects == Objects::per_step || record.in_place();
     const bool of_rank = record.objects == Objects::per_writer;
     std::uint64_t at = 0;
     const bool overflow =
@@ -48,7 +49,7 @@ public:
         Array& array = arrays_.of(step, rank_);
         if (blob.size() <= record_.chunk_size) return array.write(at, blob);
         ++requests_;
-        overflow_.put(blob_key(step, rank_), blob);
+        overflow_.put(blob_key(record_, step, rank_), blob);
         std::byte sealed[blob_header_size]{};
         store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
         array.write(at, Bytes(sealed));
@@ -66,7 +67,7 @@ class AlignedReader final : public LayoutReader {
 public:
     explicit AlignedReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
-          overflow_(context.container.key_value(record_.side, Access::read_only)), collector_(record_.ranks)
+          overflow_(context.container.key_value(record_.side, Access::read_only)), collector_(context)
     {
     }
 
@@ -114,7 +115,7 @@ public:
         if (state == BlobState::absent) return std::nullopt;
         if (state == BlobState::whole && header.magic == overflow_magic) {
             ++requests_;
-            return overflowed_blob(overflow_, step, rank);
+            return overflowed_blob(overflow_, record_, step, rank);
         }
         if (state != BlobState::header_damaged)
             blob.resize(std::min<std::uint64_t>(blob.size(), header.length));

@@ -4,7 +4,8 @@
 // 1. A rank stores its blob with one put, which is atomic; no rank waits for another.
 // 2. A step is there when all ranks' keys are. A reader that polls asks for one key, the first that it has
 //    not seen.
-// Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is.
+// Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is. With
+// Steps=snapshot each step is put over the one before, under keys without its number.
 #include "steps/layouts/metadata_objects.h"
 
 #include <deque>
@@ -33,18 +34,19 @@ private:
 class KvWriter final : public LayoutWriter {
 public:
     KvWriter(const LayoutContext& context, Communicator& communicator)
-        : key_values_(context, Access::read_write), rank_(static_cast<std::uint32_t>(communicator.rank())),
-          reach_(context, rank_)
+        : record_(context.record), key_values_(context, Access::read_write),
+          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
     {
     }
     void store(std::uint64_t step, Bytes blob) override
     {
         requests_ += reach_.cover(step) + 1;
         key_values_.make_room();
-        key_values_.of(step, rank_).put(blob_key(step, rank_), blob);
+        key_values_.of(step, rank_).put(blob_key(record_, step, rank_), blob);
     }
 
 private:
+    const StreamRecord& record_;
     KvObjects key_values_;
     std::uint32_t rank_;
     ObjectsReach reach_;
@@ -53,8 +55,8 @@ private:
 class KvReader final : public LayoutReader {
 public:
     explicit KvReader(const LayoutContext& context)
-        : key_values_(context, Access::read_only), queue_(context.pool.event_queue()),
-          asynchronous_(context.gets == Gets::async), collector_(context.record.ranks)
+        : record_(context.record), key_values_(context, Access::read_only),
+          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async), collector_(context)
     {
     }
 
@@ -92,14 +94,15 @@ public:
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         ++requests_;
-        return key_values_.of(step, rank).get(blob_key(step, rank));
+        return key_values_.of(step, rank).get(blob_key(record_, step, rank));
     }
 
 private:
     bool get(std::uint64_t step, std::uint32_t rank)
     {
         ++requests_;
-        const auto size = key_values_.of(step, rank).get_into(blob_key(step, rank), collector_.slot(rank));
+        const auto size =
+            key_values_.of(step, rank).get_into(blob_key(record_, step, rank), collector_.slot(rank));
         if (!size || *size == 0) return false;
         accept(collector_, step, rank, *size);
         return true;
@@ -127,7 +130,8 @@ private:
         const auto get = [&](std::size_t i, std::uint32_t rank) {
             const std::uint64_t step = first + i;
             const MutableBytes slot = collectors[i].slot(rank);
-            Request& request = requests.emplace_back(i, rank, blob_key(step, rank), slot.size(), Pending{});
+            Request& request =
+                requests.emplace_back(i, rank, blob_key(record_, step, rank), slot.size(), Pending{});
             request.pending =
                 key_values_.of(step, rank).get_into(queue_, request.key, slot.data(), &request.size);
             ++requests_;
@@ -147,6 +151,7 @@ private:
                 accept(collectors[request.step], first + request.step, request.rank, request.size);
     }
 
+    const StreamRecord& record_;
     KvObjects key_values_;
     EventQueue queue_;
     bool asynchronous_;

@@ -1,6 +1,7 @@
 #include "steps/layouts/layout.h"
 
 #include "steps/layouts/metadata_objects.h"
+#include "steps/layouts/step_snapshots.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,8 +10,6 @@
 namespace stepstore::steps {
 
 namespace {
-
-constexpr std::size_t first_guess = 16 << 10;
 
 // The step that a key speaks of: "Step<N>", and what may follow.
 std::optional<std::uint64_t> step_of_key(std::string_view key)
@@ -24,7 +23,39 @@ std::optional<std::uint64_t> step_of_key(std::string_view key)
     return step;
 }
 
+// The end of a row that begins at `first` and has no gaps, by doubling, then halving.
+template <class Has>
+std::uint64_t end_of_row(std::uint64_t first, Has&& has)
+{
+    std::uint64_t reach = 1;
+    while (has(first + reach - 1)) {
+        first += reach;
+        reach *= 2;
+    }
+    while (reach > 1) {
+        reach /= 2;
+        if (has(first + reach - 1)) first += reach;
+    }
+    return first;
+}
+
 } // namespace
+
+std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context)
+{
+    if (context.record.in_place()) return snapshot_reader(context);
+    return layout_of(context.record).reader(context);
+}
+
+std::uint64_t LayoutReader::count_published(std::uint64_t first)
+{
+    return end_of_row(first, [&](std::uint64_t step) { return published(step); }) - first;
+}
+
+std::uint64_t LayoutReader::first_kept(std::uint64_t step)
+{
+    return end_of_row(step, [&](std::uint64_t one) { return gone(one); });
+}
 
 std::vector<std::byte> LayoutReader::fetch_blob(std::uint64_t step, std::uint32_t rank)
 {
@@ -77,7 +108,7 @@ void trim_steps(const LayoutContext& context, std::uint64_t end)
 {
     if (context.record.objects == Objects::per_step)
         destroy_metadata_objects(context.container, context.record, end - context.record.first_step);
-    else if (const Layout& layout = layout_of(context.record); layout.trim)
+    else if (const Layout& layout = layout_of(context.record); layout.trim && !context.record.in_place())
         layout.trim(context, end);
     KeyValue side = context.container.key_value(context.record.side);
     trim_keys(side, end);
@@ -91,7 +122,8 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
         open_blob(blob, record.generation, step, rank);
         return blob;
     } catch (const Error& error) {
-        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST)
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
+            error.code() != -DER_EP_OLD)
             throw;
         auto copy = side.get(copy_key(step, rank, part));
         if (!copy) throw;
@@ -111,9 +143,10 @@ BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::
     return header;
 }
 
-std::vector<std::byte> overflowed_blob(const KeyValue& side, std::uint64_t step, std::uint32_t rank)
+std::vector<std::byte> overflowed_blob(const KeyValue& side, const StreamRecord& record, std::uint64_t step,
+                                       std::uint32_t rank)
 {
-    auto blob = side.get(blob_key(step, rank));
+    auto blob = side.get(blob_key(record, step, rank));
     if (blob) return std::move(*blob);
     throw Error(-DER_CSUM, "the metadata blob of " + step_rank(step, rank) +
                                " is larger than its slot, and missing from the object that holds such blobs: "
@@ -125,13 +158,26 @@ std::size_t room_for(std::size_t size)
     return (size + size / 8 + 256 + 63) / 64 * 64;
 }
 
-std::string blob_key(std::uint64_t step, std::uint32_t rank)
+std::string blob_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
-    return "Step" + std::to_string(step) + "-Rank" + std::to_string(rank);
+    const std::string of_rank = "Rank" + std::to_string(rank);
+    return step_key(record, step, "-" + of_rank, of_rank);
 }
 
-BlobCollector::BlobCollector(std::uint32_t ranks)
-    : expected_(ranks, first_guess), slots_(ranks + 1), sizes_(ranks), large_(ranks)
+std::string step_key(const StreamRecord& record, std::uint64_t step, std::string_view end,
+                     std::string_view in_place)
+{
+    return record.in_place() ? std::string(in_place) : "Step" + std::to_string(step) + std::string(end);
+}
+
+BlobCollector::BlobCollector(const LayoutContext& context)
+    : BlobCollector(std::vector<std::size_t>(context.record.ranks, context.expected_blob))
+{
+}
+
+BlobCollector::BlobCollector(std::vector<std::size_t> expected)
+    : expected_(std::move(expected)), slots_(expected_.size() + 1), sizes_(expected_.size()),
+      large_(expected_.size())
 {
 }
 
@@ -144,9 +190,8 @@ std::vector<BlobCollector> BlobCollector::others(std::uint64_t first, std::uint6
 {
     std::vector<BlobCollector> made;
     for (std::uint64_t i = 0; i < count; ++i) {
-        made.emplace_back(ranks());
+        made.push_back(BlobCollector(expected_));
         made.back().spares_ = spares_;
-        made.back().expect_like(*this);
         made.back().begin(first + i);
     }
     return made;

@@ -26,6 +26,7 @@ struct LayoutContext {
     const Container& container;
     const StreamRecord& record; // of one segment; a reader's is kept up to date
     Gets gets = Gets::async;
+    std::size_t expected_blob = 16 << 10; // bytes: a reader's first guess
 };
 
 class LayoutWriter {
@@ -41,6 +42,9 @@ public:
     // error and do not wait.
     virtual void finish() {}
     virtual bool collective() const { return false; }
+    // Whether the ranks wait for one another within store() of the step. Then its -DER_CANCELED is that of
+    // all.
+    virtual bool meets(std::uint64_t /*step*/) const { return collective(); }
     std::uint64_t requests() const { return requests_; } // to the store
 
 protected:
@@ -62,6 +66,12 @@ public:
     std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank);
     // Whether the step was published, be it damaged.
     virtual bool published(std::uint64_t step);
+    // How many steps were published, of those from `first` on, which are a row without gaps.
+    std::uint64_t count_published(std::uint64_t first);
+    // Whether its metadata was removed after it had been published (step_snapshots.h). Such steps come before
+    // all others. A call that needs one gives -DER_EP_OLD.
+    virtual bool gone(std::uint64_t /*step*/) { return false; }
+    std::uint64_t first_kept(std::uint64_t step); // from `step` on
     std::uint64_t requests() const { return requests_; }
 
 protected:
@@ -90,6 +100,9 @@ struct Layout {
     // begin with "Step<N>". Those are removed for every layout, as are the objects of steps (per-step).
     void (*trim)(const LayoutContext&, std::uint64_t end) = nullptr;
 };
+
+// What reads a segment, however its steps are kept: use this, not Layout::reader.
+std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context);
 
 // For the fields `writer` and `reader`.
 template <class Writer>
@@ -122,18 +135,22 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
 // What a slot holds whose blob lies in the side object, and such a blob. -DER_CSUM: it is not there.
 BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
                            std::uint64_t length);
-std::vector<std::byte> overflowed_blob(const KeyValue& side, std::uint64_t step, std::uint32_t rank);
+std::vector<std::byte> overflowed_blob(const KeyValue& side, const StreamRecord& record, std::uint64_t step,
+                                       std::uint32_t rank);
 // Room for a blob that is somewhat larger than the one before.
 std::size_t room_for(std::size_t size);
 
-// "Step<N>-Rank<R>"
-std::string blob_key(std::uint64_t step, std::uint32_t rank);
+// "Step<N>-Rank<R>"; of steps in one place "Rank<R>".
+std::string blob_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank);
+// "Step<N><end>"; of steps in one place `in_place`.
+std::string step_key(const StreamRecord& record, std::uint64_t step, std::string_view end,
+                     std::string_view in_place);
 
 // The buffer for the blobs of one step. Each rank has a slot as large as its blob is expected to be, by the
 // one before. So no size must be asked for. A blob that is larger is fetched again.
 class BlobCollector {
 public:
-    explicit BlobCollector(std::uint32_t ranks);
+    explicit BlobCollector(const LayoutContext& context);
     ~BlobCollector();
     BlobCollector(BlobCollector&&) noexcept = default;
     BlobCollector& operator=(BlobCollector&&) noexcept = delete;
@@ -153,6 +170,7 @@ public:
     void finish(StepBlobs& into);
 
 private:
+    explicit BlobCollector(std::vector<std::size_t> expected);
     static constexpr std::uint64_t no_begin = UINT64_MAX;
     std::uint64_t step_ = no_begin;
     std::uint32_t missing_ = 0;

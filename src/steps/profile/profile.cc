@@ -12,6 +12,7 @@ void each_cost(Costs& a, const Costs& b, Each&& each)
 {
     each(a.encode, b.encode);
     each(a.store, b.store);
+    each(a.snapshot, b.snapshot);
     each(a.read, b.read);
     each(a.broadcast, b.broadcast);
     each(a.install, b.install);
@@ -41,6 +42,7 @@ void append_costs(std::string& text, const Costs& costs)
     append_seconds(text, "stabilisation", costs.stabilisation());
     append_seconds(text, "encode", costs.encode);
     append_seconds(text, "store", costs.store);
+    append_seconds(text, "snapshot", costs.snapshot);
     append_seconds(text, "acquisition", costs.acquisition());
     append_seconds(text, "read", costs.read);
     append_seconds(text, "broadcast", costs.broadcast);

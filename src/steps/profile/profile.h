@@ -15,6 +15,8 @@ struct Costs {
     // Stabilisation: from the creation of a step's metadata to its being stored (writers).
     double encode = 0; // of it: making the blob
     double store = 0;  // of it: the layout's exchange and storing
+    // Of store: the container's snapshot, from when all ranks' blobs are stored (StepMode::snapshot).
+    double snapshot = 0;
     // Acquisition: from storage to every reader rank (readers).
     double read = 0;       // of it: fetching the blobs (rank 0 with delegated reads)
     double broadcast = 0;  // of it: handing them to the other ranks, waiting for rank 0 included
@@ -48,7 +50,7 @@ public:
     void end_step(std::uint64_t step);
     const std::vector<Row>& rows() const { return rows_; }
     // {"rank":0,"steps":..,"stabilisation_seconds":..,"encode_seconds":..,"store_seconds":..,
-    //  "acquisition_seconds":..,"read_seconds":..,
+    //  "snapshot_seconds":..,"acquisition_seconds":..,"read_seconds":..,
     //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
     //  "statistics_seconds":..,"metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..,
     //  "rows":[{"step":first,"steps":..,"stabilisation_seconds":.., ... as above}]}

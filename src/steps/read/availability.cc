@@ -32,6 +32,15 @@ void Availability::add(const InstalledStep& step)
     present_ = std::move(now);
 }
 
+void Availability::add_gone()
+{
+    const std::uint64_t number = steps_++;
+    for (const VariableId id : present_)
+        runs_[id].back().end = number;
+    present_.clear();
+    before_.clear();
+}
+
 std::uint64_t Availability::count(VariableId variable) const
 {
     if (variable >= runs_.size() || runs_[variable].empty()) return 0;

@@ -14,6 +14,7 @@ class Availability {
 public:
     std::uint64_t steps() const { return steps_; } // that were added: [0, steps())
     void add(const InstalledStep& step);           // the next one
+    void add_gone();                               // the next one is not there any more
 
     std::uint64_t count(VariableId variable) const;
     // The step that has the variable for the index-th time, from 0. nullopt: it has fewer.

@@ -53,6 +53,12 @@ bool Reader::closed() const
     return impl_->stream->record().closed;
 }
 
+std::uint64_t Reader::first_step() const
+{
+    impl_->require_open();
+    return impl_->selection.shown(impl_->source->first_kept(0));
+}
+
 const std::vector<Variable>& Reader::definitions() const
 {
     return impl_->source->dictionary().variables();
@@ -250,6 +256,7 @@ StreamDescription Reader::describe() const
     told.segments = record.earlier.size() + 1;
     told.layout = layout_of(record).name;
     told.objects = name_of(record.objects);
+    told.step_mode = name_of(record.step_mode);
     told.order = record.order;
     told.ranks = record.ranks;
     told.chunk_size = record.chunk_size;

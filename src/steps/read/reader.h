@@ -42,6 +42,7 @@ struct StreamDescription {
     std::uint64_t segments = 1;   // one, and one more for every time that it was appended to
     std::string layout;           // "array-aligned"
     std::string objects;          // "single"
+    std::string step_mode;        // "extend"
     Order order = Order::row_major;
     std::uint32_t ranks = 0;      // that wrote
     std::uint64_t chunk_size = 0; // of the metadata, bytes
@@ -79,6 +80,9 @@ public:
     // steps there now.
     std::uint64_t steps() const;
     bool closed() const; // the writer has ended the stream
+    // The steps before it are gone: aggregate_steps(). A call that names one of them gives -DER_EP_OLD. A
+    // reader that goes from step to step begins here.
+    std::uint64_t first_step() const;
 
     // All variables known so far; the index is the VariableId. In stream mode what was defined up to the
     // current step, or a little further with read-ahead; in random-access mode up to the last step. Never

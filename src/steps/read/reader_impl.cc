@@ -322,8 +322,18 @@ const Availability& Reader::Impl::availability_of(VariableId id)
     require_open();
     const std::uint64_t shown = count_steps();
     while (availability.steps() < shown)
-        availability.add(*source->load(selection.step(availability.steps())));
+        add_available(selection.step(availability.steps()));
     return availability;
+}
+
+void Reader::Impl::add_available(std::uint64_t step)
+{
+    try {
+        availability.add(*source->load(step));
+    } catch (const Error& error) {
+        if (error.code() != -DER_EP_OLD) throw;
+        availability.add_gone();
+    }
 }
 
 } // namespace stepstore::steps

@@ -41,7 +41,8 @@ public:
     void find_definitions();
     void keep_profile();
     const Availability& availability_of(VariableId id); // of all steps there are now
-    std::uint64_t count_steps();                        // that are shown
+    void add_available(std::uint64_t step);
+    std::uint64_t count_steps(); // that are shown
 
     ReaderOptions options;
     std::shared_ptr<Communicator> communicator;

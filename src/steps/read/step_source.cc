@@ -157,7 +157,7 @@ StepSource::Part& StepSource::part_of(const StreamRecord& segment)
 
 LayoutReader& StepSource::reader_of(Part& part)
 {
-    if (part.layout == nullptr) part.layout = layout_of(part.record).reader(stream_.context(part.record));
+    if (part.layout == nullptr) part.layout = open_layout(stream_.context(part.record));
     return *part.layout;
 }
 
@@ -279,6 +279,7 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
     StepBlobs blobs;
     bool at_once = true;
     try {
+        if (next_step_ == 0) next_step_ = first_kept(0);
         const StepStatus status = wait_for(next_step_, timeout_seconds, blobs, at_once);
         if (status != StepStatus::ok) return status;
         const std::size_t bytes = blobs.bytes.size();
@@ -289,12 +290,34 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
     } catch (const Error& error) {
         forget();
         // Damage is final: the next call goes on behind it. A stream that was replaced stays replaced.
+        if (error.code() == -DER_EP_OLD) throw skip_gone(error);
         const bool damage =
             error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
         if (damage) stream_.require_current(); // not because its objects are gone
         if (damage) ++next_step_;
         throw;
     }
+}
+
+std::uint64_t StepSource::first_kept(std::uint64_t step)
+{
+    while (true) {
+        const StreamRecord& segment = stream_.segment_of(step);
+        if (!segment.in_place()) return step;
+        const bool last = segment.generation == stream_.record().generation;
+        step = open_layout(stream_.context(segment))->first_kept(step);
+        if (last || step < segment.steps) return step;
+    }
+}
+
+// A reader that was slower than the removal of steps goes on behind them.
+Error StepSource::skip_gone(const Error& error)
+{
+    stream_.refresh(); // the gap may reach into a segment that was appended since
+    const std::uint64_t from = next_step_;
+    next_step_ = std::max(from + 1, first_kept(from));
+    return {error.code(), "the steps " + std::to_string(from) + " to " + std::to_string(next_step_ - 1) +
+                              " of " + stream_.location().text() + " are gone: " + error.what()};
 }
 
 StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once)
@@ -479,7 +502,6 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
     return loaded_.back();
 }
 
-// Whole steps are a row without gaps, so their end is found by doubling, then halving.
 std::uint64_t StepSource::count()
 {
     stream_.refresh();
@@ -487,17 +509,8 @@ std::uint64_t StepSource::count()
     if (record.closed) return record.steps;
     counted_ = std::max(counted_, record.first_step);
     // One of its own: a part belongs to the steps that are read, which may be of an earlier segment.
-    const auto layout = layout_of(stream_.record()).reader(stream_.context(stream_.segment_of(no_step)));
-    std::uint64_t reach = 1;
-    while (layout->published(counted_ + reach - 1)) {
-        counted_ += reach;
-        reach *= 2;
-    }
-    while (reach > 1) {
-        reach /= 2;
-        if (layout->published(counted_ + reach - 1)) counted_ += reach;
-    }
-    return counted_;
+    const auto layout = open_layout(stream_.context(stream_.segment_of(no_step)));
+    return counted_ += layout->count_published(counted_);
 }
 
 // The last step of a segment knows all definitions of the segment; where it is damaged, the one before knows
@@ -514,6 +527,7 @@ void StepSource::learn_definitions(std::uint64_t steps)
                 load(step);
                 break;
             } catch (const Error& error) {
+                if (error.code() == -DER_EP_OLD) break; // with it all before it
                 if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
             }
         }

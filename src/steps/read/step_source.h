@@ -74,6 +74,8 @@ public:
     std::shared_ptr<const InstalledStep> load(std::uint64_t step);
     // How many whole steps there are now.
     std::uint64_t count();
+    // The first step from `step` on that is not gone.
+    std::uint64_t first_kept(std::uint64_t step);
     // Random access: everything that was defined up to the last of the first `steps`.
     void learn_definitions(std::uint64_t steps);
     // The dead writer, after StepStatus::writer_died (with delegated reads: on rank 0).
@@ -98,6 +100,7 @@ private:
     StepStatus look_for_all(double timeout_seconds);
     bool delegated() const;
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
+    Error skip_gone(const Error& error);
     StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);
     void install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message);
     void read_ahead(std::size_t bytes, std::vector<std::byte>* message);

@@ -3,6 +3,7 @@
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/metadata_objects.h"
+#include "steps/layouts/step_snapshots.h"
 
 #include <algorithm>
 
@@ -86,16 +87,17 @@ void assign_objects(Container& container, StreamRecord& record)
     record.format = std::max(record.format, data.format);
 }
 
-void destroy_stream_objects(const Container& container, const std::string& pool, const StreamRecord& record)
+void destroy_stream_objects(Container& container, const std::string& pool, const StreamRecord& record)
 {
     for (const Segment& one : segments_of(record))
         destroy_segment_objects(container, pool, segment_record(record, one));
 }
 
 // Whatever the layout: a dropped segment may be of a stream with another one.
-void destroy_segment_objects(const Container& container, const std::string& pool, const StreamRecord& record)
+void destroy_segment_objects(Container& container, const std::string& pool, const StreamRecord& record)
 {
     if (!record.directory.empty()) remove_data_files(pool, record);
+    destroy_step_snapshots(container, record, record.first_step);
     destroy_metadata_objects(container, record, 0);
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
         container.open_array(record.data_of(rank), {1, record.data_chunk_size}).destroy();

@@ -31,9 +31,9 @@ ObjectId stream_object_id(const Container& container, std::uint64_t number);
 // A new record's object ids: allocates numbers.
 void assign_objects(Container& container, StreamRecord& record);
 // Everything that the record's last segment has stored; what is not there any more is no error.
-void destroy_segment_objects(const Container& container, const std::string& pool, const StreamRecord& record);
+void destroy_segment_objects(Container& container, const std::string& pool, const StreamRecord& record);
 // That of all segments, the dropped ones included.
-void destroy_stream_objects(const Container& container, const std::string& pool, const StreamRecord& record);
+void destroy_stream_objects(Container& container, const std::string& pool, const StreamRecord& record);
 // "the steps from 5 on of the stream ... were cut off by ...": -DER_STALE.
 Error cut_error(const std::string& where, const StreamRecord& now, std::uint64_t steps);
 // "the stream ... was replaced by another writer (...)": -DER_STALE.

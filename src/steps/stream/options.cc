@@ -1,6 +1,7 @@
 #include "steps/stream/options.h"
 
 #include "base/text.h"
+#include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/stream/step_selection.h"
 
@@ -29,8 +30,10 @@ constexpr std::array objects_choices = {
     Choice<Objects>{"per-step", Objects::per_step},
     Choice<Objects>{"per-writer", Objects::per_writer},
 };
-// There is one: taken, so that programs may say so.
-constexpr std::array step_modes = {Choice<bool>{"extend", true}};
+constexpr std::array step_modes = {
+    Choice<StepMode>{"extend", StepMode::extend},
+    Choice<StepMode>{"snapshot", StepMode::snapshot},
+};
 constexpr std::array readers_choices = {
     Choice<Readers>{"auto", Readers::automatic},
     Choice<Readers>{"delegate", Readers::delegate},
@@ -161,7 +164,7 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     static const std::vector<Setter<O>> setters = {
         {"Layout", [](O& o, V, V v) { o.layout = layout_named(lower(v)).name; }},
         {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
-        {"Steps", [](O&, V n, V v) { chosen(n, v, step_modes); }},
+        {"Steps", [](O& o, V n, V v) { o.step_mode = chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
         {"DataChunkSize", [](O& o, V n, V v) { o.data_chunk_size = size_value(n, v, 1); }},
@@ -238,6 +241,16 @@ std::vector<std::string> names_of(const std::vector<Setter<Options>>& setters)
     return names;
 }
 
+void check_snapshots(const Layout& layout, const WriterOptions& options)
+{
+    if (!layout.data->in_snapshots)
+        throw Error(-DER_INVAL, "Steps=snapshot does not go with Layout=" + std::string(layout.name) +
+                                    ": a snapshot of the container does not keep its files");
+    if (options.objects == Objects::per_step)
+        throw Error(-DER_INVAL, "Steps=snapshot does not go with Objects=per-step: each step is written over "
+                                "the one before, in the same objects");
+}
+
 } // namespace
 
 std::string_view name_of(Objects objects)
@@ -256,6 +269,13 @@ std::vector<std::string> WriterOptions::choices(std::string_view name)
     if (same_name(name, "Objects")) names = all_names(objects_choices);
     if (same_name(name, "Steps")) names = all_names(step_modes);
     return names;
+}
+
+std::string_view name_of(StepMode mode)
+{
+    for (const auto& choice : step_modes)
+        if (choice.value == mode) return choice.name;
+    return "unknown";
 }
 
 bool WriterOptions::set(std::string_view name, std::string_view value)
@@ -292,6 +312,8 @@ void check_options(const WriterOptions& options)
         throw Error(-DER_INVAL, "Objects=" + std::string(name_of(*options.objects)) +
                                     " does not go with Layout=" + std::string(layout.name) + ": " +
                                     std::string(layout.one_object_because));
+    require_known("Steps", options.step_mode.value_or(StepMode::extend), step_modes);
+    if (options.step_mode == StepMode::snapshot) check_snapshots(layout, options);
     require_known("Durability", options.durability, durabilities);
     check_compression("Compression", options.compression);
     check_compression("MetadataCompression", {options.metadata_compression, 0});

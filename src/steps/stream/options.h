@@ -34,6 +34,9 @@ struct WriterOptions {
     // The metadata objects; empty: one for all steps or, when appending, what the stream has. Several only
     // for kv, array and array-aligned.
     std::optional<Objects> objects;
+    // Where the metadata of the next step goes; empty: behind that of the steps before or, when appending,
+    // as in the stream. snapshot: not for posix, nor with an object for each step.
+    std::optional<StepMode> step_mode;
     // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, adaptive: 256 KiB, array:
     // 1 MiB)
     std::uint64_t chunk_size = 0;
@@ -100,6 +103,7 @@ struct ReaderOptions {
 };
 
 std::string_view name_of(Objects objects); // as users write it
+std::string_view name_of(StepMode mode);
 
 // -DER_INVAL: a value out of range; the message lists the valid ones.
 void check_options(const WriterOptions& options);

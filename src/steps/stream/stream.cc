@@ -2,9 +2,12 @@
 
 #include "base/wire.h"
 #include "steps/layouts/data_store.h"
+#include "steps/layouts/step_snapshots.h"
 #include "steps/profile/profile_record.h"
 #include "steps/stream/options.h"
 #include "steps/stream/writer_lease.h"
+
+#include <algorithm>
 
 namespace stepstore::steps {
 
@@ -107,7 +110,7 @@ void remove_stream(const std::string& text)
 {
     const OpenedStream opened = find_stream(text);
     const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
-    const Container container = pool.open_container(opened.location.container, Access::read_write);
+    Container container = pool.open_container(opened.location.container, Access::read_write);
     WriterLease lease(container, opened.location.stream, opened.location.text(),
                       WriterOptions().writer_timeout);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
@@ -119,6 +122,32 @@ void remove_stream(const std::string& text)
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
         throw Error(-DER_IO, "the stream " + opened.location.text() +
                                  " was removed, but its profile was not: " + left);
+}
+
+AggregatedSteps aggregate_steps(const std::string& text, std::uint64_t keep)
+{
+    const OpenedStream opened = find_stream(text);
+    const StreamRecord& record = opened.record;
+    if (!record.in_place())
+        throw Error(-DER_INVAL, "the stream " + opened.location.text() +
+                                    " has no snapshots of its steps to remove: it was written with Steps=" +
+                                    std::string(name_of(record.step_mode)));
+    if (keep == 0)
+        throw Error(-DER_INVAL, "keep at least one step of " + opened.location.text() +
+                                    ": `stepstore rm` removes a whole stream");
+    const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
+    Container container = pool.open_container(opened.location.container, Access::read_write);
+    AggregatedSteps result{0, 0, record.steps};
+    const StreamRecord last = segment_record_of(record, no_step);
+    if (!record.closed)
+        result.steps =
+            last.first_step + open_layout({pool, container, last})->count_published(last.first_step);
+    result.first_kept = result.steps - std::min(keep, result.steps);
+    for (const Segment& one : record.earlier)
+        result.removed +=
+            remove_steps(container, segment_record(record, one), std::min(one.end_step, result.first_kept));
+    result.removed += remove_steps(container, last, result.first_kept);
+    return result;
 }
 
 } // namespace stepstore::steps

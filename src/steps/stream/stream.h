@@ -27,4 +27,14 @@ std::vector<std::string> list_streams(const std::string& location);
 // Removes a stream and all its objects. -DER_NONEXIST.
 void remove_stream(const std::string& location);
 
+struct AggregatedSteps {
+    std::uint64_t removed = 0;    // by this call
+    std::uint64_t first_kept = 0; // the steps before it are gone
+    std::uint64_t steps = 0;      // of the stream, the gone ones included
+};
+// Removes the metadata, and the snapshots, of all but the last `keep` steps of a stream that keeps its steps
+// by snapshots: StepMode::snapshot. It may be written and read meanwhile. -DER_INVAL: another stream, or
+// keep is 0.
+AggregatedSteps aggregate_steps(const std::string& location, std::uint64_t keep);
+
 } // namespace stepstore::steps

@@ -1,6 +1,7 @@
 #include "steps/write/opening.h"
 
 #include "steps/layouts/data_store.h"
+#include "steps/layouts/step_snapshots.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
 
@@ -22,6 +23,7 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     const Layout& layout = layout_named(options.layout);
     record.layout = layout.number;
     record.objects = options.objects.value_or(Objects::single);
+    record.step_mode = options.step_mode.value_or(StepMode::extend);
     record.order = options.order;
     record.ranks = static_cast<std::uint32_t>(ranks);
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
@@ -85,6 +87,8 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
     text("the layout", options.layout, std::string(layout_of(is).name));
     if (options.objects && *options.objects != is.objects)
         refuse("Objects", std::string(name_of(*options.objects)), std::string(name_of(is.objects)));
+    if (options.step_mode && *options.step_mode != is.step_mode)
+        refuse("Steps", std::string(name_of(*options.step_mode)), std::string(name_of(is.step_mode)));
     if (options.order != is.order) refuse("arrays in the order", text_of(options.order), text_of(is.order));
     size("ChunkSize", options.chunk_size, is.chunk_size);
     size("DataChunkSize", options.data_chunk_size, is.data_chunk_size);
@@ -155,7 +159,7 @@ Append plan_append(const OpenedStream& old, Container& container, const WriterOp
 
 // Frees what the record does not refer to any more: dropped segments, and what lies behind the last step that
 // is kept. May be done again, after a death in the middle. Steps that were kept are not touched.
-void reclaim(const Pool& pool, const Container& container, const StreamRecord& record)
+void reclaim(const Pool& pool, Container& container, const StreamRecord& record)
 {
     for (const Segment& one : record.dropped)
         destroy_segment_objects(container, pool.location(), segment_record(record, one));
@@ -164,16 +168,18 @@ void reclaim(const Pool& pool, const Container& container, const StreamRecord& r
     const StreamRecord last = segment_record(record, record.earlier.back());
     const LayoutContext context{pool, container, last};
     const Layout& how = layout_of(last);
+    destroy_step_snapshots(container, last, last.steps);
     trim_steps(context, last.steps);
-    const auto layout = how.reader(context);
+    const auto layout = open_layout(context);
     for (std::uint32_t rank = 0; rank < last.ranks; ++rank) {
         try {
             const std::vector<std::byte> blob = layout->fetch_blob(last.steps - 1, rank);
             const BlobHeader header = open_blob(blob, last.generation, last.steps - 1, rank);
             how.data->trim(context, rank, header.data_base + header.data_length);
         } catch (const Error& error) {
-            // A damaged blob does not say where its data ends: then the space stays taken.
-            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST)
+            // A blob that is damaged or gone does not say where its data ends: then the space stays taken.
+            if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
+                error.code() != -DER_EP_OLD)
                 throw;
         }
     }

@@ -1,6 +1,7 @@
 #include "steps/write/writer_impl.h"
 
 #include "base/wire.h"
+#include "steps/write/snapshot_writer.h"
 
 #include <algorithm>
 
@@ -48,6 +49,9 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         const Layout& how = layout_of(opened.record);
         const auto rank = static_cast<std::uint32_t>(communicator->rank());
         layout = how.writer(context, *communicator);
+        if (opened.record.in_place())
+            layout = std::make_unique<SnapshotWriter>(std::move(layout), *container, context, *communicator,
+                                                      watch.get(), profile);
         data = how.data->writer(context, rank);
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
         side = container->key_value(opened.record.side);
