@@ -1,6 +1,6 @@
 #include "layouts/experiment.h"
 
-#include "base/clock.h"
+#include "base/time_source.h"
 
 #include <stdexcept>
 
@@ -10,7 +10,7 @@ namespace {
 
 double now()
 {
-    return static_cast<double>(nanoseconds(CLOCK_MONOTONIC)) * 1e-9;
+    return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }
 
 template <class Open>

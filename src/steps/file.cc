@@ -1,6 +1,7 @@
 #include "steps/file.h"
 
 #include "base/system_error.h"
+#include "base/time_source.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -39,12 +40,15 @@ void File::write(std::uint64_t at, Bytes bytes)
 {
     if (const int error = write_all(descriptor_.get(), {bytes}, at); error != 0)
         throw system_error(error, path(), "cannot write to the file");
+    note_file_access({FileAccess::write, path(), at, bytes.size()});
 }
 
 std::size_t File::read(std::uint64_t at, MutableBytes into) const
 {
     const std::int64_t got = read_all(descriptor_.get(), into, at);
     if (got < 0) fail_errno(path(), "cannot read from the file");
+    if (notes_file_accesses())
+        note_file_access({FileAccess::read, path(), at, static_cast<std::uint64_t>(got), size()});
     return static_cast<std::size_t>(got);
 }
 
@@ -64,6 +68,7 @@ void File::sync()
 {
     while (::fdatasync(descriptor_.get()) != 0)
         if (errno != EINTR) fail_errno(path(), "cannot sync the file");
+    note_file_access({FileAccess::sync, path()});
 }
 
 } // namespace stepstore::steps

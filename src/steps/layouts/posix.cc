@@ -13,6 +13,7 @@
 // syncs `metadata` before it writes the entry, and the entry before it tells that the step is stored.
 #include "base/record.h"
 #include "base/system_error.h"
+#include "base/time_source.h"
 #include "steps/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/data_files.h"
@@ -21,8 +22,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace stepstore::steps {
@@ -225,7 +224,7 @@ private:
         std::byte bytes[entry_size];
         // At the end an entry may be being written. It goes in one write: one that stays as it is is damaged.
         for (int attempt = 0; attempt < 20; ++attempt) {
-            if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (attempt > 0) sleep_for(std::chrono::milliseconds(1));
             ++requests_;
             const std::uint64_t at = (step - record_.first_step) * entry_size;
             if (index_->read(at, bytes) < entry_size) return false;

@@ -1,9 +1,9 @@
 // What a rank spent its time on, in the references' terms. Times are seconds of wall clock.
 #pragma once
 
+#include "base/time_source.h"
 #include "steps/profile/region.h"
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -66,20 +66,17 @@ private:
 class Stopwatch {
 public:
     explicit Stopwatch(double& seconds, const char* region = "stepstore")
-        : seconds_(seconds), region_(region), begin_(std::chrono::steady_clock::now())
+        : seconds_(seconds), region_(region), begin_(SteadyClock::now())
     {
     }
-    ~Stopwatch()
-    {
-        seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    }
+    ~Stopwatch() { seconds_ += std::chrono::duration<double>(SteadyClock::now() - begin_).count(); }
     Stopwatch(const Stopwatch&) = delete;
     Stopwatch& operator=(const Stopwatch&) = delete;
 
 private:
     double& seconds_;
     Region region_;
-    std::chrono::steady_clock::time_point begin_;
+    SteadyClock::time_point begin_;
 };
 
 } // namespace stepstore::steps

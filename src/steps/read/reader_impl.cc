@@ -1,7 +1,6 @@
 #include "steps/read/reader_impl.h"
 
 #include <algorithm>
-#include <thread>
 
 namespace stepstore::steps {
 
@@ -47,17 +46,17 @@ Reader::Impl::~Impl()
 
 OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
 {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = SteadyClock::now();
     while (true) {
         try {
             return find_stream(location, options.snapshot);
         } catch (const Error& error) {
-            const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+            const std::chrono::duration<double> waited = SteadyClock::now() - begin;
             if (error.code() != -DER_NONEXIST ||
                 (options.open_timeout >= 0 && waited.count() >= options.open_timeout))
                 throw;
         }
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, 0.01)));
+        sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, 0.01)));
     }
 }
 
@@ -92,10 +91,10 @@ StepStatus Reader::Impl::begin_step(double timeout_seconds)
         throw Error(-DER_INVAL, "step " + std::to_string(current->step) + " of " + stream->location().text() +
                                     " is open already: end it first");
     StepStatus status = StepStatus::ok;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = SteadyClock::now();
     double left = timeout_seconds;
     while ((current = source->next(left, status)) != nullptr && !selection.has(current->step)) {
-        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+        const std::chrono::duration<double> waited = SteadyClock::now() - begin;
         if (timeout_seconds >= 0) left = std::max(0.0, timeout_seconds - waited.count());
     }
     if (current != nullptr) geometry.look(*current);

@@ -4,13 +4,11 @@
 #include "steps/collective.h"
 
 #include <algorithm>
-#include <thread>
 
 namespace stepstore::steps {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::size_t loaded_steps = 16;       // kept in random access
 constexpr std::uint64_t ahead_at_once = 64;    // steps in one round of requests
 constexpr std::uint64_t usual_ahead = 1 << 20; // bytes; large steps: two of them, up to
@@ -165,12 +163,12 @@ bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
 {
     const Region region("stepstore.acquisition.read");
     LayoutReader& layout = reader_of(part);
-    const auto started = Clock::now();
+    const auto started = SteadyClock::now();
     const std::uint64_t requests = layout.requests();
     const bool found = layout.fetch(step, blobs);
     profile_.metadata_requests += layout.requests() - requests;
     if (!found) return false;
-    profile_.read += std::chrono::duration<double>(Clock::now() - started).count();
+    profile_.read += std::chrono::duration<double>(SteadyClock::now() - started).count();
     profile_.metadata_bytes += blobs.bytes.size();
     return true;
 }
@@ -322,8 +320,8 @@ Error StepSource::skip_gone(const Error& error)
 
 StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once)
 {
-    const auto begin = Clock::now();
-    const auto waited = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    const auto begin = SteadyClock::now();
+    const auto waited = [&] { return std::chrono::duration<double>(SteadyClock::now() - begin).count(); };
     double pause = options_.poll_interval;
     double next_look = 0; // at the writer, in seconds of waiting
     bool writer_gone = false;
@@ -358,7 +356,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         }
         if (left <= 0) return StepStatus::not_ready;
         const Stopwatch watch(profile_.wait, "stepstore.wait");
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, left)));
+        sleep_for(std::chrono::duration<double>(std::min(pause, left)));
         pause = std::min(pause * 1.5, options_.poll_interval * 4);
     }
 }

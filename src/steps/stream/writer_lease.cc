@@ -12,8 +12,6 @@ namespace stepstore::steps {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // beside the catalogue's 0x53530001 and the streams' 0x53530002
 constexpr std::uint32_t turns_hi = 0x53530003;
 constexpr std::uint32_t turn_magic = 0x54575353; // "SSWT"
@@ -181,9 +179,9 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     if (turn.interval_ms > 0 && age < 2 * turn.interval_ms) busy(advice);
     const double patience =
         std::max(timeout_, signs_per_timeout * static_cast<double>(turn.interval_ms) / 1000);
-    const auto begin = Clock::now();
-    while (std::chrono::duration<double>(Clock::now() - begin).count() < patience) {
-        std::this_thread::sleep_for(look_interval);
+    const auto begin = SteadyClock::now();
+    while (std::chrono::duration<double>(SteadyClock::now() - begin).count() < patience) {
+        sleep_for(look_interval);
         const auto current = turns_.at(number);
         if (!current) return; // others have taken over: step 3 notices
         if (*current == bytes) continue;
@@ -267,7 +265,7 @@ WriterWatch::State WriterWatch::look()
         bytes = std::move(next);
     if (!bytes) return State::unknown;
     number_ = turns_.next() - 1;
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     if (*bytes != last_) {
         last_ = std::move(*bytes);
         turn_ = decode_turn(last_);

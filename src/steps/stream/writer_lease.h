@@ -21,10 +21,10 @@
 #pragma once
 
 #include "base/process.h"
+#include "base/time_source.h"
 #include "client/numbered_log.h"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -97,7 +97,7 @@ private:
     std::uint64_t number_ = 0;
     WriterTurn turn_;
     std::vector<std::byte> last_;
-    std::chrono::steady_clock::time_point since_;
+    SteadyClock::time_point since_;
 };
 
 } // namespace stepstore::steps

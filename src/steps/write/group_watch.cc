@@ -9,7 +9,6 @@ namespace stepstore::steps {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{100};
 // What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited
 // for.
@@ -35,7 +34,7 @@ GroupWatch::GroupWatch(Communicator& communicator) : communicator_(communicator)
     WireReader from(all, "the list of the writer's processes");
     for (int rank = 0; rank < communicator.size(); ++rank)
         ranks_.push_back(read_process(from));
-    looked_ = Clock::now();
+    looked_ = SteadyClock::now();
     next_to_look_at_ = (static_cast<std::size_t>(communicator.rank()) + 1) % ranks_.size();
     communicator.watch([this] { look_while_waiting(); });
 }
@@ -54,7 +53,7 @@ bool GroupWatch::mine() const
 // A look that fails tells nothing: who writes or reads what cannot be reached gets an error of its own.
 void GroupWatch::read_on()
 {
-    looked_ = Clock::now();
+    looked_ = SteadyClock::now();
     if (!log_) return;
     try {
         while (const auto entry = log_->read_next()) {
@@ -114,14 +113,14 @@ void GroupWatch::look_while_waiting()
         look_for_the_dead(rank);
     const Loss* loss = loss_in(step_, true);
     if (loss == nullptr) return;
-    if (!lost_) lost_ = Clock::now();
-    if (Clock::now() - *lost_ >= under_way) throw Error(-DER_CANCELED, loss->text);
+    if (!lost_) lost_ = SteadyClock::now();
+    if (SteadyClock::now() - *lost_ >= under_way) throw Error(-DER_CANCELED, loss->text);
 }
 
 void GroupWatch::look(std::uint64_t step)
 {
     step_ = step;
-    if (Clock::now() - looked_ >= between_looks) {
+    if (SteadyClock::now() - looked_ >= between_looks) {
         read_on();
         look_for_the_dead(next_to_look_at_);
         next_to_look_at_ = (next_to_look_at_ + 1) % ranks_.size();

@@ -9,10 +9,10 @@
 #pragma once
 
 #include "base/process.h"
+#include "base/time_source.h"
 #include "client/numbered_log.h"
 #include "comm/communicator.h"
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,9 +60,8 @@ private:
     std::optional<NumberedLog> log_;
     std::vector<Loss> losses_; // that were read, or seen
     std::uint64_t step_ = 0;   // that this rank is about to end
-    std::chrono::steady_clock::time_point looked_;
-    std::optional<std::chrono::steady_clock::time_point>
-        lost_; // when a wait first met a rank that has no part in it
+    SteadyClock::time_point looked_;
+    std::optional<SteadyClock::time_point> lost_; // when a wait first met a rank that has no part in it
     std::size_t next_to_look_at_ = 0;
 };
 
