@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Headers of ours. Those of libdaos are C and keep the names and types of DAOS.
-HEADERS = f"^{re.escape(str(ROOT))}/(src|include/stepstore|plugins|bindings|bench|examples|tests)/"
+HEADERS = f"^{re.escape(str(ROOT))}/(src|include/stepstore|plugins|bindings|bench|sim|examples|tests)/"
 # No findings: options of GCC that clang does not know, what its standard library calls deprecated, and
 # conversions of signs, which GCC does not count to -Wconversion.
 EXTRA = [

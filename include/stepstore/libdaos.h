@@ -83,6 +83,10 @@ class STEPSTORE_API Library {
 public:
     // Our own library. Lives as long as the process.
     static const Library& ours();
+    // In the place of ours(), for the whole process, until restore_ours(): for a simulator or a test, before
+    // a pool is connected to. The replaced one stays in memory.
+    static void replace_ours(Library library);
+    static void restore_ours();
     // A DAOS system's: $STEPSTORE_LIBDAOS, or libdaos.so.2, or libdaos.so. Loaded once. DER_NOSYS when there
     // is none or functions are missing from it; the message names the file, the loader's reason and every
     // missing function.

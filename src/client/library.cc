@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace stepstore {
@@ -17,6 +19,8 @@ constexpr int load_flags = RTLD_NOW | RTLD_LOCAL; // the sanitizers refuse RTLD_
 #else
 constexpr int load_flags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 #endif
+
+std::atomic<const Library*> replacement = nullptr; // of ours
 
 Library linked()
 {
@@ -82,8 +86,19 @@ Library of_system()
 
 const Library& Library::ours()
 {
+    if (const Library* other = replacement.load(std::memory_order_acquire)) return *other;
     static const Library& library = *new Library(linked());
     return library;
+}
+
+void Library::replace_ours(Library library)
+{
+    replacement = new Library(std::move(library));
+}
+
+void Library::restore_ours()
+{
+    replacement = nullptr;
 }
 
 const Library& Library::system()

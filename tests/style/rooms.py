@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs/design/rooms.md"
-TOP = ("src", "include", "plugins", "bindings")
+TOP = ("src", "include", "plugins", "sim", "bindings")
 
 
 class Room:

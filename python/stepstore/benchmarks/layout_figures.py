@@ -16,7 +16,7 @@ from stepstore.benchmarks.layout_presets import space, windows
 from stepstore.benchmarks.layout_report import Outcome
 from stepstore.cli.common import CommandError, ExitCode
 
-_COLOURS = ("#2a6f97", "#f4a259", "#6a994e", "#bc4749", "#7b6d8d", "#555555")
+COLOURS = ("#2a6f97", "#f4a259", "#6a994e", "#bc4749", "#7b6d8d", "#555555")
 _MOST_BARS = 24
 _CURVES = 50  # points of a curve, at most
 
@@ -46,7 +46,7 @@ def draw(preset: str | None, outcomes: list[Outcome], directory: Path, caption: 
     return made
 
 
-def _figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
+def blank_figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -65,14 +65,14 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     ordered = sorted(outcomes, key=lambda one: statistics.median(one.end_to_end()))
     shown = ordered[:_MOST_BARS]
     shown += [one for one in ordered[_MOST_BARS:] if one.point is None]
-    figure, (axis,) = _figure(8, 0.3 * len(shown) + 1.8)
+    figure, (axis,) = blank_figure(8, 0.3 * len(shown) + 1.8)
     names = [one.name for one in shown]
     begin = [0.0] * len(shown)
     if all(one.acquisition() for one in shown):
         parts = (("stabilisation", Outcome.stabilisation), ("acquisition", Outcome.acquisition))
     else:
         parts = (("end to end", Outcome.end_to_end),)
-    for (label, part), colour in zip(parts, _COLOURS, strict=False):
+    for (label, part), colour in zip(parts, COLOURS, strict=False):
         widths = [statistics.median(part(one) or [0.0]) for one in shown]
         axis.barh(names, widths, left=begin, color=colour, label=label, height=0.65)
         begin = [first + width for first, width in zip(begin, widths, strict=True)]
@@ -92,11 +92,11 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
 
 
 def _draw_course(outcomes: list[Outcome], path: Path, caption: str, acquired: bool) -> list[Path]:
-    figure, axes = _figure(9 if acquired else 7, 3.8, 2 if acquired else 1)
+    figure, axes = blank_figure(9 if acquired else 7, 3.8, 2 if acquired else 1)
     rows: list[tuple[Any, ...]] = [
         ("blobs", "point", "first_step", "steps", "stabilisation_ms", "acquisition_ms")
     ]
-    for one, colour in zip(outcomes, _COLOURS * len(outcomes), strict=False):
+    for one, colour in zip(outcomes, COLOURS * len(outcomes), strict=False):
         parts = windows(one, min(_CURVES, one.written[0]["steps"]))
         at = [part.first + part.steps / 2 for part in parts]
         axes[0].plot(at, [part.stabilisation for part in parts], color=colour, label=one.name)
@@ -116,7 +116,7 @@ def _draw_course(outcomes: list[Outcome], path: Path, caption: str, acquired: bo
 
 def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     sizes = list(dict.fromkeys(one.size for one in outcomes))
-    figure, axes = _figure(4.5 * len(sizes), 0.4 * len(outcomes) / len(sizes) + 1.8, len(sizes))
+    figure, axes = blank_figure(4.5 * len(sizes), 0.4 * len(outcomes) / len(sizes) + 1.8, len(sizes))
     rows: list[tuple[Any, ...]] = [("blobs", "point", "written_bytes", "store_bytes", "file_system_bytes")]
     for size, axis in zip(sizes, axes, strict=True):
         chosen = [one for one in outcomes if one.size == size]
@@ -126,14 +126,14 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
             [place - 0.19 for place in at],
             [(one.store or 0.0) / one.written for one in found],
             height=0.36,
-            color=_COLOURS[0],
+            color=COLOURS[0],
             label="as the store reports it",
         )
         axis.barh(
             [place + 0.19 for place in at],
             [one.files / one.written for one in found],
             height=0.36,
-            color=_COLOURS[1],
+            color=COLOURS[1],
             label="as the file system does",
         )
         axis.set_yticks(list(at), [one.name for one in chosen])

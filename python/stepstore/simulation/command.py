@@ -1,0 +1,185 @@
+"""stepstore simulate: a job on a simulated cluster; stepstore simulate figures: the reference's figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from stepstore.benchmarks.layout_figures import require_matplotlib
+from stepstore.benchmarks.layout_points import Point, Space, chosen_points
+from stepstore.benchmarks.layout_report import Outcome, report_json, report_table
+from stepstore.benchmarks.options import words
+from stepstore.cli.common import CommandError, emit_json, show, table
+from stepstore.paths import program
+from stepstore.simulation.cluster import load, named
+from stepstore.simulation.experiments import Experiments
+from stepstore.simulation.figures import FIGURES, draw
+from stepstore.simulation.run import Simulator
+from stepstore.simulation.statements import GOAL, STATEMENTS
+
+
+def simulate(arguments: list[str]) -> None:
+    if arguments[:1] == ["figures"]:
+        return _figures(arguments[1:])
+    parser = _parser(
+        "simulate",
+        "Runs a job on a simulated cluster: ranks write a blob of metadata each in every step, other "
+        "ranks read all of them. Prints virtual milliseconds of a rank and step, as 'stepstore bench "
+        "layouts' does. 'stepstore simulate figures' draws the reference's figures.",
+    )
+    parser.add_argument("--writers", type=int, default=64, metavar="N", help="ranks that write (default: 64)")
+    parser.add_argument(
+        "--readers", type=int, metavar="N", help="ranks that read (default: as many as write)"
+    )
+    parser.add_argument("--steps", type=int, default=10, metavar="N", help="steps (default: 10)")
+    parser.add_argument(
+        "--sizes",
+        type=words,
+        default=["5k", "56k"],
+        metavar="SIZE,...",
+        help="bytes of a blob, also with k or M: SIZE, LEAST..MOST, or @FILE (default: 5k,56k)",
+    )
+    parser.add_argument(
+        "--points",
+        nargs="+",
+        default=["layouts"],
+        metavar="POINT",
+        help="'default', 'layouts' (each of them; default), 'all', or choices with commas between them",
+    )
+    options = parser.parse_args(arguments)
+    if options.readers is None:
+        options.readers = options.writers
+    if options.readers < 1:
+        parser.error("give at least 1 reader")
+    simulator = _simulator(options)
+    points = chosen_points(options.points, Space(_space()), parser.error)
+    outcomes = _outcomes(simulator, options, points)
+    if options.json:
+        return report_json(outcomes)
+    report_table(outcomes, options)
+    show(f"simulated cluster {load(named(options.cluster)).name}: virtual time; one run, for it has no noise")
+
+
+def _figures(arguments: list[str]) -> None:
+    parser = _parser(
+        "simulate figures",
+        "Runs the experiments of the first reference on its simulated cluster, draws each figure (PNG, "
+        "SVG, CSV) and compares what the reference states in numbers.",
+    )
+    known = list(dict.fromkeys([*(one.number for one in FIGURES), *(one.figure for one in STATEMENTS)]))
+    known.sort(key=int)
+    parser.add_argument(
+        "--directory", type=Path, default=Path("figures"), help="for the files (default: figures)"
+    )
+    parser.add_argument(
+        "--only",
+        type=words,
+        default=known,
+        metavar="N,...",
+        help=f"of these figures (default: {','.join(known)})",
+    )
+    parser.add_argument("--no-drawing", action="store_true", help="compare the statements only")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.only) - set(known)):
+        parser.error(f"--only: no figure {', '.join(unknown)}; there are {', '.join(known)}")
+    if not options.no_drawing:
+        require_matplotlib()
+        options.directory.mkdir(parents=True, exist_ok=True)
+    lab = Experiments(_simulator(options))
+    chosen = [] if options.no_drawing else [one for one in FIGURES if one.number in options.only]
+    lab.prepare([need for one in chosen for need in one.needs])
+    caption = f"simulated cluster {load(named(options.cluster)).name}"
+    files = [file for one in chosen for file in draw(one, lab, options.directory, caption)]
+    records = [_compared(one, lab) for one in STATEMENTS if one.figure in options.only]
+    if options.json:
+        return emit_json({"statements": records, "files": [str(file) for file in files]})
+    _show_statements(records)
+    if files:
+        show(f"{len(files)} files in {options.directory}")
+
+
+def _parser(name: str, description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"stepstore {name}", description=description)
+    parser.add_argument(
+        "--cluster",
+        default="reference",
+        metavar="NAME|FILE",
+        help="the cluster: one that comes with Stepstore, or a TOML file (default: reference)",
+    )
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another value of a parameter of the cluster; may be given several times",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser
+
+
+def _simulator(options: argparse.Namespace) -> Simulator:
+    return Simulator(load(named(options.cluster)), **dict(map(_parameter, options.parameter)))
+
+
+def _parameter(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        number = json.loads(value)
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise CommandError(f"--parameter {text}: give NAME=NUMBER, such as servers=20")
+    return name, number
+
+
+def _space() -> dict[str, Any]:
+    done = subprocess.run([program("stepstore-simulate"), "--list"], capture_output=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def _outcomes(simulator: Simulator, options: argparse.Namespace, points: list[Point]) -> list[Outcome]:
+    outcomes = [Outcome(size, point.name, point) for size in options.sizes for point in points]
+    counts = {"writers": options.writers, "readers": options.readers, "steps": options.steps}
+    jobs = [
+        {**counts, "size": one.size, "set": one.point.written, "read": one.point.read}
+        for one in outcomes
+        if one.point
+    ]
+    for one, found in zip(outcomes, simulator.run_all([(job, {}) for job in jobs]), strict=True):
+        one.add(found, found["readings"][0])
+    return outcomes
+
+
+def _compared(statement: Any, lab: Experiments) -> dict[str, Any]:
+    value = statement.value(lab)
+    return {
+        "figure": statement.figure,
+        "statement": statement.text,
+        "published": statement.published,
+        "kind": statement.kind,
+        "simulated": value,
+        "ratio": value / statement.published,
+        "how": "fitted" if statement.fitted else "predicted",
+        "holds": statement.holds(value),
+    }
+
+
+def _show_statements(records: list[dict[str, Any]]) -> None:
+    right = "right"
+    columns: list[Any] = ["FIGURE", "STATEMENT", ("PUBLISHED", right), ("SIMULATED", right), ("RATIO", right)]
+    rows = [
+        (
+            one["figure"],
+            one["statement"],
+            f"{'' if one['kind'] == 'about' else one['kind'] + ' '}{one['published']:g}",
+            f"{one['simulated']:.2f}",
+            f"{one['ratio']:.2f}",
+            one["how"],
+            "yes" if one["holds"] else "NO",
+        )
+        for one in records
+    ]
+    show(table([*columns, "HOW", f"WITHIN {GOAL:.0%}"], rows))

@@ -1,0 +1,233 @@
+#include "job.h"
+
+#include "communicator.h"
+#include "world.h"
+
+#include <daos_errno.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cmath>
+#include <sys/sysinfo.h>
+
+namespace stepstore::sim {
+
+namespace {
+
+using bench::Json;
+using bench::Measured;
+
+constexpr std::uint64_t most_ranks = 1 << 20;
+constexpr std::uint64_t most_steps = 1'000'000;
+constexpr std::uint64_t bytes_of_rank = 256 << 10; // a simulated rank: its stack, and what it has open
+constexpr double patience = 1e6;                   // virtual seconds, for a step
+
+[[noreturn]] void refuse(const std::string& text)
+{
+    throw Error(-DER_INVAL, "the job: " + text);
+}
+
+// ---- the description
+
+std::uint64_t count_of(const Json& description, const char* name, std::uint64_t least, std::uint64_t most)
+{
+    const auto found = description.find(name);
+    if (found == description.end()) refuse(std::string(name) + " is missing");
+    if (!found->is_number_unsigned() || *found < least || *found > most)
+        refuse(std::string(name) + " is " + found->dump() + ", but must be a whole number from " +
+               std::to_string(least) + " to " + std::to_string(most));
+    return found->get<std::uint64_t>();
+}
+
+std::string text_of(const Json& description, const char* name)
+{
+    if (!description.contains(name)) return {};
+    if (!description.at(name).is_string()) refuse(std::string(name) + " must be a text");
+    return description.at(name).get<std::string>();
+}
+
+// What the simulation keeps in memory: all blobs, and the ranks.
+double memory_of(const Job& job)
+{
+    const bool each = job.stream.reader.readers == steps::Readers::everyone;
+    const double reading = each ? static_cast<double>(job.readers) : 1;
+    const double step = job.experiment.sizes.mean() * job.experiment.writers;
+    return step * (static_cast<double>(job.experiment.steps) + 4 * reading) +
+           (job.experiment.writers + reading) * static_cast<double>(bytes_of_rank);
+}
+
+void check_memory(const Job& job)
+{
+    struct sysinfo machine {};
+    if (sysinfo(&machine) != 0) return;
+    const double there = static_cast<double>(machine.totalram) * machine.mem_unit;
+    if (memory_of(job) <= there) return;
+    Job smaller = job;
+    while (smaller.experiment.steps > 1 && memory_of(smaller) > there)
+        smaller.experiment.steps /= 2;
+    while (smaller.experiment.writers > 1 && memory_of(smaller) > there) {
+        smaller.experiment.writers /= 2;
+        smaller.readers /= 2;
+    }
+    const auto megabytes = [](double bytes) {
+        return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
+    };
+    refuse("it needs about " + megabytes(memory_of(job)) + " of memory, and this machine has " +
+           megabytes(there) + ": it can hold " + std::to_string(smaller.experiment.writers) +
+           " writers with " + std::to_string(smaller.experiment.steps) + " steps");
+}
+
+// ---- the run
+
+// Writes its extent of each step into one dense array, without any stream: the reference's own benchmark of
+// daos_array_write (figure 11).
+class ExtentWriter final : public bench::StepWriter {
+public:
+    ExtentWriter(const std::string& pool, std::uint64_t stride, const Communicator& ranks)
+        : pool_(Pool::connect(pool)), container_(pool_.open_or_create_container("extents")),
+          array_(container_.open_array(container_.object_id(1, 0, ObjectType::array_bytes, "SX"),
+                                       ArrayAttributes())),
+          at_(static_cast<std::uint64_t>(ranks.rank()) * stride),
+          step_(static_cast<std::uint64_t>(ranks.size()) * stride)
+    {
+    }
+    void begin_step(std::string_view blob) override { blob_ = blob; }
+    void end_step() override
+    {
+        array_.write(at_, std::as_bytes(std::span(blob_.data(), blob_.size())));
+        at_ += step_;
+    }
+    void close() override {}
+
+private:
+    Pool pool_;
+    Container container_;
+    Array array_;
+    std::uint64_t at_, step_;
+    std::string_view blob_;
+};
+
+class Run {
+public:
+    Run(const Machine& machine, const Job& job, std::string pool)
+        : job_(job), pool_(std::move(pool)), location_(pool_ + "/simulation/stream"),
+          world_(machine, std::max<std::uint64_t>(job.experiment.writers, job.readers)),
+          writers_(job.experiment.writers)
+    {
+    }
+
+    Json operator()()
+    {
+        start(communicators(world_.machine(), writers_.size()),
+              [this](std::size_t rank, auto ranks) { write(rank, std::move(ranks)); });
+        const std::vector<TargetCount> written = world_.storage().counts();
+        if (job_.readers > 0) {
+            const bool each = job_.stream.reader.readers == steps::Readers::everyone;
+            readers_.resize(each ? job_.readers : 1);
+            start(each ? communicators(world_.machine(), job_.readers)
+                       : std::vector{alone_for_all(world_.machine(), job_.readers)},
+                  [this](std::size_t rank, auto ranks) { read(rank, std::move(ranks)); });
+        }
+        return description(written);
+    }
+
+private:
+    using Ranks = std::vector<std::shared_ptr<Communicator>>;
+
+    // Runs the work on each rank, until all have ended.
+    void start(const Ranks& ranks,
+               const std::function<void(std::size_t, std::shared_ptr<Communicator>)>& work)
+    {
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+            world_.start(rank, [&work, rank, mine = ranks[rank]] { work(rank, mine); });
+        world_.run();
+    }
+
+    void write(std::size_t rank, std::shared_ptr<Communicator> ranks)
+    {
+        const auto open = [&] {
+            return job_.stride == 0 ? bench::open_writer(location_, job_.stream.writer, ranks)
+                                    : std::unique_ptr<bench::StepWriter>(
+                                          std::make_unique<ExtentWriter>(pool_, job_.stride, *ranks));
+        };
+        writers_[rank].times = bench::write_steps(job_.experiment, *ranks, open, {});
+    }
+
+    void read(std::size_t rank, std::shared_ptr<Communicator> ranks)
+    {
+        const auto open = [&] { return bench::open_reader(location_, job_.stream.reader, patience, ranks); };
+        readers_[rank].times = bench::read_steps(job_.experiment, *ranks, open, {});
+    }
+
+    Json description(const std::vector<TargetCount>& written)
+    {
+        Json found = {{"engine", "simulated"},
+                      {"parameters", job_.parameters},
+                      {"writers", job_.experiment.writers},
+                      {"readers", job_.readers},
+                      {"steps", job_.experiment.steps},
+                      {"blob_bytes", bench::blob_bytes(job_.experiment)},
+                      {"metadata_bytes", bench::metadata_bytes(writers_)},
+                      {"stabilisation", bench::stabilisation(writers_, job_.experiment)},
+                      {"targets", served(std::vector<TargetCount>(written.size()), written)},
+                      {"readings", Json::array()}};
+        if (job_.readers > 0)
+            found["readings"].push_back(
+                {{"parameters", job_.reading},
+                 {"acquisition", bench::acquisition(readers_, job_.experiment, false)},
+                 {"targets", served(written, world_.storage().counts())}});
+        return found;
+    }
+
+    // From one look to the other.
+    static Json served(const std::vector<TargetCount>& before, const std::vector<TargetCount>& after)
+    {
+        Json all = Json::array();
+        for (std::size_t i = 0; i < after.size(); ++i)
+            all.push_back({{"requests", after[i].requests - before[i].requests},
+                           {"short_of_buffers", after[i].short_of_buffers - before[i].short_of_buffers},
+                           {"busy_seconds", after[i].busy - before[i].busy}});
+        return all;
+    }
+
+    const Job& job_;
+    std::string pool_, location_;
+    World world_;
+    std::vector<Measured> writers_, readers_;
+};
+
+} // namespace
+
+Job job_of(const Json& description)
+{
+    if (!description.is_object()) refuse("give an object of names and values");
+    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
+    for (const auto& [name, value] : description.items())
+        if (std::ranges::find(names, name) == names.end()) refuse("there is no field " + name);
+    Job job{count_of(description, "readers", 0, most_ranks),
+            {count_of(description, "steps", 1, most_steps),
+             static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),
+             bench::BlobSizes(text_of(description, "size")), description.value("together", true)},
+            {},
+            description.contains("stride") ? count_of(description, "stride", 1, std::uint64_t{1} << 40) : 0,
+            text_of(description, "set"),
+            text_of(description, "read")};
+    if (job.stride != 0 && job.readers != 0) refuse("extents are not read: give 0 readers");
+    job.stream.writer.writer_timeout = 0; // a thread of its own would give signs of life
+    job.stream.writer.profile = false;
+    bench::set_parameters(job.stream, job.parameters);
+    bench::set_parameters(job.stream, job.reading);
+    check_options(job.stream.writer);
+    check_options(job.stream.reader);
+    check_memory(job);
+    return job;
+}
+
+Json simulate(const Machine& machine, const Job& job, const std::string& directory)
+{
+    const std::string pool = directory + "/pool";
+    Pool::create(pool, {.label = "", .targets = 4, .durability = Durability::process});
+    return Run(machine, job, pool)();
+}
+
+} // namespace stepstore::sim

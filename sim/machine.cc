@@ -1,0 +1,107 @@
+#include "machine.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace stepstore::sim {
+
+namespace {
+
+constexpr double second = 1;
+constexpr double fastest = 1e15; // bytes per second
+
+struct Span {
+    const char* name;
+    double Machine::*member;
+    double least, most;
+};
+constexpr std::array spans = {
+    Span{"latency", &Machine::latency, 0, second},
+    Span{"server_bandwidth", &Machine::server_bandwidth, 1, fastest},
+    Span{"client_bandwidth", &Machine::client_bandwidth, 1, fastest},
+    Span{"bisection", &Machine::bisection, 1, fastest},
+    Span{"call", &Machine::call, 0, second},
+    Span{"further_rpc", &Machine::further_rpc, 0, second},
+    Span{"registration", &Machine::registration, 0, second},
+    Span{"kv_put", &Machine::kv_put, 0, second},
+    Span{"kv_get", &Machine::kv_get, 0, second},
+    Span{"array_write", &Machine::array_write, 0, second},
+    Span{"array_read", &Machine::array_read, 0, second},
+    Span{"further_extent", &Machine::further_extent, 0, second},
+    Span{"write_bandwidth", &Machine::write_bandwidth, 1, fastest},
+    Span{"read_bandwidth", &Machine::read_bandwidth, 1, fastest},
+    Span{"buffer_shortage", &Machine::buffer_shortage, 0, second},
+    Span{"overwritten", &Machine::overwritten, 0, second},
+    Span{"connection", &Machine::connection, 0, 10 * second},
+    Span{"control", &Machine::control, 0, 10 * second},
+    Span{"mpi_hop", &Machine::mpi_hop, 0, second},
+    Span{"mpi_bandwidth", &Machine::mpi_bandwidth, 1, fastest},
+    Span{"mpi_gather_message", &Machine::mpi_gather_message, 0, second},
+    Span{"file_request", &Machine::file_request, 0, second},
+    Span{"file_write_bandwidth", &Machine::file_write_bandwidth, 1, fastest},
+    Span{"file_read_bandwidth", &Machine::file_read_bandwidth, 1, fastest},
+    Span{"file_sync", &Machine::file_sync, 0, 10 * second},
+};
+
+struct Count {
+    const char* name;
+    std::uint64_t Machine::*member;
+    std::uint64_t least, most;
+};
+constexpr std::array counts = {
+    Count{"servers", &Machine::servers, 1, 65536},
+    Count{"engines", &Machine::engines, 1, 64},
+    Count{"targets", &Machine::targets, 1, 256},
+    Count{"ranks_per_node", &Machine::ranks_per_node, 1, 4096},
+    Count{"buffers", &Machine::buffers, 1, 1 << 20},
+    Count{"inline_put", &Machine::inline_put, 0, 1 << 30},
+    Count{"inline_get", &Machine::inline_get, 0, 1 << 30},
+    Count{"file_read_ahead", &Machine::file_read_ahead, 0, std::uint64_t{1} << 40},
+};
+
+[[noreturn]] void refuse(const std::string& text)
+{
+    throw Error(-DER_INVAL, "the cluster's parameters: " + text);
+}
+
+template <class Number, class Row>
+Number value_of(const nlohmann::ordered_json& parameters, const Row& row)
+{
+    const auto found = parameters.find(row.name);
+    if (found == parameters.end()) refuse(std::string(row.name) + " is missing");
+    const bool good = found->is_number() && (std::is_floating_point_v<Number> || found->is_number_unsigned());
+    std::ostringstream range;
+    range << row.least << " to " << row.most;
+    if (!good || found->template get<Number>() < row.least || found->template get<Number>() > row.most)
+        refuse(std::string(row.name) + " is " + found->dump() + ", but must be a number from " + range.str());
+    return found->template get<Number>();
+}
+
+bool is_known(const std::string& name)
+{
+    const auto is = [&](const auto& row) { return name == row.name; };
+    return std::ranges::any_of(spans, is) || std::ranges::any_of(counts, is);
+}
+
+} // namespace
+
+Machine machine_of(const nlohmann::ordered_json& parameters)
+{
+    if (!parameters.is_object()) refuse("give an object of names and numbers");
+    Machine machine;
+    for (const Span& row : spans)
+        machine.*row.member = value_of<double>(parameters, row);
+    for (const Count& row : counts)
+        machine.*row.member = value_of<std::uint64_t>(parameters, row);
+    for (const auto& [name, value] : parameters.items())
+        if (!is_known(name)) refuse("there is none with the name " + name);
+    return machine;
+}
+
+} // namespace stepstore::sim

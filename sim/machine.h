@@ -1,0 +1,67 @@
+// What the simulated cluster is made of: every number that a simulation depends on. Times are seconds, sizes
+// bytes, bandwidths bytes per second. clusters/*.toml say where each value comes from.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace stepstore::sim {
+
+struct Machine {
+    // ---- the object store's servers
+    std::uint64_t servers = 0;
+    std::uint64_t engines = 0; // of a server; each has a rail of its own
+    std::uint64_t targets = 0; // of an engine
+
+    // ---- network
+    double latency = 0;          // of one message, from process to process
+    double server_bandwidth = 0; // of an engine's rail, each way
+    double client_bandwidth = 0; // of a client node's rails together, each way
+    double bisection = 0;        // between all client nodes and all servers
+    std::uint64_t ranks_per_node = 0;
+
+    // ---- a client process
+    double call = 0;         // its own work on a call of the library
+    double further_rpc = 0;  // for each message of a call after the first
+    double registration = 0; // of memory for a transfer that is not inline
+
+    // ---- a target: one thread that serves its requests in turn
+    double kv_put = 0;
+    double kv_get = 0;
+    double array_write = 0; // of the extents of one chunk
+    double array_read = 0;
+    double further_extent = 0;  // of one request, in the same chunk
+    double write_bandwidth = 0; // of its medium
+    double read_bandwidth = 0;
+    std::uint64_t buffers = 0;    // registered buffers for transfers
+    double buffer_shortage = 0;   // more work for a transfer that finds none free
+    double overwritten = 0;       // more work on a chunk for each version that a snapshot keeps of it
+    std::uint64_t inline_put = 0; // values up to this size come with the request
+    std::uint64_t inline_get = 0; // values of keys up to this size come with the reply
+
+    // ---- once
+    double connection = 0; // of a process to an engine, with its first request
+    double control = 0;    // an operation on pool, container or snapshots; one at a time in the cluster
+
+    // ---- MPI
+    double mpi_hop = 0; // a message between two ranks
+    double mpi_bandwidth = 0;
+    double mpi_gather_message = 0; // what a root spends on each message that it gathers
+
+    // ---- the parallel file system, for the layout posix
+    double file_request = 0;
+    double file_write_bandwidth = 0; // of one process
+    double file_read_bandwidth = 0;
+    double file_sync = 0;
+    std::uint64_t file_read_ahead = 0; // what a read that misses brings along
+
+    std::uint64_t all_targets() const { return servers * engines * targets; }
+    std::uint64_t all_engines() const { return servers * engines; }
+};
+
+// -DER_INVAL: a parameter is missing, unknown or out of its range; the message names it and the range.
+Machine machine_of(const nlohmann::ordered_json& parameters);
+
+} // namespace stepstore::sim

@@ -1,0 +1,100 @@
+#include "storage.h"
+
+namespace stepstore::sim {
+
+namespace {
+
+constexpr std::size_t envelope = 256; // bytes of a request or reply without its value
+
+} // namespace
+
+Storage::Storage(const Machine& machine, std::size_t nodes)
+    : machine_(machine), targets_(machine.all_targets()), counts_(machine.all_targets()),
+      engines_(machine.all_engines()), nodes_(nodes)
+{
+}
+
+void Storage::connect(Client& from) const
+{
+    if (!from.connected) {
+        from.connected = true;
+        from.connected_at = now() + machine_.connection * static_cast<double>(machine_.all_engines());
+    }
+    wait_until(from.connected_at);
+}
+
+// Both rails and the switches carry it at the same time.
+void Storage::transfer(Queue& from, double from_bandwidth, Queue& to, double to_bandwidth, std::size_t bytes)
+{
+    const auto size = static_cast<double>(bytes);
+    wait_until(std::max({from.take(size / from_bandwidth), to.take(size / to_bandwidth),
+                         switches_.take(size / machine_.bisection)}) +
+               machine_.latency);
+}
+
+std::size_t Storage::serve(const Rpc& rpc, double more)
+{
+    const std::size_t received = rpc.serve ? rpc.serve() : rpc.received;
+    const double service = rpc.service + more + static_cast<double>(rpc.sent) / machine_.write_bandwidth +
+                           static_cast<double>(received) / machine_.read_bandwidth;
+    TargetCount& count = counts_[rpc.target];
+    ++count.requests;
+    count.busy += service;
+    wait_until(targets_[rpc.target].work.take(service));
+    return received;
+}
+
+void Storage::send(Client& from, const Rpc& rpc)
+{
+    const std::size_t engine = rpc.target / machine_.targets;
+    Rails& node = nodes_[from.node];
+    Rails& server = engines_[engine];
+    connect(from);
+    const bool bulk = !rpc.is_inline();
+    transfer(node.out, machine_.client_bandwidth, server.in, machine_.server_bandwidth,
+             envelope + (bulk ? 0 : rpc.sent));
+    const double more = bulk ? take_buffer(rpc.target) : 0;
+    if (bulk && rpc.sent > 0)
+        transfer(node.out, machine_.client_bandwidth, server.in, machine_.server_bandwidth, rpc.sent);
+    const std::size_t received = serve(rpc, more);
+    transfer(server.out, machine_.server_bandwidth, node.in, machine_.client_bandwidth, envelope + received);
+    if (bulk) --targets_[rpc.target].buffers_taken;
+}
+
+// What it costs the target more where none is free.
+double Storage::take_buffer(std::uint64_t target)
+{
+    if (targets_[target].buffers_taken++ < machine_.buffers) return 0;
+    ++counts_[target].short_of_buffers;
+    return machine_.buffer_shortage;
+}
+
+void Storage::send_all(Client& from, std::vector<Rpc> rpcs)
+{
+    if (rpcs.size() == 1) return send(from, rpcs[0]);
+    const auto left = std::make_shared<std::size_t>(rpcs.size());
+    const auto all_here = simgrid::s4u::Semaphore::create(0);
+    const double begin = now();
+    for (std::size_t i = 0; i < rpcs.size(); ++i) {
+        beside([this, &from, left, all_here, when = begin + static_cast<double>(i) * machine_.further_rpc,
+                rpc = std::move(rpcs[i])] {
+            wait_until(when);
+            send(from, rpc);
+            if (--*left == 0) all_here->release();
+        });
+    }
+    all_here->acquire();
+}
+
+std::uint64_t Storage::overwrite(const ObjectId& array, std::uint64_t first)
+{
+    return keeps_versions_ ? versions_[{array, first}]++ : 0;
+}
+
+void Storage::control(Client& from)
+{
+    static_cast<void>(from);
+    wait_until(pool_service_.take(machine_.control) + 2 * machine_.latency);
+}
+
+} // namespace stepstore::sim

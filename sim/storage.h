@@ -1,0 +1,94 @@
+// The simulated object store: what a request costs on its way from a client to a target and back. A queueing
+// network. Each target, each rail, and the switches between are served in order of arrival.
+//
+// 1. With its first request a process connects to all engines, one after the other.
+// 2. The request goes over the rails of the client's node. A value that is small enough goes with it.
+// 3. A larger value needs a registered buffer of the target for as long as it is served. A request that finds
+//    none free gets a fresh one, which is more work for the target (Machine::buffer_shortage). Then the value
+//    is transferred, by the target.
+// 4. The target works on its requests in turn.
+// 5. The reply goes back, with or after the value that was read.
+#pragma once
+
+#include "machine.h"
+#include "queue.h"
+#include "stepstore/client.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace stepstore::sim {
+
+// A process that sends requests.
+struct Client {
+    std::size_t node = 0;
+    bool connected = false;
+    double connected_at = 0; // once it has begun to connect
+};
+
+struct Rpc {
+    std::uint64_t target = 0;
+    double service = 0;           // of the target, without its medium
+    std::size_t sent = 0;         // bytes of the value
+    std::size_t received = 0;     // bytes of the value that is read
+    std::size_t inline_up_to = 0; // a value that is not larger comes with the request, or with the reply
+    // Called when the target serves it; returns what was read, at most `received`.
+    std::function<std::size_t()> serve = {};
+
+    bool is_inline() const { return std::max(sent, received) <= inline_up_to; }
+};
+
+struct TargetCount {
+    std::uint64_t requests = 0;
+    std::uint64_t short_of_buffers = 0;
+    double busy = 0; // seconds
+};
+
+class Storage {
+public:
+    Storage(const Machine& machine, std::size_t nodes);
+    const Machine& machine() const { return machine_; }
+
+    // The caller waits until the reply is here.
+    void send(Client& from, const Rpc& rpc);
+    // The same for several that go out one after the other, as one call of the library.
+    void send_all(Client& from, std::vector<Rpc> rpcs);
+    // An operation of the pool service.
+    void control(Client& from);
+    const std::vector<TargetCount>& counts() const { return counts_; }
+
+    // From now on what is overwritten is kept: there is a snapshot.
+    void keep_versions() { keeps_versions_ = true; }
+    // Of the extent that begins at this byte of an array, before it is written now: how many are kept.
+    std::uint64_t overwrite(const ObjectId& array, std::uint64_t first);
+
+private:
+    struct Target {
+        Queue work;
+        std::uint64_t buffers_taken = 0;
+    };
+    struct Rails {
+        Queue out, in;
+    };
+
+    void connect(Client& from) const;
+    void transfer(Queue& from, double from_bandwidth, Queue& to, double to_bandwidth, std::size_t bytes);
+    double take_buffer(std::uint64_t target);
+    std::size_t serve(const Rpc& rpc, double more);
+
+    const Machine& machine_;
+    std::vector<Target> targets_;
+    std::vector<TargetCount> counts_;
+    std::vector<Rails> engines_;
+    std::vector<Rails> nodes_;
+    Queue switches_;
+    Queue pool_service_;
+    bool keeps_versions_ = false;
+    std::map<std::pair<ObjectId, std::uint64_t>, std::uint64_t> versions_;
+};
+
+} // namespace stepstore::sim

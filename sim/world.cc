@@ -1,0 +1,119 @@
+#include "world.h"
+
+#include "base/time_source.h"
+#include "library.h"
+#include "stepstore/libdaos.h"
+
+#include <simgrid/version.h>
+
+#include <cmath>
+#include <utility>
+
+namespace stepstore::sim {
+
+namespace {
+
+World* only = nullptr;
+
+std::uint64_t virtual_nanoseconds()
+{
+    return static_cast<std::uint64_t>(std::llround(now() * 1e9));
+}
+
+void sleep_nanoseconds(std::uint64_t span)
+{
+    spend(static_cast<double>(span) * 1e-9);
+}
+
+void access_file(const FileAccess& access)
+{
+    FileSystem& files = World::current().files();
+    switch (access.kind) {
+    case FileAccess::write: return files.write(access.bytes);
+    case FileAccess::read: return files.read(access.path, access.at, access.bytes, access.file_size);
+    case FileAccess::sync: return files.sync();
+    }
+}
+
+constexpr TimeSource virtual_time{&virtual_nanoseconds, &sleep_nanoseconds, &access_file};
+
+#if SIMGRID_VERSION >= 33400
+#define STEPSTORE_SIMGRID_PRECISION "--cfg=precision/timing:1e-12"
+#else
+#define STEPSTORE_SIMGRID_PRECISION "--cfg=surf/precision:1e-12"
+#endif
+
+// SimGrid's own messages go to standard error; results go to standard output.
+simgrid::s4u::Engine make_engine()
+{
+    static int count = 4;
+    static char program[] = "stepstore-simulate", quiet[] = "--log=xbt_cfg.thres:warning",
+                stacks[] = "--cfg=contexts/stack-size:256", precision[] = STEPSTORE_SIMGRID_PRECISION;
+    static char* arguments[] = {program, quiet, stacks, precision, nullptr};
+    return simgrid::s4u::Engine(&count, arguments);
+}
+
+std::size_t nodes_for(std::size_t ranks, std::size_t ranks_per_node)
+{
+    return (ranks + ranks_per_node - 1) / ranks_per_node;
+}
+
+} // namespace
+
+World::World(const Machine& machine, std::size_t ranks)
+    : machine_(machine), engine_(make_engine()),
+      host_(simgrid::s4u::create_full_zone("cluster")->create_host("all", 1e9)->seal()),
+      storage_(machine_, nodes_for(ranks, machine.ranks_per_node)), files_(machine_)
+{
+    only = this;
+    use_time(&virtual_time);
+    Library::replace_ours(simulated_library());
+}
+
+World::~World()
+{
+    Library::restore_ours();
+    use_time(nullptr);
+    only = nullptr;
+}
+
+World& World::current()
+{
+    return *only;
+}
+
+void World::start(std::size_t rank, std::function<void()> work)
+{
+    Client& client = *clients_.emplace_back(std::make_unique<Client>(rank / machine_.ranks_per_node));
+    simgrid::s4u::Actor::create("rank", host_, [this, &client, work = std::move(work)] {
+        act_for(client);
+        try {
+            work();
+        } catch (const simgrid::ForcefulKillException&) {
+            throw;
+        } catch (...) {
+            if (!failed_) failed_ = std::current_exception();
+            simgrid::s4u::Actor::kill_all();
+        }
+    });
+}
+
+void World::run()
+{
+    engine_.run();
+    if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
+}
+
+Client& World::client()
+{
+    return *acting_.at(simgrid::s4u::this_actor::get_pid());
+}
+
+void World::act_for(Client& client)
+{
+    acting_[simgrid::s4u::this_actor::get_pid()] = &client;
+    simgrid::s4u::this_actor::on_exit(
+        [this, pid = simgrid::s4u::this_actor::get_pid()](bool) { acting_.erase(pid); });
+}
+
+} // namespace stepstore::sim

@@ -1,0 +1,46 @@
+// One simulation: SimGrid's engine, the object store's queues, the clients, and the virtual time of all.
+// While it lives, this process's clock is the virtual one, and the library of every local pool is the
+// simulated one (library.h). There is one at a time.
+#pragma once
+
+#include "base/not_copied.h"
+#include "file_system.h"
+#include "storage.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stepstore::sim {
+
+class World : NotCopied {
+public:
+    World(const Machine& machine, std::size_t ranks);
+    ~World();
+
+    static World& current();
+    const Machine& machine() const { return machine_; }
+    Storage& storage() { return storage_; }
+    FileSystem& files() { return files_; }
+
+    // Starts a process of the simulated job, on the node of this rank.
+    void start(std::size_t rank, std::function<void()> work);
+    // Until all have ended. Throws what the first of them threw that failed.
+    void run();
+    // The process that runs now, or on whose behalf a helper does.
+    Client& client();
+    void act_for(Client& client); // of a helper
+
+private:
+    Machine machine_;
+    simgrid::s4u::Engine engine_;
+    simgrid::s4u::Host* host_;
+    Storage storage_;
+    FileSystem files_;
+    std::vector<std::unique_ptr<Client>> clients_;
+    std::map<aid_t, Client*> acting_;
+    std::exception_ptr failed_;
+};
+
+} // namespace stepstore::sim

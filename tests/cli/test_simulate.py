@@ -1,0 +1,189 @@
+"""stepstore simulate: known queues give the times that can be worked out by hand, the same job gives the same
+bytes, the reference's statements hold, and what cannot be run is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from stepstore.simulation.cluster import FOLDER, load
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("STEPSTORE_TEST_SIMULATE") != "1", reason="needs stepstore-simulate (SimGrid)"
+)
+GOLDEN = Path(__file__).with_name("simulated.json")
+MILLISECOND = 1e-3
+
+
+def cluster_file(folder, **values):
+    """A cluster that takes no time, but for what is given."""
+    ones = ("servers", "engines", "targets", "ranks_per_node")
+    lines = ["[all]"]
+    for one in load().parameters:
+        usual = 1e15 if "bandwidth" in one.name or one.name == "bisection" else 0
+        value = values.get(one.name, 1 if one.name in ones else usual)
+        lines.append(f'{one.name} = {{ value = {value}, unit = "{one.unit}", source = "a test" }}')
+    path = folder / "cluster.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def times(cli, cluster, *options):
+    (record,) = cli("simulate", "--cluster", cluster, "--sizes", "1k", "--steps", 3, "--json", *options).json
+    return record["measured"][0]
+
+
+def test_requests_to_one_target_are_served_in_turn(cli):
+    cluster = cluster_file(
+        cli.directory, kv_put=MILLISECOND, inline_put=1 << 20, inline_get=1 << 20, buffers=1
+    )
+    written = times(cli, cluster, "--writers", 4, "--points", "kv")["stabilisation"]
+    # The ranks agree on the variable in the steps before.
+    assert written["by_step"][2] == pytest.approx((1 + 2 + 3 + 4) / 4 * MILLISECOND)
+
+
+def test_a_transfer_without_a_free_buffer_is_more_work_for_the_target(cli):
+    cluster = cluster_file(
+        cli.directory,
+        array_write=MILLISECOND,
+        buffers=2,
+        buffer_shortage=10 * MILLISECOND,
+        inline_get=1 << 20,
+    )
+    written = times(cli, cluster, "--writers", 4, "--points", "array-aligned")["stabilisation"]
+    assert written["by_step"][2] == pytest.approx((1 + 2 + 13 + 24) / 4 * MILLISECOND)
+
+
+def test_a_rail_carries_one_message_after_the_other(cli):
+    cluster = cluster_file(
+        cli.directory,
+        client_bandwidth=1e6,
+        ranks_per_node=4,
+        inline_put=1 << 20,
+        inline_get=1 << 20,
+        buffers=1,
+    )
+    written = times(cli, cluster, "--writers", 4, "--points", "kv")["stabilisation"]
+    size = written["most"] / 4  # of one message, and of the replies after it
+    assert 1.0e-3 < size < 2.0e-3
+    other = times(cli, cluster_file(cli.directory, client_bandwidth=1e6, buffers=1, inline_put=1 << 20),
+                  "--writers", 4, "--points", "kv")["stabilisation"]  # fmt: skip
+    assert other["most"] < written["most"] / 3
+
+
+def test_reader_ranks_get_the_metadata_by_a_broadcast(cli):
+    cluster = cluster_file(cli.directory, mpi_bandwidth=1e6, buffers=1)
+    acquired = times(cli, cluster, "--writers", 2, "--readers", 64, "--points", "kv,ReadAhead=0")["reading"]
+    parts = acquired["acquisition"]["parts"]
+    assert 2 * 2 * 1024 / 1e6 < parts["broadcast"] < 2 * 2 * 1400 / 1e6  # scattered, and gathered again
+    assert parts["read"] == pytest.approx(0, abs=1e-9)
+
+
+def test_requests_and_the_time_of_targets_are_counted(cli):
+    cluster = cluster_file(cli.directory, targets=8, kv_put=MILLISECOND, buffers=1)
+    found = times(cli, cluster, "--writers", 4, "--points", "kv")
+    assert len(found["targets"]) == 8
+    assert sum(one["requests"] for one in found["targets"]) >= 4 * 3
+    assert sum(one["requests"] for one in found["reading"]["targets"]) >= 4 * 3
+
+
+def test_the_same_job_gives_the_same_bytes(cli):
+    options = ("simulate", "--writers", 6, "--steps", 4, "--sizes", "2k,1k..40k", "--json")
+    first, second = cli(*options), cli(*options)
+    assert first.raw == second.raw
+    measured = [{"case": one["case"], **one["measured"][0]} for one in first.json]
+    kept = json.loads(GOLDEN.read_text())
+    assert [one["case"] for one in measured] == [one["case"] for one in kept]
+    for now, before in zip(measured, kept, strict=True):
+        assert now["stabilisation"]["by_step"] == pytest.approx(before["stabilisation"], rel=1e-9), now[
+            "case"
+        ]
+        assert now["reading"]["acquisition"]["by_step"] == pytest.approx(before["acquisition"], rel=1e-9)
+
+
+def test_each_point_of_the_space_runs(cli):
+    records = cli(
+        "simulate", "--writers", 3, "--readers", 2, "--steps", 2, "--sizes", "1k", "--points", "all", "--json"
+    ).json
+    assert len(records) > 50
+    assert all(one["ours"] > 0 for one in records)
+
+
+def test_the_published_statements_hold(cli):
+    found = cli("simulate", "figures", "--no-drawing", "--json").json
+    assert len(found["statements"]) > 15 and not found["files"]
+    assert [one["statement"] for one in found["statements"] if not one["holds"]] == []
+    assert {one["how"] for one in found["statements"]} == {"fitted", "predicted"}
+
+
+def test_figures_are_drawn_with_their_numbers(cli):
+    folder = cli.directory / "drawn"
+    cli("simulate", "figures", "--directory", folder, "--only", "5,11")
+    names = [f"simulated-{number}.{kind}" for number in (11, 5) for kind in ("csv", "png", "svg")]
+    assert sorted(one.name for one in folder.iterdir()) == sorted(names)
+    assert (folder / "simulated-11.png").read_bytes().startswith(b"\x89PNG")
+    lines = (folder / "simulated-11.csv").read_text().splitlines()
+    assert lines[0] == "panel,series,part,x,y" and len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--cluster", "nowhere"), "no cluster 'nowhere': give one of reference"),
+        (("--cluster", "no/such.toml"), "no/such.toml"),
+        (("--parameter", "targets=0"), "targets is 0, but must be a number from 1 to 256"),
+        (("--parameter", "targets=many"), "give NAME=NUMBER"),
+        (("--parameter", "speed=1"), "has no parameter 'speed'"),
+        (("--parameter", "latency=-1"), "latency is -1, but must be a number from 0"),
+        (("--writers", "0", "--readers", "1"), "writers is 0, but must be a whole number from 1"),
+        (("--writers", "1000000", "--steps", "1000"), "MiB of memory, and this machine has"),
+        (("--sizes", "huge"), "huge"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(cli, options, says):
+    done = cli("simulate", *options, code=1)
+    assert says in done.err, done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--points", "sideways"), "sideways"),
+        (("figures", "--only", "99"), "no figure 99"),
+        (("--readers", "0"), "give at least 1 reader"),
+    ],
+)
+def test_wrong_usage_ends_at_once(cli, options, says):
+    assert says in cli("simulate", *options, code=2).err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("servers = 3", "stands in no section"),
+        ("[servers]\nservers = 3", "servers.servers must have source, unit, value"),
+        ('[a]\nservers = { value = "x", unit = "u", source = "s" }', "is no number"),
+        ('[a]\nservers = { value = 1, unit = "", source = "s" }', "needs a unit and a source"),
+        ("[a", "is no TOML"),
+        ('[a]\nservers = { value = 1, unit = "u", source = "s" }', "is missing"),
+    ],
+)
+def test_a_bad_cluster_file_is_refused(cli, text, says):
+    path = cli.directory / "bad.toml"
+    path.write_text(text)
+    assert says in cli("simulate", "--cluster", path, code=1).err
+
+
+def test_every_parameter_says_where_it_is_from():
+    for path in FOLDER.glob("*.toml"):
+        for one in load(path).parameters:
+            assert one.source.split(":")[0].split(",")[0] in (
+                "published",
+                "data sheet",
+                "assumed",
+                "fitted",
+                "measured",
+            )
