@@ -353,10 +353,19 @@ CASE(selected_steps)
 }
 
 // A stream that is written again holds only what was written last.
+// make_io gives parameters to the plugin only.
+adios2::IO make_io_with(adios2::ADIOS& adios, const std::string& name, const adios2::Params& how)
+{
+    auto io = make_io(adios, "out", name);
+    for (const auto& [key, value] : how)
+        io.SetParameter(key, value);
+    return io;
+}
+
 void write_and_read(const adios2::Params& how, const std::string& name, int steps)
 {
     auto adios = make_adios();
-    auto out = make_io(adios, "out", name, how);
+    auto out = make_io_with(adios, name, how);
     auto x = out.DefineVariable<int>("x", {std::size_t(run.ranks)}, {std::size_t(run.rank)}, {1});
     auto writer = open(out, name, adios2::Mode::Write);
     for (int step = 0; step < steps; ++step) {
@@ -403,7 +412,7 @@ CASE(design_space)
     };
     for (const adios2::Params& how : refused) {
         auto adios = make_adios();
-        auto io = make_io(adios, "out", "refused", how);
+        auto io = make_io_with(adios, "refused", how);
         const std::string error = error_of([&] { open(io, "refused", adios2::Mode::Write); });
         EXPECT(contains(error, "does not go with"));
     }
