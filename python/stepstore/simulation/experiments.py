@@ -33,6 +33,8 @@ ALIGNED = Engine("DAOS-Array aligned", "Layout=array-aligned,ChunkSize=1M")
 ADAPTIVE = Engine("ours, array-adaptive", "Layout=array-adaptive")
 OURS = replace(ADAPTIVE, name="ours, array-adaptive, reading ahead", reader="ReadAhead=auto")
 EVERYONE = replace(KV, name="every rank reads", reader="ReadAhead=0,Readers=everyone")
+EXTENDING = replace(DENSE, name="array extended")
+SNAPSHOTS = Engine("overwritten, a snapshot for each step", "Layout=array,Steps=snapshot")
 PUBLISHED = (POSIX, KV, DENSE, ALIGNED)
 
 
@@ -86,6 +88,13 @@ class Experiments:
             stabilisation=steady.stabilisation + (written["first"] - steady.stabilisation) / steps,
             acquisition=steady.acquisition + (read["first"] - steady.acquisition) / steps,
         )
+
+    def course(self, engine: Engine, ranks: int, size: int, steps: int, windows: int) -> list[float]:
+        """The mean stabilisation in each of so many equal windows of the steps."""
+        description = job(engine, ranks, size, 0) | {"steps": steps + _SETTLED}
+        series = self._simulator.run(description)["stabilisation"]["by_step"][_SETTLED:]
+        long = steps // windows
+        return [_mean(series[first : first + long]) for first in range(0, steps, long)]
 
     def extents(self, ranks: int, size: int, stride: int) -> float:
         """One daos_array_write of each rank and step at this stride, in chunks of 1 MiB."""

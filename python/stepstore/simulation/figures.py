@@ -13,11 +13,13 @@ from stepstore.simulation.experiments import (
     DENSE,
     E3SM,
     EVERYONE,
+    EXTENDING,
     KV,
     OURS,
     POSIX,
     PUBLISHED,
     RANKS,
+    SNAPSHOTS,
     WARPX,
     Engine,
     Experiments,
@@ -130,6 +132,16 @@ def _extents(lab: Experiments) -> list[Panel]:
     return [Panel("", "extents", "milliseconds of a rank and step", tuple(times), series)]
 
 
+def _snapshots(lab: Experiments) -> list[Panel]:
+    steps, windows = 120, 12
+    series = {
+        engine.name: [1e3 * one for one in lab.course(engine, 64, E3SM, steps, windows)]
+        for engine in (EXTENDING, SNAPSHOTS)
+    }
+    at = tuple(steps // windows * (window + 1) for window in range(windows))
+    return [Panel("64 writers, 56 KB", "step", "milliseconds of a rank and step", at, series, bars=False)]
+
+
 def _more_steps(lab: Experiments) -> list[Panel]:
     return [
         Panel(
@@ -169,6 +181,7 @@ FIGURES = (
     Drawn("11", "11: daos_array_write of aligned extents", _extents),
     _one_panel("12: acquisition, 5 KB (dark: broadcast)", WARPX, "acquisition"),
     Drawn("13", "13: end to end", _end_to_end),
+    Drawn("14", "14: steps by extending, or by snapshots", _snapshots),
     Drawn("15", "15: over more steps, 1,024 ranks, 56 KB", _more_steps),
     Drawn("16", "16: time for a byte, 56 KB", _per_byte),
 )
