@@ -25,7 +25,11 @@ protected:
     }
     static StepBlobs step_of(std::uint64_t step, const std::vector<std::byte>& blob)
     {
-        return {step, blob, {0, blob.size()}};
+        StepBlobs blobs;
+        blobs.step = step;
+        blobs.bytes = blob;
+        blobs.offsets = {0, blob.size()};
+        return blobs;
     }
     std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)
     {

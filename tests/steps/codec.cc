@@ -247,7 +247,9 @@ TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     encoder.begin_step(0);
     other.begin_step(0);
     const Bytes a = encoder.finish(0), b = other.finish(0);
-    StepBlobs both{0, {a.begin(), a.end()}, {0, a.size(), a.size() + b.size()}};
+    StepBlobs both;
+    both.bytes.assign(a.begin(), a.end());
+    both.offsets = {0, a.size(), a.size() + b.size()};
     both.bytes.insert(both.bytes.end(), b.begin(), b.end());
     Decoder decoder(generation, 2);
     decoder.install(std::move(both),

@@ -2,8 +2,8 @@
 // as in `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
 //
 // 1. A rank's slot is as large as its blobs were, and an eighth more. Slots lie in rank order, each within
-//    one chunk. Up to 16 chunks the ranks are spread evenly over chunks, and so over targets. With more,
-//    each chunk is filled. A step takes whole chunks, so it lies at a place that all know.
+//    one chunk. Up to 16 chunks the ranks are spread evenly over chunks, and so over targets. With more
+//    ranks a chunk has up to 8. A step takes whole chunks, so it lies at a place that all know.
 // 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
 //    segment: the first step brings definitions and is larger, and blobs may grow. At the first step of a
 //    row all ranks exchange the sizes of their blobs, and each knows all slots. No other step has a
@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::uint32_t slots_magic = 0x4c535353; // "SSSL"
 constexpr std::uint64_t spread = 16;              // chunks that few ranks are spread over
+constexpr std::uint64_t most_in_chunk = 8;        // slots: a target serves them in turn
 constexpr std::uint64_t row_growth = 8;
 
 std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
@@ -77,7 +78,7 @@ Row make_row(std::uint64_t first, std::uint64_t begin, std::vector<std::uint64_t
 {
     const std::uint64_t chunk = record.chunk_size;
     Row row{first, begin, std::move(sizes), {}, 0, {0}, record.in_place()};
-    const std::uint64_t most = (row.sizes.size() + spread - 1) / spread; // slots in a chunk
+    const std::uint64_t most = std::min((row.sizes.size() + spread - 1) / spread, most_in_chunk);
     std::uint64_t at = 0, in_chunk = 0;
     for (const std::uint64_t size : row.sizes) {
         if (at % chunk == 0) in_chunk = 0;
