@@ -1,45 +1,12 @@
 #include "communicator.h"
 
+#include "collective_costs.h"
 #include "queue.h"
 
 #include <array>
-#include <bit>
 #include <numeric>
 
 namespace stepstore::sim {
-
-namespace {
-
-double hops(std::size_t ranks)
-{
-    return static_cast<double>(std::bit_width(ranks - 1));
-}
-
-} // namespace
-
-double CollectiveCosts::barrier() const
-{
-    return hops(ranks) * machine.mpi_hop;
-}
-
-double CollectiveCosts::broadcast(std::size_t bytes) const
-{
-    const double once = static_cast<double>(bytes) / machine.mpi_bandwidth;
-    const double tree = hops(ranks) * (machine.mpi_hop + once);
-    const double scattered = 2 * hops(ranks) * machine.mpi_hop + 2 * once;
-    return std::min(tree, scattered);
-}
-
-double CollectiveCosts::gather(std::size_t all_bytes) const
-{
-    return machine.mpi_hop + static_cast<double>(ranks - 1) * machine.mpi_gather_message +
-           static_cast<double>(all_bytes) / machine.mpi_bandwidth;
-}
-
-double CollectiveCosts::allgather(std::size_t all_bytes) const
-{
-    return hops(ranks) * machine.mpi_hop + static_cast<double>(all_bytes) / machine.mpi_bandwidth;
-}
 
 namespace {
 

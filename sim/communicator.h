@@ -1,5 +1,5 @@
 // The groups of ranks of a simulation. A collective call ends for all ranks at the same time: when the last
-// one has come, and what the exchange costs is over. The costs are closed forms of what MPI libraries do.
+// one has come, and what the exchange costs is over (collective_costs.h).
 #pragma once
 
 #include "comm/communicator.h"
@@ -9,16 +9,6 @@
 #include <vector>
 
 namespace stepstore::sim {
-
-// Seconds.
-struct CollectiveCosts {
-    const Machine& machine;
-    std::size_t ranks;
-    double barrier() const;                        // dissemination
-    double broadcast(std::size_t bytes) const;     // a tree; large ones are scattered and gathered again
-    double gather(std::size_t all_bytes) const;    // all to the root
-    double allgather(std::size_t all_bytes) const; // recursive doubling
-};
 
 // One communicator for each rank, for actors that call them.
 std::vector<std::shared_ptr<Communicator>> communicators(const Machine& machine, std::size_t ranks);

@@ -3,10 +3,8 @@
 #include "communicator.h"
 #include "world.h"
 
-#include <daos_errno.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <cmath>
 #include <sys/sysinfo.h>
 
@@ -17,34 +15,8 @@ namespace {
 using bench::Json;
 using bench::Measured;
 
-constexpr std::uint64_t most_ranks = 1 << 20;
-constexpr std::uint64_t most_steps = 1'000'000;
 constexpr std::uint64_t bytes_of_rank = 256 << 10; // a simulated rank: its stack, and what it has open
 constexpr double patience = 1e6;                   // virtual seconds, for a step
-
-[[noreturn]] void refuse(const std::string& text)
-{
-    throw Error(-DER_INVAL, "the job: " + text);
-}
-
-// ---- the description
-
-std::uint64_t count_of(const Json& description, const char* name, std::uint64_t least, std::uint64_t most)
-{
-    const auto found = description.find(name);
-    if (found == description.end()) refuse(std::string(name) + " is missing");
-    if (!found->is_number_unsigned() || *found < least || *found > most)
-        refuse(std::string(name) + " is " + found->dump() + ", but must be a whole number from " +
-               std::to_string(least) + " to " + std::to_string(most));
-    return found->get<std::uint64_t>();
-}
-
-std::string text_of(const Json& description, const char* name)
-{
-    if (!description.contains(name)) return {};
-    if (!description.at(name).is_string()) refuse(std::string(name) + " must be a text");
-    return description.at(name).get<std::string>();
-}
 
 // What the simulation keeps in memory: all blobs, and the ranks.
 double memory_of(const Job& job)
@@ -72,9 +44,9 @@ void check_memory(const Job& job)
     const auto megabytes = [](double bytes) {
         return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
     };
-    refuse("it needs about " + megabytes(memory_of(job)) + " of memory, and this machine has " +
-           megabytes(there) + ": it can hold " + std::to_string(smaller.experiment.writers) +
-           " writers with " + std::to_string(smaller.experiment.steps) + " steps");
+    refuse_job("it needs about " + megabytes(memory_of(job)) + " of memory, and this machine has " +
+               megabytes(there) + ": it can hold " + std::to_string(smaller.experiment.writers) +
+               " writers with " + std::to_string(smaller.experiment.steps) + " steps");
 }
 
 // ---- the run
@@ -198,33 +170,9 @@ private:
 
 } // namespace
 
-Job job_of(const Json& description)
-{
-    if (!description.is_object()) refuse("give an object of names and values");
-    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
-    for (const auto& [name, value] : description.items())
-        if (std::ranges::find(names, name) == names.end()) refuse("there is no field " + name);
-    Job job{count_of(description, "readers", 0, most_ranks),
-            {count_of(description, "steps", 1, most_steps),
-             static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),
-             bench::BlobSizes(text_of(description, "size")), description.value("together", true)},
-            {},
-            description.contains("stride") ? count_of(description, "stride", 1, std::uint64_t{1} << 40) : 0,
-            text_of(description, "set"),
-            text_of(description, "read")};
-    if (job.stride != 0 && job.readers != 0) refuse("extents are not read: give 0 readers");
-    job.stream.writer.writer_timeout = 0; // a thread of its own would give signs of life
-    job.stream.writer.profile = false;
-    bench::set_parameters(job.stream, job.parameters);
-    bench::set_parameters(job.stream, job.reading);
-    check_options(job.stream.writer);
-    check_options(job.stream.reader);
-    check_memory(job);
-    return job;
-}
-
 Json simulate(const Machine& machine, const Job& job, const std::string& directory)
 {
+    check_memory(job);
     const std::string pool = directory + "/pool";
     Pool::create(pool, {.label = "", .targets = 4, .durability = Durability::process});
     return Run(machine, job, pool)();

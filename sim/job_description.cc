@@ -1,0 +1,68 @@
+#include "job_description.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace stepstore::sim {
+
+using bench::Json;
+
+namespace {
+
+constexpr std::uint64_t most_ranks = 1 << 20;
+constexpr std::uint64_t most_steps = 1'000'000;
+
+std::uint64_t count_of(const Json& description, const char* name, std::uint64_t least, std::uint64_t most)
+{
+    const auto found = description.find(name);
+    if (found == description.end()) refuse_job(std::string(name) + " is missing");
+    if (!found->is_number_unsigned() || *found < least || *found > most)
+        refuse_job(std::string(name) + " is " + found->dump() + ", but must be a whole number from " +
+                   std::to_string(least) + " to " + std::to_string(most));
+    return found->get<std::uint64_t>();
+}
+
+std::string text_of(const Json& description, const char* name)
+{
+    if (!description.contains(name)) return {};
+    if (!description.at(name).is_string()) refuse_job(std::string(name) + " must be a text");
+    return description.at(name).get<std::string>();
+}
+
+} // namespace
+
+void refuse_job(const std::string& text)
+{
+    throw Error(-DER_INVAL, "the job: " + text);
+}
+
+Job job_of(const Json& description)
+{
+    if (!description.is_object()) refuse_job("give an object of names and values");
+    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
+    for (const auto& [name, value] : description.items())
+        if (std::ranges::find(names, name) == names.end()) refuse_job("there is no field " + name);
+    Job job{count_of(description, "readers", 0, most_ranks),
+            {count_of(description, "steps", 1, most_steps),
+             static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),
+             bench::BlobSizes(text_of(description, "size")), description.value("together", true)},
+            {},
+            description.contains("stride") ? count_of(description, "stride", 1, std::uint64_t{1} << 40) : 0,
+            text_of(description, "set"),
+            text_of(description, "read")};
+    if (job.stride != 0 && job.readers != 0) refuse_job("extents are not read: give 0 readers");
+    job.stream.writer.writer_timeout = 0; // a thread of its own would give signs of life
+    job.stream.writer.profile = false;
+    bench::set_parameters(job.stream, job.parameters);
+    bench::set_parameters(job.stream, job.reading);
+    check_options(job.stream.writer);
+    check_options(job.stream.reader);
+    return job;
+}
+
+} // namespace stepstore::sim
