@@ -4,10 +4,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace stepstore::sim {
+
+inline constexpr std::size_t envelope = 256; // bytes of a request or reply without its value
 
 struct Machine {
     // ---- the object store's servers

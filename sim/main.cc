@@ -1,6 +1,7 @@
 // stepstore-simulate FILE: runs the job that FILE describes (JSON: "machine" and "job") on a simulated
 // cluster, and prints the times as JSON. --list: prints the points of the design space. `stepstore simulate`
 // is the command for people.
+#include "description_file.h"
 #include "job.h"
 #include "machine.h"
 
@@ -9,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 namespace {
@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace bench = stepstore::bench;
 using stepstore::sim::job_of;
 using stepstore::sim::machine_of;
+using stepstore::sim::read_description;
 
 // Where the simulated store keeps its values.
 class Scratch {
@@ -45,16 +46,6 @@ public:
 private:
     fs::path path_;
 };
-
-bench::Json read_description(const char* file)
-{
-    std::ifstream in(file);
-    if (!in) throw std::runtime_error(std::string("cannot read ") + file);
-    bench::Json description = bench::Json::parse(in, nullptr, false);
-    if (!description.is_object() || !description.contains("machine") || !description.contains("job"))
-        throw std::runtime_error(std::string(file) + " is no JSON object with the fields machine and job");
-    return description;
-}
 
 } // namespace
 

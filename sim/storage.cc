@@ -2,12 +2,6 @@
 
 namespace stepstore::sim {
 
-namespace {
-
-constexpr std::size_t envelope = 256; // bytes of a request or reply without its value
-
-} // namespace
-
 Storage::Storage(const Machine& machine, std::size_t nodes)
     : machine_(machine), targets_(machine.all_targets()), counts_(machine.all_targets()),
       engines_(machine.all_engines()), nodes_(nodes)

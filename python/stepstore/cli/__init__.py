@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import stepstore
-from stepstore.cli import bench, browse, cont, demo, pool, simulate, snapshot, steps
+from stepstore.cli import advise, bench, browse, cont, demo, pool, simulate, snapshot, steps
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -52,6 +52,7 @@ app.command("rm")(steps.remove)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 app.command("bench", context_settings=_PASSED_ON)(bench.bench)
 app.command("simulate", context_settings=_PASSED_ON)(simulate.simulate)
+app.command("advise", context_settings=_PASSED_ON)(advise.advise)
 
 
 @app.callback()

@@ -55,7 +55,7 @@ def simulate(arguments: list[str]) -> None:
     if options.readers < 1:
         parser.error("give at least 1 reader")
     simulator = _simulator(options)
-    points = chosen_points(options.points, Space(_space()), parser.error)
+    points = chosen_points(options.points, Space(space_of("stepstore-simulate")), parser.error)
     outcomes = _outcomes(simulator, options, points)
     if options.json:
         return report_json(outcomes)
@@ -103,6 +103,12 @@ def _figures(arguments: list[str]) -> None:
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"stepstore {name}", description=description)
+    cluster_options(parser)
+    return parser
+
+
+def cluster_options(parser: argparse.ArgumentParser) -> None:
+    """The options of all commands about a cluster: which one, and how the result is printed."""
     parser.add_argument(
         "--cluster",
         default="reference",
@@ -117,11 +123,14 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
         help="another value of a parameter of the cluster; may be given several times",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    return parser
+
+
+def chosen_parameters(options: argparse.Namespace) -> dict[str, float]:
+    return dict(map(_parameter, options.parameter))
 
 
 def _simulator(options: argparse.Namespace) -> Simulator:
-    return Simulator(load(named(options.cluster)), **dict(map(_parameter, options.parameter)))
+    return Simulator(load(named(options.cluster)), **chosen_parameters(options))
 
 
 def _parameter(text: str) -> tuple[str, float]:
@@ -135,8 +144,9 @@ def _parameter(text: str) -> tuple[str, float]:
     return name, number
 
 
-def _space() -> dict[str, Any]:
-    done = subprocess.run([program("stepstore-simulate"), "--list"], capture_output=True, check=True)
+def space_of(name: str) -> dict[str, Any]:
+    """The points of the design space, as this program of the installation has it."""
+    done = subprocess.run([program(name), "--list"], capture_output=True, check=True)
     return dict(json.loads(done.stdout))
 
 

@@ -18,9 +18,10 @@ from stepstore.simulation.cluster import Cluster
 class Simulator:
     """Runs each job once, and several at the same time; the same job gives the same numbers."""
 
-    def __init__(self, cluster: Cluster, **others: float):
-        self._values = cluster.values(**others)
-        self._program = str(program("stepstore-simulate"))
+    def __init__(self, cluster: Cluster, name: str = "stepstore-simulate", **others: float):
+        """name: of the program; stepstore-estimate takes the same jobs."""
+        self.values = cluster.values(**others)
+        self._program = str(program(name))
         self._done: dict[str, dict[str, Any]] = {}
 
     def run(self, job: dict[str, Any], **others: float) -> dict[str, Any]:
@@ -28,7 +29,7 @@ class Simulator:
         return self.run_all([(job, others)])[0]
 
     def run_all(self, jobs: list[tuple[dict[str, Any], dict[str, float]]]) -> list[dict[str, Any]]:
-        texts = [json.dumps({"machine": self._values | others, "job": job}) for job, others in jobs]
+        texts = [json.dumps({"machine": self.values | others, "job": job}) for job, others in jobs]
         missing = [text for text in dict.fromkeys(texts) if text not in self._done]
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             self._done |= zip(missing, workers.map(self._one, missing), strict=True)

@@ -1,0 +1,234 @@
+#include "estimate/estimate.h"
+
+#include "collective_costs.h"
+#include "estimate/requests.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace stepstore::sim {
+
+namespace {
+
+using bench::Json;
+
+// The engine's rule for reading ahead (src/steps/read/step_source.cc).
+constexpr std::uint64_t ahead_at_once = 64, usual_ahead = 1 << 20, most_ahead = std::uint64_t{128} << 20;
+constexpr std::uint64_t most_messages = 4'000'000; // of a replay, which takes seconds
+constexpr std::uint64_t settled = 8;               // a step from which on the blobs' places are regular
+constexpr std::uint64_t sampled_messages = 20'000; // of writers: so many steps are looked at
+constexpr double slots_of_rank_0 = 1.125;          // memory for a blob, by its size
+
+struct Writing {
+    double stored = 0, exchange = 0; // seconds of a rank and step
+    double messages = 0;             // of a rank
+    std::uint64_t busiest_target = 0, short_of_buffers = 0;
+};
+
+struct Reading {
+    double read = 0, broadcast = 0; // seconds of a step
+    double messages = 0;            // of a reader and step
+    double together = 1;            // steps
+    bool is_bound = false;
+};
+
+class Estimate {
+public:
+    Estimate(const Machine& machine, const Job& job)
+        : machine_(machine), job_(job), choices_(choices_of(machine, job)), requests_(machine, job, choices_),
+          writers_{machine, job.experiment.writers},
+          readers_{machine, std::max<std::uint64_t>(job.readers, 1)},
+          step_bytes_(requests_.step_size(sample_step()))
+    {
+    }
+
+    Json operator()() const
+    {
+        const Writing writing = write();
+        const double connecting = machine_.connection * static_cast<double>(machine_.all_engines());
+        // Each rank connects to the pool and opens the container.
+        const double opening =
+            connecting + machine_.control * static_cast<double>(2 * job_.experiment.writers + 6);
+        Json found = {{"engine", "estimated"},
+                      {"writers", job_.experiment.writers},
+                      {"readers", job_.readers},
+                      {"steps", job_.experiment.steps},
+                      {"blob_bytes", job_.experiment.sizes.mean()},
+                      {"metadata_bytes", static_cast<double>(step_bytes_) / job_.experiment.writers},
+                      {"stabilisation",
+                       {{"mean", writing.stored + writing.exchange},
+                        {"exchange", writing.exchange},
+                        {"first", connecting},
+                        {"open", opening}}},
+                      {"readings", Json::array()},
+                      {"requests",
+                       {{"writer", writing.messages},
+                        {"busiest_target", writing.busiest_target},
+                        {"short_of_buffers", writing.short_of_buffers}}}};
+        if (job_.readers == 0) return found;
+        const Reading reading = read();
+        found["readings"].push_back(
+            {{"acquisition",
+              {{"mean", reading.read + reading.broadcast},
+               {"open", connecting + machine_.control * static_cast<double>(2 * job_.readers)},
+               {"parts", {{"read", reading.read}, {"broadcast", reading.broadcast}}}}}});
+        found["requests"]["reader"] = reading.messages;
+        found["requests"]["together"] = reading.together;
+        found["requests"]["bound"] = reading.is_bound;
+        // Rank 0 has the blobs where it reads them to, and in its message. The others have the message too.
+        const double held = static_cast<double>(step_bytes_) * reading.together;
+        found["memory"] = {{"reader", (choices_.delegated ? 2 : 1 + slots_of_rank_0) * held},
+                           {"root", (choices_.delegated ? 2 + slots_of_rank_0 : 1 + slots_of_rank_0) * held}};
+        return found;
+    }
+
+private:
+    std::uint64_t sample_step() const { return std::min(settled, job_.experiment.steps - 1); }
+
+    // ---- writers
+
+    Writing write() const
+    {
+        Writing writing;
+        const std::uint32_t ranks = job_.experiment.writers;
+        if (choices_.layout == "posix") {
+            const double files =
+                3 * machine_.file_request + static_cast<double>(step_bytes_) / machine_.file_write_bandwidth;
+            writing.exchange = writers_.gather(step_bytes_) + files + writers_.broadcast(1);
+            writing.messages = 3.0 / ranks;
+            return writing;
+        }
+        const std::uint64_t steps = std::clamp<std::uint64_t>(sampled_messages / ranks, 1, settled);
+        for (std::uint64_t i = 0; i < steps; ++i) {
+            const std::vector<Calls> calls = requests_.of_writers(sample_step() + i);
+            const Replayed found = replay(machine_, on_nodes(calls));
+            // with snapshots all wait for the slowest
+            writing.stored += (choices_.in_place ? found.last : found.mean) / static_cast<double>(steps);
+            for (const Calls& one : calls)
+                writing.messages +=
+                    static_cast<double>(messages_in(one)) / static_cast<double>(steps) / ranks;
+            writing.busiest_target = std::max(writing.busiest_target, found.most_at_target);
+            writing.short_of_buffers = std::max(writing.short_of_buffers, found.short_of_buffers);
+        }
+        const double exchange = writers_.allgather(8ULL * ranks);
+        if (choices_.layout == "array") writing.exchange += exchange;
+        if (choices_.in_place)
+            writing.exchange += 2 * exchange + machine_.control + 2 * machine_.latency + machine_.call +
+                                machine_.kv_put + 2 * machine_.latency;
+        return writing;
+    }
+
+    std::vector<Process> on_nodes(const std::vector<Calls>& calls) const
+    {
+        std::vector<Process> processes;
+        for (std::size_t rank = 0; rank < calls.size(); ++rank)
+            processes.push_back({rank / machine_.ranks_per_node, &calls[rank]});
+        return processes;
+    }
+
+    // ---- readers
+
+    Reading read() const
+    {
+        Reading sum;
+        std::uint64_t fetches = 0;
+        std::map<std::vector<std::uint64_t>, Reading> known; // by the rounds
+        for (std::uint64_t step = 0; step < job_.experiment.steps;) {
+            const Fetch fetch = next_fetch(step);
+            auto found = known.find(fetch.ahead);
+            if (found == known.end() || (step < settled && choices_.layout != "posix"))
+                found = known.insert_or_assign(fetch.ahead, read_once(fetch)).first;
+            sum.read += found->second.read;
+            sum.broadcast += found->second.broadcast;
+            sum.messages += found->second.messages;
+            sum.is_bound |= found->second.is_bound;
+            step += fetch.steps();
+            ++fetches;
+        }
+        const auto steps = static_cast<double>(job_.experiment.steps);
+        if (choices_.layout == "posix") sum.read = read_files();
+        return {sum.read / steps, sum.broadcast / steps, sum.messages / steps,
+                steps / static_cast<double>(fetches), sum.is_bound};
+    }
+
+    Fetch next_fetch(std::uint64_t step) const
+    {
+        Fetch fetch{step, {}};
+        std::uint64_t budget = job_.stream.reader.read_ahead.value_or(
+            std::clamp<std::uint64_t>(2 * step_bytes_, usual_ahead, most_ahead));
+        for (std::uint64_t next = step + 1; next < job_.experiment.steps;) {
+            std::uint64_t count =
+                std::min({budget / step_bytes_, ahead_at_once, job_.experiment.steps - next});
+            if (count == 0) break;
+            const std::uint64_t row = requests_.end_of_row(next) - next;
+            fetch.ahead.push_back(std::min(count, row));
+            if (row < count) break;
+            next += count;
+            budget -= count * step_bytes_;
+        }
+        return fetch;
+    }
+
+    Reading read_once(const Fetch& fetch) const
+    {
+        Reading reading;
+        const auto steps = static_cast<double>(fetch.steps());
+        if (choices_.delegated && job_.readers > 1) {
+            const std::uint64_t sizes = 3ULL * job_.experiment.writers; // of the blobs, in the message
+            reading.broadcast = readers_.broadcast((step_bytes_ + sizes) * fetch.steps());
+        }
+        if (choices_.layout == "posix") {
+            reading.messages = 2 * steps;
+            return reading;
+        }
+        const Calls calls = requests_.of_reader(fetch);
+        const std::uint64_t count = choices_.delegated ? 1 : job_.readers;
+        reading.messages = static_cast<double>(messages_in(calls));
+        reading.is_bound = count > most_messages / std::max<std::uint64_t>(messages_in(calls), 1);
+        if (reading.is_bound) {
+            reading.read = bound(machine_, calls, count).mean;
+            return reading;
+        }
+        std::vector<Process> processes;
+        for (std::uint64_t rank = 0; rank < count; ++rank)
+            processes.push_back({rank / machine_.ranks_per_node, &calls});
+        reading.read = replay(machine_, processes).mean;
+        return reading;
+    }
+
+    // Of all steps, one after the other: a request brings a window along.
+    double read_files() const
+    {
+        double time = 0;
+        const std::uint64_t step = step_bytes_ + 8ULL * job_.experiment.writers;
+        const std::uint64_t size = step * job_.experiment.steps;
+        const std::uint64_t window_bytes = std::max<std::uint64_t>(machine_.file_read_ahead, 64);
+        const std::uint64_t index_requests = 64 * job_.experiment.steps / window_bytes + 1;
+        time += machine_.file_request * static_cast<double>(index_requests);
+        for (std::uint64_t at = 0, window = 0; at < size; at += step) {
+            if (at + step <= window) continue;
+            window = std::min(size, at + std::max(step, machine_.file_read_ahead));
+            time += machine_.file_request + static_cast<double>(window - at) / machine_.file_read_bandwidth;
+        }
+        return time;
+    }
+
+    const Machine& machine_;
+    const Job& job_;
+    const Choices choices_;
+    const Requests requests_;
+    const CollectiveCosts writers_, readers_;
+    const std::uint64_t step_bytes_;
+};
+
+} // namespace
+
+Json estimate(const Machine& machine, const Job& job)
+{
+    if (job.stride != 0) refuse_job("extents are not estimated: leave the stride out, or simulate them");
+    return Estimate(machine, job)();
+}
+
+} // namespace stepstore::sim

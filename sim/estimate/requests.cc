@@ -1,0 +1,401 @@
+#include "estimate/requests.h"
+
+#include "base/bytes.h"
+#include "steps/layouts/layout.h"
+#include "stepstore/libdaos.h"
+
+#include <daos_obj_class.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace stepstore::sim {
+
+namespace {
+
+using steps::Objects;
+
+constexpr std::uint64_t description = 130; // bytes of a blob beside the text of the experiment
+constexpr std::uint64_t header = steps::blob_header_size;
+constexpr std::uint64_t side = UINT32_MAX; // the number of the key-value for what has no other place
+constexpr std::uint64_t usual_room = 4096; // of a get whose size is not known
+constexpr std::uint64_t record_of_snapshot = 29;
+// array-adaptive: chunks that few ranks are spread over, slots in a chunk, and how fast rows grow.
+constexpr std::uint64_t spread = 16, most_in_chunk = 8, row_growth = 8;
+
+std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+std::uint64_t first_of_row(std::uint64_t step)
+{
+    if (step == 0) return 0;
+    std::uint64_t first = 1;
+    while (step / row_growth >= first)
+        first *= row_growth;
+    return first;
+}
+
+Bytes bytes_of(const std::string& text)
+{
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+// Once the calls before have their replies.
+void append_waiting(Calls& calls, Calls&& more)
+{
+    if (more.empty()) return;
+    if (!calls.empty()) calls.back().waits = true;
+    calls.insert(calls.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::uint32_t target_of(const store::Placement& placement, Bytes dkey)
+{
+    return placement.group(placement.group_of(dkey)).targets[0];
+}
+
+} // namespace
+
+std::uint64_t Fetch::steps() const
+{
+    return std::accumulate(ahead.begin(), ahead.end(), std::uint64_t{1});
+}
+
+Choices choices_of(const Machine& machine, const Job& job)
+{
+    const steps::WriterOptions& writer = job.stream.writer;
+    const steps::Layout& layout = steps::layout_named(writer.layout);
+    Choices choices{std::string(layout.name),
+                    writer.objects.value_or(Objects::single),
+                    writer.step_mode == steps::StepMode::snapshot,
+                    writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
+                    0,
+                    job.stream.reader.readers != steps::Readers::everyone,
+                    job.stream.reader.gets == steps::Gets::async};
+    const std::string name = writer.object_class.empty() ? "SX" : writer.object_class;
+    const int object_class = Library::ours().oclass_name2id(name.c_str());
+    const auto groups = static_cast<std::uint64_t>(object_class & MAX_NUM_GROUPS);
+    if (groups == 0) refuse_job("there is no object class " + name);
+    if (groups != MAX_NUM_GROUPS && groups > machine.all_targets())
+        refuse_job("the object class " + name +
+                   " needs more targets than the cluster has: " + std::to_string(machine.all_targets()));
+    choices.groups = std::min(groups, machine.all_targets());
+    return choices;
+}
+
+Requests::Requests(const Machine& machine, const Job& job, const Choices& choices)
+    : machine_(machine), job_(job), choices_(choices), ranks_(job.experiment.writers)
+{
+}
+
+std::uint64_t Requests::blob_size(std::uint64_t step, std::uint32_t rank) const
+{
+    return job_.experiment.sizes.at(step, rank, ranks_) + description;
+}
+
+std::uint64_t Requests::step_size(std::uint64_t step) const
+{
+    std::uint64_t all = 0;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+        all += blob_size(step, rank);
+    return all;
+}
+
+std::uint64_t Requests::end_of_row(std::uint64_t step) const
+{
+    if (choices_.layout != "array-adaptive") return UINT64_MAX;
+    const std::uint64_t first = first_of_row(step);
+    return first == 0 ? 1 : first * row_growth;
+}
+
+// ---- where things lie
+
+store::Placement Requests::placement(std::uint64_t object) const
+{
+    const ObjectId id{std::uint64_t{1} << 48 | choices_.groups << 32, object};
+    return store::Placement(0, {id.hi, id.lo}, static_cast<unsigned>(machine_.all_targets()));
+}
+
+std::uint64_t Requests::object_of(std::uint64_t step, std::uint32_t rank) const
+{
+    if (choices_.objects == Objects::per_step) return step;
+    if (choices_.objects == Objects::per_writer) return rank;
+    return choices_.layout == "kv" ? side : 0;
+}
+
+std::string Requests::key_of(std::uint64_t step, std::uint32_t rank) const
+{
+    steps::StreamRecord record;
+    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
+    return steps::blob_key(record, step, rank);
+}
+
+std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
+{
+    const bool of_ranks = choices_.objects == Objects::per_writer;
+    const bool at_0 = choices_.in_place || choices_.objects == Objects::per_step;
+    if (choices_.layout == "array-adaptive") return adaptive_slots(step);
+    std::vector<Slot> slots(ranks_);
+    const std::uint64_t begin = at_0 ? 0 : step;
+    if (choices_.layout == "array-aligned") {
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+            slots[rank] = {(begin * (of_ranks ? 1 : ranks_) + (of_ranks ? 0 : rank)) * choices_.chunk,
+                           choices_.chunk};
+        return slots;
+    }
+    std::uint64_t at = begin * (of_ranks ? 0 : step_size(step)); // as if all steps were like this one
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        const std::uint64_t size = blob_size(step, rank);
+        slots[rank] = {of_ranks ? begin * size : at, size};
+        at += size;
+    }
+    return slots;
+}
+
+std::vector<Requests::Slot> Requests::adaptive_slots(std::uint64_t step) const
+{
+    const std::uint64_t chunk = choices_.chunk, row = first_of_row(step);
+    const std::uint64_t most = std::min<std::uint64_t>((ranks_ + spread - 1) / spread, most_in_chunk);
+    std::vector<Slot> slots(ranks_);
+    std::uint64_t at = 0, in_chunk = 0;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        const std::uint64_t size = std::min<std::uint64_t>(steps::room_for(blob_size(row, rank)), chunk);
+        if (at % chunk == 0) in_chunk = 0;
+        if (in_chunk == most || at % chunk + size > chunk) at = aligned(at, chunk), in_chunk = 0;
+        slots[rank] = {at, size};
+        at += size;
+        ++in_chunk;
+    }
+    const std::uint64_t begin = choices_.in_place ? 0 : step * aligned(at, chunk);
+    for (Slot& slot : slots)
+        slot.at += begin;
+    return slots;
+}
+
+// Such a blob lies in the side object.
+bool Requests::overflows(std::uint64_t step, std::uint32_t rank, const Slot& slot) const
+{
+    return blob_size(step, rank) > slot.bytes;
+}
+
+// ---- calls of the library
+
+Call Requests::put(std::uint64_t object, const std::string& key, std::uint64_t bytes) const
+{
+    const bool is_inline = bytes <= machine_.inline_put;
+    return {machine_.call + (is_inline ? 0 : machine_.registration),
+            true,
+            {{target_of(placement(object), bytes_of(key)), is_inline, machine_.kv_put, bytes, 0}}};
+}
+
+Call Requests::get(std::uint64_t object, const std::string& key, std::uint64_t room, std::uint64_t bytes,
+                   bool waits) const
+{
+    const bool is_inline = room <= machine_.inline_get;
+    return {machine_.call + (is_inline ? 0 : machine_.registration),
+            waits,
+            {{target_of(placement(object), bytes_of(key)), is_inline, machine_.kv_get, 0,
+              std::min(room, bytes)}}};
+}
+
+// One call on one array: a message for each chunk.
+Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64_t overwritten) const
+{
+    struct InChunk {
+        std::uint64_t bytes = 0, extents = 0;
+    };
+    std::map<std::uint64_t, InChunk> chunks;
+    for (const Piece& piece : pieces) {
+        for (std::uint64_t at = piece.at; at < piece.at + piece.bytes;) {
+            const std::uint64_t chunk = at / choices_.chunk;
+            const std::uint64_t until = std::min(piece.at + piece.bytes, (chunk + 1) * choices_.chunk);
+            InChunk& in = chunks[chunk];
+            in.bytes += until - at;
+            ++in.extents;
+            at = until;
+        }
+    }
+    Call call{machine_.call + machine_.registration, true, {}};
+    const store::Placement where = placement(pieces.front().object);
+    const double more = machine_.overwritten * static_cast<double>(overwritten);
+    for (const auto& [chunk, in] : chunks) {
+        std::byte dkey[8];
+        store_big(dkey, chunk);
+        call.messages.push_back({target_of(where, dkey), in.bytes <= machine_.inline_put,
+                                 (writes ? machine_.array_write + more : machine_.array_read) +
+                                     static_cast<double>(in.extents - 1) * machine_.further_extent,
+                                 writes ? in.bytes : 0, writes ? 0 : in.bytes});
+    }
+    return call;
+}
+
+// A call for each object, in flight together unless gets are sync.
+void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
+{
+    std::map<std::uint64_t, std::vector<Piece>> by_object;
+    for (const Piece& piece : pieces) {
+        std::vector<Piece>& of = by_object[piece.object];
+        if (!of.empty() && of.back().at + of.back().bytes == piece.at)
+            of.back().bytes += piece.bytes; // without a gap it is one range
+        else
+            of.push_back(piece);
+    }
+    for (const auto& [object, of] : by_object) {
+        calls.push_back(access(of, false, 0));
+        calls.back().waits = !choices_.asynchronous || by_object.size() < 2;
+    }
+}
+
+// ---- writers
+
+std::vector<Calls> Requests::of_writers(std::uint64_t step) const
+{
+    std::vector<Calls> all(ranks_);
+    if (choices_.layout == "posix") return all;
+    if (choices_.layout == "kv") {
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+            all[rank].push_back(put(object_of(step, rank), key_of(step, rank), blob_size(step, rank)));
+        return all;
+    }
+    const std::vector<Slot> where = slots(step);
+    // Each step but the first overwrites what a snapshot keeps: on average half of all.
+    const std::uint64_t overwritten = choices_.in_place ? (job_.experiment.steps - 1) / 2 : 0;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        const bool elsewhere = overflows(step, rank, where[rank]);
+        if (elsewhere) all[rank].push_back(put(side, key_of(step, rank), blob_size(step, rank)));
+        const Piece piece{object_of(step, rank), where[rank].at, elsewhere ? header : blob_size(step, rank)};
+        all[rank].push_back(access({piece}, true, overwritten));
+    }
+    if (choices_.layout == "array") all[0].push_back(put(side, "Step" + std::to_string(step), 3ULL * ranks_));
+    return all;
+}
+
+// ---- readers
+
+Calls Requests::of_reader(const Fetch& fetch) const
+{
+    Calls calls;
+    fetch_step(fetch.step, calls);
+    std::uint64_t next = fetch.step + 1;
+    for (const std::uint64_t count : fetch.ahead) {
+        fetch_ahead(next, count, calls);
+        next += count;
+    }
+    return calls;
+}
+
+void Requests::fetch_step(std::uint64_t step, Calls& calls) const
+{
+    if (choices_.in_place) get_snapshots(step, 1, calls);
+    if (choices_.layout == "kv") {
+        const std::size_t poll = calls.size();
+        get_blobs(step, 1, 0, calls);
+        calls[poll].waits = true; // the reader asks first whether the step is there
+    } else if (choices_.layout == "array") {
+        get_sizes(step, 1, calls);
+        read_slots(step, 1, 0, calls);
+    } else if (choices_.layout == "array-aligned") {
+        const Slot first = slots(step)[0];
+        read({{object_of(step, 0), first.at, std::min(room_before(step, 0), first.bytes)}}, calls);
+        read_slots(step, 1, 1, calls);
+    } else if (choices_.layout == "array-adaptive") {
+        read({{object_of(step, 0), slots(step)[0].at, header}}, calls);
+        read_slots(step, 1, 0, calls);
+    }
+}
+
+void Requests::fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& calls) const
+{
+    const bool by_gets = choices_.layout == "kv" || choices_.layout == "array";
+    if (choices_.in_place) {
+        get_snapshots(first, count, calls);
+        for (std::uint64_t step = first; step < first + count; ++step) {
+            if (choices_.layout == "array") get_sizes(step, 1, calls);
+            if (choices_.layout == "kv")
+                get_blobs(step, 1, 0, calls);
+            else
+                read_slots(step, 1, 0, calls);
+            calls.back().waits = true;
+        }
+    } else if (by_gets && !choices_.asynchronous) {
+        for (std::uint64_t step = first; step < first + count; ++step)
+            fetch_step(step, calls);
+    } else if (choices_.layout == "kv") {
+        get_blobs(first, count, 0, calls);
+    } else {
+        if (choices_.layout == "array") get_sizes(first, count, calls);
+        read_slots(first, count, 0, calls);
+    }
+    if (!calls.empty()) calls.back().waits = true;
+}
+
+void Requests::get_snapshots(std::uint64_t first, std::uint64_t count, Calls& calls) const
+{
+    for (std::uint64_t step = first; step < first + count; ++step)
+        calls.push_back(get(side, "Step" + std::to_string(step) + "-Snapshot", usual_room, record_of_snapshot,
+                            !choices_.asynchronous || step + 1 == first + count));
+}
+
+void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const
+{
+    const std::uint64_t bytes = 28 + ranks_ * (blob_size(first, 0) < (1 << 14) ? 2ULL : 3ULL);
+    for (std::uint64_t step = first; step < first + count; ++step) {
+        const std::string key = "Step" + std::to_string(step);
+        const bool alone = count == 1; // its size is not known
+        calls.push_back(
+            get(side, key, alone ? usual_room : bytes + bytes / 8, bytes, step + 1 == first + count));
+        if (alone && bytes > usual_room) calls.push_back(get(side, key, bytes, bytes, true));
+    }
+}
+
+void Requests::get_blobs(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const
+{
+    Calls again;
+    for (std::uint64_t step = first; step < first + count; ++step)
+        for (std::uint32_t rank = from; rank < ranks_; ++rank) {
+            const std::uint64_t size = blob_size(step, rank), room = room_before(first, rank);
+            const std::string key = key_of(step, rank);
+            calls.push_back(get(object_of(step, rank), key, room, size, !choices_.asynchronous));
+            if (size > room) get_unknown(object_of(step, rank), key, size, again);
+        }
+    append_waiting(calls, std::move(again));
+}
+
+void Requests::read_slots(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const
+{
+    std::vector<Piece> pieces;
+    Calls again;
+    const bool is_aligned = choices_.layout == "array-aligned";
+    for (std::uint64_t step = first; step < first + count; ++step) {
+        const std::vector<Slot> where = slots(step);
+        for (std::uint32_t rank = from; rank < ranks_; ++rank) {
+            const std::uint64_t object = object_of(step, rank), size = blob_size(step, rank);
+            const std::uint64_t room =
+                is_aligned ? std::min(room_before(first, rank), choices_.chunk) : where[rank].bytes;
+            pieces.push_back({object, where[rank].at, room});
+            if (size <= room) continue;
+            if (is_aligned) again.push_back(access({{object, where[rank].at, choices_.chunk}}, false, 0));
+            if (overflows(step, rank, where[rank])) get_unknown(side, key_of(step, rank), size, again);
+        }
+    }
+    if (!pieces.empty()) read(pieces, calls);
+    append_waiting(calls, std::move(again));
+}
+
+// What a reader makes room for: the blob of the step before it, and somewhat more.
+std::uint64_t Requests::room_before(std::uint64_t step, std::uint32_t rank) const
+{
+    return steps::room_for(blob_size(step == 0 ? 0 : step - 1, rank));
+}
+
+// The reader learns the size from its first try.
+void Requests::get_unknown(std::uint64_t object, const std::string& key, std::uint64_t size,
+                           Calls& calls) const
+{
+    calls.push_back(get(object, key, usual_room, size, true));
+    if (size > usual_room) calls.push_back(get(object, key, size, size, true));
+}
+
+} // namespace stepstore::sim

@@ -1,0 +1,84 @@
+// Which requests the timestep engine makes in a step that needs nothing new (no definitions, no connection),
+// by layout: what src/steps/layouts does, without doing it. tests/cli/test_estimate.py compares it with the
+// engine itself on a simulated cluster.
+#pragma once
+
+#include "estimate/replay.h"
+#include "job_description.h"
+#include "store/placement.h"
+
+#include <string>
+#include <vector>
+
+namespace stepstore::sim {
+
+// What is left open in a job's options, decided as the engine decides it.
+struct Choices {
+    std::string layout;
+    steps::Objects objects = steps::Objects::single;
+    bool in_place = false; // Steps=snapshot
+    std::uint64_t chunk = 0;
+    std::uint64_t groups = 0; // targets of an object
+    bool delegated = true;    // reader rank 0 reads for all
+    bool asynchronous = true; // gets
+};
+
+// -DER_INVAL: an object class that the cluster is too small for.
+Choices choices_of(const Machine& machine, const Job& job);
+
+// A reader fetches a step, and then others ahead, in some rounds.
+struct Fetch {
+    std::uint64_t step = 0;
+    std::vector<std::uint64_t> ahead; // steps of each round
+    std::uint64_t steps() const;
+};
+
+class Requests {
+public:
+    Requests(const Machine& machine, const Job& job, const Choices& choices);
+    // Of each rank, in one step.
+    std::vector<Calls> of_writers(std::uint64_t step) const;
+    // Of one reader.
+    Calls of_reader(const Fetch& fetch) const;
+    // Of the blob of a rank, as it is stored.
+    std::uint64_t blob_size(std::uint64_t step, std::uint32_t rank) const;
+    std::uint64_t step_size(std::uint64_t step) const;
+    // The first step behind those that are read together at most.
+    std::uint64_t end_of_row(std::uint64_t step) const;
+
+private:
+    struct Piece { // of an array
+        std::uint64_t object, at, bytes;
+    };
+    struct Slot {
+        std::uint64_t at = 0, bytes = 0;
+    };
+    store::Placement placement(std::uint64_t object) const;
+    std::uint64_t object_of(std::uint64_t step, std::uint32_t rank) const;
+    std::string key_of(std::uint64_t step, std::uint32_t rank) const;
+
+    Call put(std::uint64_t object, const std::string& key, std::uint64_t bytes) const;
+    Call get(std::uint64_t object, const std::string& key, std::uint64_t room, std::uint64_t bytes,
+             bool waits) const;
+    Call access(const std::vector<Piece>& pieces, bool writes, std::uint64_t overwritten) const;
+    void read(const std::vector<Piece>& pieces, Calls& calls) const;
+
+    std::vector<Slot> slots(std::uint64_t step) const; // of array layouts
+    std::vector<Slot> adaptive_slots(std::uint64_t step) const;
+    bool overflows(std::uint64_t step, std::uint32_t rank, const Slot& slot) const;
+    std::uint64_t room_before(std::uint64_t step, std::uint32_t rank) const;
+    void get_unknown(std::uint64_t object, const std::string& key, std::uint64_t size, Calls& calls) const;
+    void fetch_step(std::uint64_t step, Calls& calls) const;
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& calls) const;
+    void get_snapshots(std::uint64_t first, std::uint64_t count, Calls& calls) const;
+    void get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const;
+    void get_blobs(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const;
+    void read_slots(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const;
+
+    const Machine& machine_;
+    const Job& job_;
+    const Choices& choices_;
+    std::uint32_t ranks_;
+};
+
+} // namespace stepstore::sim
