@@ -205,8 +205,9 @@ class Advisor:
         ]
         if job.memory is not None and best.memory > job.memory:
             lines.append(
-                f"That is more than --memory, {human_bytes(job.memory)}, also without reading ahead. Every "
-                "rank that reads gets the metadata of all writers: only fewer writers or smaller blobs would fit."
+                f"That is more than --memory, {human_bytes(job.memory)}, also without reading ahead. "
+                "Every rank that reads gets the metadata of all writers: only fewer writers or smaller "
+                "blobs would fit."
             )
         nodes = -(-job.reader_ranks // on_node)
         if node < _MUCH or on_node == 1:
