@@ -60,7 +60,7 @@ with_mpi=()
     with_mpi=("--config-settings=cmake.define.STEPSTORE_ADIOS2_MPI_PREFIX=$ADIOS2_MPI_PREFIX")
 stamp=$STEPSTORE_VENV/.stepstore-sources
 sources=$(git -C "$STEPSTORE_ROOT" ls-files -co --exclude-standard -- CMakeLists.txt cmake include src \
-    plugins bindings python bench pyproject.toml README.md LICENSE | sort |
+    plugins bindings python bench examples pyproject.toml README.md LICENSE | sort |
     while IFS= read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done |
     xargs -0 sha256sum | sha256sum)${with_mpi[*]}
 if [[ ! -x $STEPSTORE_VENV/bin/stepstore || ! -f $stamp || $(cat "$stamp") != "$sources" ]]; then

@@ -142,7 +142,9 @@ def test_presets_and_their_figures(run, tmp_path, preset):
     pytest.importorskip("matplotlib")
     figures = tmp_path / "new" / "figures"
     done = run("--preset", preset, "--steps", 25, "--readers", 1, "--figures", figures)
-    assert {path.name for path in figures.iterdir()} == {f"{preset}.{end}" for end in ("csv", "png", "svg")}
+    assert {path.name for path in figures.iterdir()} == {
+        f"{preset}.{end}" for end in ("csv", "png", "svg", "json")
+    }
     assert (figures / f"{preset}.png").read_bytes().startswith(b"\x89PNG")
     assert (figures / f"{preset}.svg").read_text().rstrip().endswith("</svg>")
     with (figures / f"{preset}.csv").open() as file:

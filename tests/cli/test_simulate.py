@@ -121,7 +121,8 @@ def test_the_published_statements_hold(cli):
 def test_figures_are_drawn_with_their_numbers(cli):
     folder = cli.directory / "drawn"
     cli("simulate", "figures", "--directory", folder, "--only", "5,11")
-    names = [f"simulated-{number}.{kind}" for number in (11, 5) for kind in ("csv", "png", "svg")]
+    names = [f"simulated-{number}.{kind}" for number in (11, 5) for kind in ("csv", "json", "png", "svg")]
+    names.append("simulated.statements.json")
     assert sorted(one.name for one in folder.iterdir()) == sorted(names)
     assert (folder / "simulated-11.png").read_bytes().startswith(b"\x89PNG")
     lines = (folder / "simulated-11.csv").read_text().splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
-import os
+import json
 import statistics
 import sys
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from typing import Any
 
 from stepstore.benchmarks.layout_presets import space, windows
 from stepstore.benchmarks.layout_report import Outcome
+from stepstore.benchmarks.records import describe, write_whole
 from stepstore.cli.common import CommandError, ExitCode
 
 COLOURS = ("#2a6f97", "#f4a259", "#6a994e", "#bc4749", "#7b6d8d", "#555555")
@@ -148,23 +149,14 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
     return save(path, figure, rows)
 
 
-def save(path: Path, figure: Any, rows: list[tuple[Any, ...]]) -> list[Path]:
-    """Writes PATH.csv, .png and .svg. Each has its name only when it is whole."""
+def save(path: Path, figure: Any, rows: list[tuple[Any, ...]], simulated: bool = False) -> list[Path]:
+    """Writes PATH.csv, .png, .svg and .json (how it was made). Each has its name only when it is whole."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     writers: dict[str, Callable[[Path], object]] = {
         "csv": lambda file: file.write_text(text.getvalue()),
         "png": lambda file: figure.savefig(file, format="png", dpi=150),
         "svg": lambda file: figure.savefig(file, format="svg", metadata={"Date": None}),
+        "json": lambda file: file.write_text(json.dumps(describe(figure, simulated), indent=1) + "\n"),
     }
-    made = []
-    for ending, write in writers.items():
-        whole = path.with_name(f"{path.name}.{ending}")
-        begun = path.with_name(f".{whole.name}.{os.getpid()}")
-        try:
-            write(begun)
-            os.replace(begun, whole)
-        finally:
-            begun.unlink(missing_ok=True)
-        made.append(whole)
-    return made
+    return [write_whole(path.with_name(f"{path.name}.{ending}"), write) for ending, write in writers.items()]

@@ -6,8 +6,8 @@ import statistics
 from argparse import Namespace
 from typing import Any
 
+from stepstore.benchmarks import machine
 from stepstore.benchmarks.layout_points import Point
-from stepstore.benchmarks.machine import BUSY
 from stepstore.cli.common import emit_json, show, table
 
 GOAL = 1 / 3  # of BP5's time end to end
@@ -128,12 +128,18 @@ def explanation(options: Namespace, shares: list[float | None]) -> list[str]:
         lines.append("BP5 reads the metadata of all steps when it opens: that is part of its acquisition")
     if options.durability == "power" and not options.no_bp5:
         lines.append("a step of Stepstore is on the medium when it ends; BP5 syncs nothing")
-    return [*lines, _machine(shares)]
+    return [*lines, machine_line(shares)]
 
 
-def _machine(shares: list[float | None]) -> str:
-    known = [share for share in shares if share is not None]
+def machine_line(shares: list[float | None] | None = None) -> str:
+    """Whether the numbers can be trusted. shares: those before the rounds (default: all that this process has
+    seen)."""
+    known = [share for share in (machine.looks if shares is None else shares) if share is not None]
     if not known:
         return "whether the machine was busy is not known: there is no /proc/stat"
     used = f"before the rounds other work used {statistics.mean(known):.0%} of its processors"
-    return f"BUSY MACHINE: {used}" if statistics.mean(known) >= BUSY else f"the machine was quiet: {used}"
+    return (
+        f"BUSY MACHINE: {used}"
+        if statistics.mean(known) >= machine.BUSY
+        else f"the machine was quiet: {used}"
+    )

@@ -42,7 +42,11 @@ def launcher(given: str) -> tuple[str, ...]:
 
 def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: float, doors: bool = True) -> str:
     """Runs the command on so many ranks in the folder: what it printed. doors: ADIOS2 has both of ours."""
-    line = [*launcher(mpirun), "-n", str(ranks), *command]
+    return run_line([*launcher(mpirun), "-n", str(ranks), *command], command[0], folder, timeout, doors)
+
+
+def run_line(line: list[str], name: str, folder: Path, timeout: float, doors: bool = True) -> str:
+    """Runs a command line in the folder. name: of the program that it is about."""
     environment = {**os.environ, **(_doors() if doors else {})}
     try:
         done = subprocess.run(
@@ -62,7 +66,7 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
             f"{shlex.join(line)} was killed after {timeout:.0f} s: give it less to do"
         ) from error
     if done.returncode != 0:
-        said = _said(command[0], done.stderr or done.stdout)
+        said = _said(name, done.stderr or done.stdout)
         raise CommandError(f"{shlex.join(line)} failed with status {done.returncode}: {said}")
     return done.stdout
 

@@ -38,6 +38,10 @@ MODULES = {
         "stepstore.benchmarks.layouts:layouts",
         "metadata of steps for every point of the design space, next to BP5",
     ),
+    "application": (
+        "stepstore.benchmarks.application:application",
+        "a simulation with adaptive refinement: the share of its output that metadata takes, next to BP5",
+    ),
     "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
     "open": (
         "stepstore.benchmarks.data:open_",
@@ -55,7 +59,8 @@ def bench(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'data', 'open', 'fields'.
+    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'application',
+    'data', 'open', 'fields'.
     Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is

@@ -12,6 +12,7 @@ from stepstore.benchmarks.layout_figures import require_matplotlib
 from stepstore.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.benchmarks.layout_report import Outcome, report_json, report_table
 from stepstore.benchmarks.options import words
+from stepstore.benchmarks.records import write_statements
 from stepstore.cli.common import CommandError, emit_json, show, table
 from stepstore.paths import program
 from stepstore.simulation.cluster import load, named
@@ -94,6 +95,8 @@ def _figures(arguments: list[str]) -> None:
     caption = f"simulated cluster {load(named(options.cluster)).name}"
     files = [file for one in chosen for file in draw(one, lab, options.directory, caption)]
     records = [_compared(one, lab) for one in STATEMENTS if one.figure in options.only]
+    if not options.no_drawing:
+        write_statements(options.directory, "simulated", records)
     if options.json:
         return emit_json({"statements": records, "files": [str(file) for file in files]})
     _show_statements(records)

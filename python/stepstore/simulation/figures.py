@@ -203,7 +203,7 @@ def draw(drawn: Drawn, lab: Experiments, directory: Path, caption: str) -> list[
     figure.suptitle(f"Figure {drawn.title}; {caption}", x=0.01, ha="left", fontsize=9)
     rows: list[tuple[Any, ...]] = [("panel", "series", "part", "x", "y")]
     rows += [row for panel in panels for row in panel.rows()]
-    return save(directory / f"simulated-{drawn.number}", figure, rows)
+    return save(directory / f"simulated-{drawn.number}", figure, rows, simulated=True)
 
 
 def _draw_bars(axis: Any, panel: Panel) -> None:

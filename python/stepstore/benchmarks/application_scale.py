@@ -1,0 +1,91 @@
+"""The application at numbers of ranks that this machine does not have: what each rank would store goes into
+the simulated cluster (`stepstore simulate`)."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepstore.benchmarks.application_runs import Application, Measured, features
+from stepstore.cli.common import CommandError
+from stepstore.simulation.experiments import ALIGNED, DENSE, KV, OURS, POSIX, Engine
+from stepstore.simulation.run import Simulator
+
+ENGINES = (POSIX, KV, DENSE, ALIGNED, OURS)
+PUBLISHED_SHARE = 21.0  # percent, of POSIX at 1,024 ranks
+OVER = 1000  # outputs over which the first one's cost is spread, as in the reference's averages
+_SETTLED = 3  # outputs until all processes are connected
+_LEAST_BLOB = 16
+
+
+class BlobModel:
+    """Bytes of metadata by the boxes of a rank, as the measured runs stored them."""
+
+    def __init__(self, runs: list[Measured]):
+        rows = np.array([row for run in runs for row in run.metadata])
+        if len(rows) < 8:
+            raise CommandError("too few outputs to learn the sizes of blobs from: give at least 4 --outputs")
+        known = np.c_[np.ones(len(rows)), rows[:, 1:]]
+        self.weights = np.linalg.lstsq(known, rows[:, 0], rcond=None)[0]
+        left = rows[:, 0] - known @ self.weights
+        spread = rows[:, 0] - rows[:, 0].mean()
+        self.explained = 1 - float(left @ left) / max(float(spread @ spread), 1e-9)
+
+    def __call__(self, boxes: float, changed: float, changed_before: float) -> int:
+        return max(_LEAST_BLOB, round(float(self.weights @ [1, boxes, changed, changed_before])))
+
+
+@dataclass
+class AtScale:
+    """What the application stores on so many ranks, and what that takes; milliseconds of a rank and output."""
+
+    ranks: int
+    data_bytes: float  # of all ranks, in an output
+    blobs: list[int]  # of each rank, output after output
+    stabilisation: dict[str, float]
+
+    def share(self, engine: str, bandwidth: float) -> float:
+        """Percent of the output's time, where the data are written with so many bytes a second."""
+        metadata = self.stabilisation[engine]
+        return 100 * metadata / (metadata + 1e3 * self.data_bytes / bandwidth)
+
+    def bandwidth_of(self, engine: str, percent: float) -> float:
+        """The bandwidth with which the engine has this share."""
+        return 1e3 * self.data_bytes / (self.stabilisation[engine] * (100 / percent - 1))
+
+
+def simulated(
+    application: Application, model: BlobModel, simulator: Simulator, ranks: list[int], problem: list[str]
+) -> list[AtScale]:
+    outputs = application.decomposed(problem, ranks)
+    return [_at_scale(outputs, count, model, simulator) for count in ranks]
+
+
+def _at_scale(outputs: list[dict[str, Any]], ranks: int, model: BlobModel, simulator: Simulator) -> AtScale:
+    parts = [{**one["parts"][str(ranks)]} for one in outputs]
+    blobs = [model(*features(parts, step, rank)) for step in range(1, len(parts)) for rank in range(ranks)]
+    cells = statistics.mean(sum(part["cells"]) for part in parts)
+    with tempfile.TemporaryDirectory(prefix="stepstore-") as folder:
+        sizes = Path(folder) / "sizes"
+        sizes.write_text("\n".join(map(str, blobs)))
+        common = {"writers": ranks, "readers": 0, "steps": len(parts) - 1, "size": f"@{sizes}", "read": ""}
+        jobs = [({**common, "set": engine.writer}, {}) for engine in ENGINES]
+        found = simulator.run_all(jobs)
+    times = {
+        engine.name: _mean_over_run(engine, one["stabilisation"])
+        for engine, one in zip(ENGINES, found, strict=True)
+    }
+    return AtScale(ranks, cells * 2 * 8, blobs, times)
+
+
+def _mean_over_run(engine: Engine, written: dict[str, Any]) -> float:
+    steady = written["by_step"][_SETTLED:]
+    if not steady:
+        raise CommandError(f"{engine.name}: give at least {_SETTLED + 2} outputs to the simulation")
+    mean = statistics.mean(steady)
+    return 1e3 * (mean + (written["first"] - mean) / OVER)
