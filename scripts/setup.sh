@@ -11,7 +11,7 @@ log=$STEPSTORE_BUILD/log
 # ---- packages of the distribution
 packages=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv
     liblmdb-dev libxxhash-dev libzstd-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin
-    libbz2-dev libzfp-dev libsimgrid-dev)
+    libbz2-dev libzfp-dev libsimgrid-dev chromium chromium-driver)
 # A Python that brings its own headers (pyenv, conda) needs no package for them.
 "${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)
 import os, sys, sysconfig
@@ -36,8 +36,8 @@ fi
 
 # ---- Python: what the demo, the tests and the build need
 requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>=4" "pytest>=7" "typer>=0.12"
-    "rich>=13" "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14" "pyfdb==$FDB5_VERSION"
-    "fdb5lib==$FDB5_VERSION" "eccodes>=2.40" "clang-format==$CLANG_FORMAT_VERSION"
+    "rich>=13" "jinja2>=3.1" "selenium>=4.20" "nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14"
+    "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "eccodes>=2.40" "clang-format==$CLANG_FORMAT_VERSION"
     "clang-tidy==$CLANG_TIDY_VERSION" "ruff==$RUFF_VERSION")
 stamp=$STEPSTORE_VENV/.stepstore-requirements
 wanted=$(printf '%s\n' "${requirements[@]}")

@@ -4,6 +4,7 @@ before anything runs. No times are looked at."""
 from __future__ import annotations
 
 import csv
+import json
 import os
 
 import pytest
@@ -170,6 +171,11 @@ def test_figures_of_the_points(run, cli):
     figures = cli.directory / "figures"
     done = run("--points", "layouts", "--sizes", "2k,100..5k", "--figures", figures, "--rounds", 2)
     assert "end-to-end-2k.svg" in done.out
+    statements = json.loads((figures / "layouts.statements.json").read_text())["statements"]
+    assert [one["statement"][:13] for one in statements] == (
+        ["2k end to end", "100..5k end t"] if BP5 else []
+    )
+    assert all(one["verdict"] in ("beaten", "missed") and one["found"] > 0 for one in statements)
     for name in ("end-to-end-2k", "end-to-end-1"):
         with (figures / f"{name}.csv").open() as file:
             rows = list(csv.DictReader(file))

@@ -9,8 +9,8 @@
 
 namespace gray_scott::amr {
 
-// U and V of a block. Cells are counted from 1; 0 and edge + 1 are ghosts. Ghosts at the block's own edges and
-// corners are never used.
+// U and V of a block. Cells are counted from 1; 0 and edge + 1 are ghosts. Ghosts at the block's own edges
+// and corners are never used.
 struct Cells {
     explicit Cells(int cells = 0)
         : edge(static_cast<std::size_t>(cells)), u((edge + 2) * (edge + 2) * (edge + 2), 1.0), v(u.size())

@@ -7,8 +7,8 @@
 
 namespace gray_scott::amr {
 
-// outgoing: for each rank. expected: how many numbers come from each. Returns them. Collective among the ranks
-// that have anything for each other. Throws std::runtime_error.
+// outgoing: for each rank. expected: how many numbers come from each. Returns them. Collective among the
+// ranks that have anything for each other. Throws std::runtime_error.
 std::vector<std::vector<double>> exchange(MPI_Comm comm, std::vector<std::vector<double>> outgoing,
                                           const std::vector<std::size_t>& expected);
 

@@ -1,8 +1,8 @@
 // The mesh: the leaves of a forest of octrees over a periodic cube. Each leaf is a block of as many cells as
 // every other; a block of a level has half the edge of one of the level before. The same on every rank.
 //
-// The leaves stand along a space-filling curve (Z-order). A rank owns a piece of the curve, and the pieces are
-// of the same length to within one block. Blocks that touch with a face differ by one level at most.
+// The leaves stand along a space-filling curve (Z-order). A rank owns a piece of the curve, and the pieces
+// are of the same length to within one block. Blocks that touch with a face differ by one level at most.
 #pragma once
 
 #include <array>
@@ -48,9 +48,9 @@ public:
     }
     int owner_of(std::size_t leaf, int ranks) const;
 
-    // A mesh in which each block has what its flag asks for, as far as neighbours allow. A block that is to be
-    // refined is, as far as there are levels; eight become one where all eight agree. ancestry: of each new
-    // leaf.
+    // A mesh in which each block has what its flag asks for, as far as neighbours allow. A block that is to
+    // be refined is, as far as there are levels. Eight become one where all eight agree. ancestry: of each
+    // new leaf.
     Mesh adapted(const std::vector<Flag>& flags, std::vector<Ancestry>& ancestry) const;
 
     // The position of a neighbour across a face (2 * dimension + side), around the cube's ends.

@@ -11,7 +11,7 @@ struct Settings {
     int L = 128;             // finest cells along each edge of the cube
     int levels = 3;          // of refinement; each has cells of half the edge of those of the level before
     int block = 8;           // cells along each edge of a block
-    int max_box = 4;         // blocks along each edge of a box that is written, at most
+    int max_box = 2;         // blocks along each edge of a box that is written, at most
     int seeds = 1;           // places where V begins: the middle, and others by chance
     int steps = 400;         // time steps to compute
     int plotgap = 20;        // time steps between two outputs

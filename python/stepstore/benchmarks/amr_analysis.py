@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Reads the steps of gray-scott-amr with plain ADIOS2: every box of every level. adios2.xml says which engine
-is read from; nothing here knows, and nothing here is Stepstore's.
+is read from. Nothing here knows it, and nothing here is Stepstore's.
 
---json has a hash of each step, over the boxes in the order of their places, so that two runs can be compared
-bit for bit. --plane has the boxes that the cube's middle plane cuts, in the last step.
+Two runs can be compared bit for bit: the option json has a hash of each step, over the boxes in the order of
+their places. The option plane has the boxes that the cube's middle plane cuts, in the last step.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 from stepstore.benchmarks import memory
 from stepstore.benchmarks.application_figures import draw_plane, draw_scale, draw_times
 from stepstore.benchmarks.application_runs import BP5, Application, Measured
-from stepstore.benchmarks.application_scale import PUBLISHED_SHARE, AtScale, BlobModel, simulated
+from stepstore.benchmarks.application_scale import OVER, PUBLISHED_SHARE, AtScale, BlobModel, simulated
 from stepstore.benchmarks.layout_figures import require_matplotlib
 from stepstore.benchmarks.layout_report import machine_line
 from stepstore.benchmarks.machine import others_share
@@ -26,6 +26,7 @@ from stepstore.simulation.run import Simulator
 
 LAYOUTS = ("posix", "kv", "array", "array-aligned", "array-adaptive")
 _DEFAULT = "array-aligned"
+_Scale = tuple[BlobModel, list[AtScale]]
 _REFERENCE_RATIO = PUBLISHED_SHARE / 4.5  # of POSIX's share to that of KV and of aligned
 
 
@@ -107,9 +108,7 @@ def _measure(options: Namespace, program: Application) -> tuple[dict[str, list[M
     return runs, program.plane
 
 
-def _scale(
-    options: Namespace, runs: dict[str, list[Measured]], program: Application
-) -> tuple[BlobModel, list[AtScale]] | None:
+def _scale(options: Namespace, runs: dict[str, list[Measured]], program: Application) -> _Scale | None:
     if not options.scale:
         return None
     model = BlobModel([one for measured in runs.values() for one in measured])
@@ -119,12 +118,7 @@ def _scale(
     return model, simulated(program, model, Simulator(load(named(options.cluster))), options.scale, problem)
 
 
-def _report(
-    options: Namespace,
-    runs: dict[str, list[Measured]],
-    scale: tuple[BlobModel, list[AtScale]] | None,
-    mesh: Any,
-) -> None:
+def _report(options: Namespace, runs: dict[str, list[Measured]], scale: _Scale | None, mesh: Any) -> None:
     records = [_record(name, measured, runs[BP5]) for name, measured in runs.items()]
     statements = _statements(runs, scale[1] if scale else [], 1e9 * options.bandwidth)
     files = _draw(options, runs, scale, mesh, statements) if options.figures else []
@@ -135,8 +129,8 @@ def _report(
     titles = ("OUTPUT", "RANGE", "STABILISATION", "RANGE", "SHARE", "RANGE", "TIMES FASTER")
     show(table(["ENGINE", *((title, right) for title in titles)], [_row(one) for one in records]))
     show(
-        f"milliseconds of a rank and output, medians of {options.rounds} rounds; {options.ranks} ranks; share: of "
-        "the output's time, in percent; times faster: BP5's output by this one's"
+        f"milliseconds of a rank and output, medians of {options.rounds} rounds; {options.ranks} ranks; share: "
+        "of the output's time, in percent; times faster: BP5's output by this one's"
     )
     show("what was read is the same through every engine, bit for bit")
     show(machine_line())
@@ -177,10 +171,13 @@ def _record(name: str, measured: list[Measured], peer: list[Measured]) -> dict[s
             "all": values,
         }
     sizes = [row[0] for one in measured for row in one.metadata]
-    record["metadata_bytes"] = (
-        {"least": min(sizes), "mean": statistics.mean(sizes), "most": max(sizes)} if sizes else None
-    )
+    if sizes:
+        record["metadata_bytes"] = _spread(sizes)
     return record
+
+
+def _spread(sizes: list[Any]) -> dict[str, float]:
+    return {"least": min(sizes), "mean": statistics.mean(sizes), "most": max(sizes)}
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
@@ -191,7 +188,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     return (one["case"], *cells, f"{1 / one['ratio']:.1f}")
 
 
-def _scale_json(scale: tuple[BlobModel, list[AtScale]] | None, options: Namespace) -> dict[str, Any] | None:
+def _scale_json(scale: _Scale | None, options: Namespace) -> dict[str, Any] | None:
     if scale is None:
         return None
     model, found = scale
@@ -203,11 +200,7 @@ def _scale_json(scale: tuple[BlobModel, list[AtScale]] | None, options: Namespac
             {
                 "ranks": one.ranks,
                 "data_bytes": one.data_bytes,
-                "blob_bytes": {
-                    "least": min(one.blobs),
-                    "mean": statistics.mean(one.blobs),
-                    "most": max(one.blobs),
-                },
+                "blob_bytes": _spread(one.blobs),
                 "stabilisation_ms": one.stabilisation,
                 "share_percent": {name: one.share(name, bandwidth) for name in one.stabilisation},
             }
@@ -216,7 +209,7 @@ def _scale_json(scale: tuple[BlobModel, list[AtScale]] | None, options: Namespac
     }
 
 
-def _show_scale(scale: tuple[BlobModel, list[AtScale]], options: Namespace) -> None:
+def _show_scale(scale: _Scale, options: Namespace) -> None:
     found, bandwidth = scale[1], 1e9 * options.bandwidth
     right = "right"
     columns: list[Any] = ["SIMULATED", *((f"{one.ranks} RANKS", right) for one in found)]
@@ -227,9 +220,9 @@ def _show_scale(scale: tuple[BlobModel, list[AtScale]], options: Namespace) -> N
     show(table(columns, rows))
     last = found[-1]
     show(
-        f"stabilisation, and its share with data at {options.bandwidth:g} GB/s; at {last.ranks} ranks an output "
-        f"has {last.data_bytes / 1e6:.0f} MB of data, and blobs of {min(last.blobs)} to {max(last.blobs)} bytes "
-        f"(mean {statistics.mean(last.blobs):.0f})"
+        f"stabilisation, and its share with data at {options.bandwidth:g} GB/s; at {last.ranks} ranks an "
+        f"output has {last.data_bytes / 1e6:.0f} MB of data, and blobs of {min(last.blobs)} to {max(last.blobs)} "
+        f"bytes (mean {statistics.mean(last.blobs):.0f})"
     )
     at = last.bandwidth_of(POSIX.name, PUBLISHED_SHARE)
     show(
@@ -262,11 +255,14 @@ def _statements(
         for engine in (KV, ALIGNED):
             statements.append(
                 _statement(
-                    f"a complete application, {last.ranks:,} ranks: POSIX's share over {engine.name}'s, where POSIX has 21 %",
+                    f"a complete application, {last.ranks:,} ranks: POSIX's share over {engine.name}'s, "
+                    f"where POSIX has {PUBLISHED_SHARE:g} %",
                     PUBLISHED_SHARE / last.share(engine.name, at),
                     "simulated",
                     f"the application's own blobs, mean {statistics.mean(last.blobs):.0f} bytes; data at "
-                    f"{at / 1e9:.1f} GB/s",
+                    f"{at / 1e9:.1f} GB/s. Of {last.stabilisation[engine.name]:.2f} ms, "
+                    f"{last.once[engine.name]:.2f} ms are the connections of the first output, spread over "
+                    f"{OVER:,}",
                 )
             )
     return statements

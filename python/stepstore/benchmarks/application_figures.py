@@ -35,7 +35,7 @@ def draw_times(runs: dict[str, list[Measured]], directory: Path, caption: str) -
         share = statistics.median(one.share for one in measured)
         text = f"{at:.2f} ms, {share:.0f} % metadata"
         axis.text(max(values) + 0.01 * reach, place, text, va="center", fontsize=8)
-    axis.set_xlim(0, 1.3 * reach)
+    axis.set_xlim(0, 1.45 * reach)
     axis.invert_yaxis()
     axis.set_xlabel("milliseconds of a rank and output, medians; line: range of the rounds")
     axis.set_title(f"A complete application: what an output takes; {caption}", loc="left", fontsize=9)

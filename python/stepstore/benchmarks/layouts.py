@@ -16,8 +16,10 @@ from stepstore.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.benchmarks.layout_presets import PRESETS, report_space, report_windows
 from stepstore.benchmarks.layout_report import Outcome, explanation, report_json, report_table
 from stepstore.benchmarks.layout_runs import BP5, Program, Run
+from stepstore.benchmarks.layout_statements import statements
 from stepstore.benchmarks.machine import others_share
 from stepstore.benchmarks.options import Parser, words
+from stepstore.benchmarks.records import write_statements
 from stepstore.cli.common import show
 
 _RANK_BYTES = 48 << 20  # that a rank needs beside its blobs
@@ -34,13 +36,16 @@ def layouts(arguments: list[str]) -> None:
     program = Program(options.mpirun)
     points = _checked(parser, options, program)
     outcomes, shares = _measure(options, program, points)
-    _report(options, outcomes, shares)
+    _report(options, outcomes, shares, Space(program.space()).point({}).name)
 
 
-def _report(options: Namespace, outcomes: list[Outcome], shares: list[float | None]) -> None:
+def _report(options: Namespace, outcomes: list[Outcome], shares: list[float | None], default: str) -> None:
     if options.figures:
         job = f"{options.writers} writers, {options.readers} readers, {options.steps} steps"
         made = draw(options.preset, outcomes, Path(options.figures), job)
+        if not options.preset:
+            found = statements(outcomes, default)
+            write_statements(Path(options.figures), "layouts", found)
     if options.json:
         report_json(outcomes)
         return

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 import stepstore
-from stepstore.cli import advise, bench, browse, cont, demo, pool, simulate, snapshot, steps
+from stepstore.cli import advise, bench, browse, cont, demo, pool, report, simulate, snapshot, steps
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -49,6 +49,7 @@ app.command("stat")(browse.stat)
 app.command("cat")(browse.cat)
 app.command("steps")(steps.steps)
 app.command("rm")(steps.remove)
+app.command("report")(report.report)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 app.command("bench", context_settings=_PASSED_ON)(bench.bench)
 app.command("simulate", context_settings=_PASSED_ON)(simulate.simulate)

@@ -18,6 +18,7 @@ from stepstore.paths import program
 from stepstore.simulation.cluster import load, named
 from stepstore.simulation.experiments import Experiments
 from stepstore.simulation.figures import FIGURES, draw
+from stepstore.simulation.goals import goals
 from stepstore.simulation.run import Simulator
 from stepstore.simulation.statements import GOAL, STATEMENTS
 
@@ -97,6 +98,8 @@ def _figures(arguments: list[str]) -> None:
     records = [_compared(one, lab) for one in STATEMENTS if one.figure in options.only]
     if not options.no_drawing:
         write_statements(options.directory, "simulated", records)
+        if "13" in options.only:
+            write_statements(options.directory, "goals", goals(lab))
     if options.json:
         return emit_json({"statements": records, "files": [str(file) for file in files]})
     _show_statements(records)

@@ -1,0 +1,1 @@
+"""The page of `stepstore report`: every figure and statement that commands have left in folders."""
