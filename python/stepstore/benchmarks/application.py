@@ -129,8 +129,8 @@ def _report(options: Namespace, runs: dict[str, list[Measured]], scale: _Scale |
     titles = ("OUTPUT", "RANGE", "STABILISATION", "RANGE", "SHARE", "RANGE", "TIMES FASTER")
     show(table(["ENGINE", *((title, right) for title in titles)], [_row(one) for one in records]))
     show(
-        f"milliseconds of a rank and output, medians of {options.rounds} rounds; {options.ranks} ranks; share: "
-        "of the output's time, in percent; times faster: BP5's output by this one's"
+        f"milliseconds of a rank and output, medians of {options.rounds} rounds; {options.ranks} ranks; "
+        "share: of the output's time, in percent; times faster: BP5's output by this one's"
     )
     show("what was read is the same through every engine, bit for bit")
     show(machine_line())
@@ -221,8 +221,8 @@ def _show_scale(scale: _Scale, options: Namespace) -> None:
     last = found[-1]
     show(
         f"stabilisation, and its share with data at {options.bandwidth:g} GB/s; at {last.ranks} ranks an "
-        f"output has {last.data_bytes / 1e6:.0f} MB of data, and blobs of {min(last.blobs)} to {max(last.blobs)} "
-        f"bytes (mean {statistics.mean(last.blobs):.0f})"
+        f"output has {last.data_bytes / 1e6:.0f} MB of data, and blobs of "
+        f"{min(last.blobs)} to {max(last.blobs)} bytes (mean {statistics.mean(last.blobs):.0f})"
     )
     at = last.bandwidth_of(POSIX.name, PUBLISHED_SHARE)
     show(
