@@ -30,7 +30,7 @@ void remove(Positions& from, const Box& box)
 Box largest_at_begin(const Positions& there, int level, int max_box)
 {
     Box box{level, *there.begin(), {1, 1, 1}};
-    for (const std::size_t d : {2, 1, 0})
+    for (const std::size_t d : std::array<std::size_t, 3>{2, 1, 0})
         while (box.count[d] < max_box) {
             Box next = box;
             next.start[d] += box.count[d];

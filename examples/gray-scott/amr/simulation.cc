@@ -22,10 +22,11 @@ double hashed_unit(std::uint64_t x)
 std::vector<std::array<double, 3>> middles(const Settings& settings)
 {
     std::vector<std::array<double, 3>> found(static_cast<std::size_t>(settings.seeds));
+    const int middle = settings.L / 2;
     for (std::size_t i = 0; i < found.size(); ++i)
         for (std::size_t d = 0; d < 3; ++d)
-            found[i][d] = i == 0 ? settings.L / 2
-                                 : std::floor(settings.L * hashed_unit(3 * i + d + (settings.seed << 32)));
+            found[i][d] =
+                i == 0 ? middle : std::floor(settings.L * hashed_unit(3 * i + d + (settings.seed << 32)));
     return found;
 }
 
