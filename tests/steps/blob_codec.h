@@ -28,7 +28,7 @@ protected:
         StepBlobs blobs;
         blobs.step = step;
         blobs.bytes = blob;
-        blobs.offsets = {0, blob.size()};
+        blobs.blobs = {blobs.bytes};
         return blobs;
     }
     std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)

@@ -249,8 +249,8 @@ TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     const Bytes a = encoder.finish(0), b = other.finish(0);
     StepBlobs both;
     both.bytes.assign(a.begin(), a.end());
-    both.offsets = {0, a.size(), a.size() + b.size()};
     both.bytes.insert(both.bytes.end(), b.begin(), b.end());
+    both.divide(std::vector<std::uint64_t>{a.size(), b.size()});
     Decoder decoder(generation, 2);
     decoder.install(std::move(both),
                     [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); });

@@ -1,17 +1,13 @@
 // Damage is named with step and rank, costs only what it hits, and is found by the check.
+#include "steps/altered_blob.h"
 #include "steps/check/check.h"
-#include "steps/layouts/data_files.h"
-#include "steps/layouts/layout.h"
-#include "steps/layouts/step_snapshots.h"
 #include "steps/model.h"
 #include "steps/stream/catalogue.h"
-#include "steps/stream/stream.h"
 #include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
 #include <filesystem>
-#include <fstream>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -39,77 +35,10 @@ protected:
         });
     }
 
-    // Of steps in one place: those of hit_step again, and as the step's snapshot what `change` makes of them.
-    void alter_in_place(Container& container, const StreamRecord& record, const std::function<void()>& change)
+    // Changes the blob of hit_step and hit_rank where it lies.
+    void alter_blob(const std::function<void(std::vector<std::byte>&)>& change) const
     {
-        KeyValue side = container.key_value(record.side);
-        const auto value = side.get(snapshot_key(hit_step));
-        const Container then = container.at_snapshot(decode_snapshot(*value, hit_step).epoch);
-        const KeyValue side_then = then.key_value(record.side, Access::read_only);
-        for (const std::string& key : side_then.list())
-            if (!key.starts_with("Step")) side.put(key, *side_then.get(key));
-        for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
-            const ObjectId home = record.metadata_of(hit_step, rank);
-            if (record.objects != Objects::single &&
-                layout_of(record).metadata_type == ObjectType::key_value) {
-                const KeyValue from = then.key_value(home, Access::read_only);
-                for (const std::string& key : from.list())
-                    container.key_value(home).put(key, *from.get(key));
-                continue;
-            }
-            const Array from = then.open_array(home, {1, record.chunk_size}, Access::read_only);
-            std::vector<std::byte> all(from.size());
-            from.read(0, all);
-            if (!all.empty()) container.open_array(home, {1, record.chunk_size}).write(0, all);
-        }
-        change();
-        side.put(snapshot_key(hit_step), encode_snapshot(hit_step, {container.create_snapshot(), false}));
-    }
-
-    // Changes the blob of hit_step and hit_rank where it lies, with `change`.
-    void alter_blob(const std::function<void(std::vector<std::byte>&)>& change)
-    {
-        const OpenedStream opened = find_stream(location);
-        const Pool pool = Pool::connect(opened.location.pool);
-        Container container = pool.open_container(opened.location.container);
-        const StreamRecord& record = opened.record;
-        if (record.in_place())
-            alter_in_place(container, record, [&] { alter_now(pool, container, record, change); });
-        else
-            alter_now(pool, container, record, change);
-    }
-
-    void alter_now(const Pool& pool, const Container& container, const StreamRecord& record,
-                   const std::function<void(std::vector<std::byte>&)>& change)
-    {
-        std::vector<std::byte> blob = open_layout({pool, container, record})->fetch_blob(hit_step, hit_rank);
-        const std::vector<std::byte> before = blob;
-        change(blob);
-        const ObjectId home = record.metadata_of(hit_step, hit_rank);
-        if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value)
-            return container.key_value(home).put(blob_key(record, hit_step, hit_rank), blob);
-        KeyValue side = container.key_value(record.side);
-        Array array = container.open_array(home, {1, record.chunk_size});
-        std::vector<std::byte> all(array.size());
-        array.read(0, all);
-        const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
-        if (at != all.end())
-            array.write(static_cast<std::uint64_t>(at - all.begin()), blob);
-        else if (side.get(blob_key(record, hit_step, hit_rank)))
-            side.put(blob_key(record, hit_step, hit_rank), blob);
-        else
-            alter_file(segment_directory(pool.location(), record) / "metadata", before, blob);
-    }
-
-    static void alter_file(const std::string& path, Bytes before, Bytes after)
-    {
-        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-        std::string all((std::istreambuf_iterator<char>(file)), {});
-        const std::size_t at = all.find(as_text(before));
-        ASSERT_NE(at, std::string::npos);
-        file.clear();
-        file.seekp(static_cast<std::streamoff>(at));
-        file.write(reinterpret_cast<const char*>(after.data()), static_cast<std::streamsize>(after.size()));
+        AlteredBlob(hit_step, hit_rank).change(location, change);
     }
 
     void expect_only_hit_step_is_lost()

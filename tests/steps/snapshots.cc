@@ -269,10 +269,7 @@ TEST(Choices, ThatCannotWorkAreRefusedAtOpeningWithTheReason)
     const std::vector<std::string> known = {
         "array-aligned-per-step-snapshot",
         "array-per-step-snapshot",
-        "array-adaptive-per-step",
         "array-adaptive-per-step-snapshot",
-        "array-adaptive-per-writer",
-        "array-adaptive-per-writer-snapshot",
         "kv-per-step-snapshot",
         "posix-snapshot",
         "posix-per-step",

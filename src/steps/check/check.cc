@@ -75,7 +75,8 @@ private:
         if (layout_->gone(step)) return ++summary_.gone_steps, true;
         StepBlobs blobs;
         blobs.step = step;
-        blobs.offsets.assign(1, 0);
+        blobs.blobs.resize(record_.ranks);
+        blobs.opened = true;
         std::vector<std::uint32_t> missing;
         bool damaged = false;
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
@@ -83,8 +84,7 @@ private:
             const Found place = look(step, rank, blob);
             if (place == Found::nothing) missing.push_back(rank);
             damaged |= place == Found::damaged;
-            blobs.bytes.insert(blobs.bytes.end(), blob.begin(), blob.end());
-            blobs.offsets.push_back(blobs.bytes.size());
+            blobs.set(rank, std::move(blob));
         }
         if (missing.size() == record_.ranks && !record_.closed) return false;
         if (!missing.empty()) note_missing(step, missing);

@@ -38,6 +38,30 @@ void each_field(Header& h, Each&& each)
     each(96, h.payload_checksum);
 }
 
+// What the header alone says. whole: the header is, and the blob's length fits.
+BlobState inspect_header(Bytes at, BlobHeader& header)
+{
+    if (at.size() < blob_header_size) return BlobState::absent;
+    const Bytes head = at.first(blob_header_size);
+    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte{0}; }))
+        return BlobState::absent;
+    if (load_little<std::uint64_t>(head.data() + checksum_at) != checksum(head.first(checksum_at)))
+        return BlobState::header_damaged;
+    each_field(header, [&](std::size_t offset, auto& value) {
+        value = load_little<std::remove_reference_t<decltype(value)>>(head.data() + offset);
+    });
+    if (header.magic != blob_magic && header.magic != overflow_magic) return BlobState::header_damaged;
+    const auto version = load_little<std::uint16_t>(head.data() + 4);
+    if (version > blob_version)
+        throw Error(-DER_DF_INCOMPT, "the blob of " + step_rank(header.step, header.rank) +
+                                         " has format version " + std::to_string(version) +
+                                         "; this library reads up to version " +
+                                         std::to_string(blob_version) + ": use a newer Stepstore");
+    if (header.magic == overflow_magic) return BlobState::whole;
+    if (header.length < blob_header_size) return BlobState::header_damaged;
+    return at.size() < header.length ? BlobState::incomplete : BlobState::whole;
+}
+
 } // namespace
 
 std::string step_rank(std::uint64_t step, std::uint32_t rank)
@@ -72,33 +96,34 @@ void seal_blob(BlobHeader& header, MutableBytes blob)
 
 BlobState inspect_blob(Bytes at, BlobHeader& header)
 {
-    if (at.size() < blob_header_size) return BlobState::absent;
-    const Bytes head = at.first(blob_header_size);
-    if (std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte{0}; }))
-        return BlobState::absent;
-    if (load_little<std::uint64_t>(head.data() + checksum_at) != checksum(head.first(checksum_at)))
-        return BlobState::header_damaged;
-    each_field(header, [&](std::size_t offset, auto& value) {
-        value = load_little<std::remove_reference_t<decltype(value)>>(head.data() + offset);
-    });
-    if (header.magic != blob_magic && header.magic != overflow_magic) return BlobState::header_damaged;
-    const auto version = load_little<std::uint16_t>(head.data() + 4);
-    if (version > blob_version)
-        throw Error(-DER_DF_INCOMPT, "the blob of " + step_rank(header.step, header.rank) +
-                                         " has format version " + std::to_string(version) +
-                                         "; this library reads up to version " +
-                                         std::to_string(blob_version) + ": use a newer Stepstore");
-    if (header.magic == overflow_magic) return BlobState::whole;
-    if (header.length < blob_header_size) return BlobState::header_damaged;
-    if (at.size() < header.length) return BlobState::incomplete;
+    const BlobState state = inspect_header(at, header);
+    if (state != BlobState::whole || header.magic == overflow_magic) return state;
     const Bytes payload = at.subspan(blob_header_size, header.length - blob_header_size);
     return checksum(payload) == header.payload_checksum ? BlobState::whole : BlobState::payload_damaged;
+}
+
+BlobHeader header_of(Bytes blob)
+{
+    BlobHeader header;
+    if (inspect_header(blob, header) != BlobState::whole)
+        throw Error(-DER_CSUM, "the memory of a metadata blob was changed after it had been read");
+    return header;
 }
 
 BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, std::uint32_t rank)
 {
     BlobHeader header;
     const BlobState state = inspect_blob(blob, header);
+    require_blob(state, header, generation, step, rank);
+    return header;
+}
+
+void require_blob(BlobState state, const BlobHeader& header, std::uint64_t generation, std::uint64_t step,
+                  std::uint32_t rank)
+{
+    if (state == BlobState::whole && header.magic == blob_magic && header.step == step &&
+        header.rank == rank && header.generation == generation)
+        return;
     const std::string name = "the metadata blob of " + step_rank(step, rank);
     if (state != BlobState::whole || header.magic != blob_magic)
         throw Error(-DER_CSUM,
@@ -108,12 +133,10 @@ BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, s
                          : state == BlobState::header_damaged ? "its header's checksum does not match"
                                                               : "its checksum does not match") +
                         "): this step cannot be read; other steps can");
-    if (header.step != step || header.rank != rank || header.generation != generation)
-        throw Error(-DER_DF_INVAL, name + " says that it is that of " + step_rank(header.step, header.rank) +
+    throw Error(-DER_DF_INVAL, name + " says that it is that of " + step_rank(header.step, header.rank) +
                                        " of generation " + std::to_string(header.generation) +
                                        ", not of generation " + std::to_string(generation) +
                                        ": it was written to a wrong place");
-    return header;
 }
 
 BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked)

@@ -58,8 +58,13 @@ enum class BlobState : std::uint8_t { absent, header_damaged, payload_damaged, i
 // but `at` is shorter than the header's length. Throws -DER_DF_INCOMPT for a newer version.
 BlobState inspect_blob(Bytes at, BlobHeader& header);
 
-// What an intact blob must be, or an Error that names step and rank: what: "blob of step 3 rank 1 in ...".
+// What an intact blob must be, or an Error that names step and rank.
 BlobHeader open_blob(Bytes blob, std::uint64_t generation, std::uint64_t step, std::uint32_t rank);
+// The same of a blob that was looked at already: what inspect_blob has said of it.
+void require_blob(BlobState state, const BlobHeader& header, std::uint64_t generation, std::uint64_t step,
+                  std::uint32_t rank);
+// The header of a blob that was opened before, and did not change since: its payload is not checked again.
+BlobHeader header_of(Bytes blob);
 
 // "step 3, rank 1"
 std::string step_rank(std::uint64_t step, std::uint32_t rank);

@@ -15,22 +15,35 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace stepstore::steps {
 
-// The blobs of one step, rank r's at offsets[r] to offsets[r + 1].
+// The blobs of one step, where they were read to.
 struct StepBlobs {
     std::uint64_t step = 0;
-    std::vector<std::byte> bytes;
-    std::vector<std::uint64_t> offsets;
+    std::vector<Bytes> blobs;                 // by rank; each in `bytes` or in one of `more`
+    std::vector<std::byte> bytes;             // may hold other bytes between the blobs
+    std::vector<std::vector<std::byte>> more; // blobs that were fetched by themselves
+    bool opened = false; // each was: open_blob. So nobody need check their payloads again.
     std::shared_ptr<SpareBuffers> spares; // where the memory goes when this ends; may be nullptr
 
     StepBlobs() = default;
     StepBlobs(StepBlobs&&) noexcept = default;
-    StepBlobs& operator=(StepBlobs&&) noexcept = default;
+    StepBlobs& operator=(StepBlobs&& other) noexcept
+    {
+        if (spares != nullptr) spares->give(std::move(bytes));
+        step = other.step;
+        blobs = std::move(other.blobs);
+        bytes = std::move(other.bytes);
+        more = std::move(other.more);
+        opened = other.opened;
+        spares = std::move(other.spares);
+        return *this;
+    }
     StepBlobs(const StepBlobs&) = delete;
     StepBlobs& operator=(const StepBlobs&) = delete;
     ~StepBlobs()
@@ -38,17 +51,38 @@ struct StepBlobs {
         if (spares != nullptr) spares->give(std::move(bytes));
     }
 
-    // In the place of all that was there, with memory of `from`; of any content.
-    void use(const std::shared_ptr<SpareBuffers>& from)
+    // In the place of all that was there, at least `size` bytes of memory of `from`, of any content.
+    void use(const std::shared_ptr<SpareBuffers>& from, std::uint64_t size)
     {
+        *this = StepBlobs();
         spares = from;
         bytes = from->take();
+        if (bytes.size() < size) bytes.resize(size);
     }
-    Bytes of(std::uint32_t rank) const
+    // Blobs of these sizes lie in `bytes` one behind the other, from `begin` on.
+    void divide(std::span<const std::uint64_t> sizes, std::uint64_t begin = 0)
     {
-        return Bytes(bytes).subspan(offsets[rank], offsets[rank + 1] - offsets[rank]);
+        blobs.clear();
+        for (const std::uint64_t size : sizes) {
+            blobs.push_back(Bytes(bytes).subspan(begin, size));
+            begin += size;
+        }
     }
-    std::uint32_t ranks() const { return static_cast<std::uint32_t>(offsets.size() - 1); }
+    // A blob that is not in `bytes`.
+    void set(std::uint32_t rank, std::vector<std::byte>&& blob)
+    {
+        more.push_back(std::move(blob));
+        blobs[rank] = more.back();
+    }
+    Bytes of(std::uint32_t rank) const { return blobs[rank]; }
+    std::uint32_t ranks() const { return static_cast<std::uint32_t>(blobs.size()); }
+    std::uint64_t size() const // of all
+    {
+        std::uint64_t sum = 0;
+        for (const Bytes blob : blobs)
+            sum += blob.size();
+        return sum;
+    }
 };
 
 // What all ranks' definitions add up to.

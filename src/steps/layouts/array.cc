@@ -162,12 +162,15 @@ public:
         requests_ += arrays_.read(pieces);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             BlobHeader header;
-            if (inspect_blob(into.of(rank), header) != BlobState::whole) {
+            BlobState state = inspect_blob(into.of(rank), header);
+            if (state != BlobState::whole) {
                 if (!must_be_whole(step)) return false;
                 reread(into, rank);
+                state = inspect_blob(into.of(rank), header);
             }
-            open_blob(into.of(rank), record_.generation, step, rank);
+            require_blob(state, header, record_.generation, step, rank);
         }
+        into.opened = true;
         return true;
     }
 
@@ -184,6 +187,7 @@ public:
             for (StepBlobs& blobs : steps) {
                 for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
                     open_blob(blobs.of(rank), record_.generation, blobs.step, rank);
+                blobs.opened = true;
                 into.push_back(std::move(blobs));
             }
         } catch (const Error&) { // not whole yet, or damaged: the step's own turn tells it
@@ -217,10 +221,9 @@ private:
     // Whether every rank has stored its blob of the step, by what came after.
     bool must_be_whole(std::uint64_t step)
     {
-        if (record_.in_place()) return true; // it is read where all of it was stored
+        if (is_stored(record_, step)) return true;
         ++requests_;
-        if (sizes_.get(sizes_key(record_, step + 1))) return true;
-        return record_.closed && step < record_.steps;
+        return sizes_.get(sizes_key(record_, step + 1)).has_value();
     }
 
     // Those of a row of steps, in flight together, up to the first that is not there, or that takes more room
@@ -258,20 +261,26 @@ private:
 
     static MetadataPiece piece_of(const Sizes& sizes, StepBlobs& into, std::uint32_t rank)
     {
-        const std::size_t size = into.offsets[rank + 1] - into.offsets[rank];
         return {into.step, rank, sizes.places[rank],
-                MutableBytes(into.bytes).subspan(into.offsets[rank], size)};
+                MutableBytes(into.bytes)
+                    .subspan(sizes.offsets[rank], sizes.offsets[rank + 1] - sizes.offsets[rank])};
     }
 
     // Blobs that lie behind one another are one piece.
     void add_blobs(std::uint64_t step, const Sizes& sizes, StepBlobs& into,
                    std::vector<MetadataPiece>& pieces) const
     {
+        into.use(spares_, sizes.offsets.back());
         into.step = step;
-        into.offsets = sizes.offsets;
-        into.bytes.assign(sizes.offsets.back(), std::byte{0});
+        for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
+            const MutableBytes blob = piece_of(sizes, into, rank).memory;
+            const std::size_t head = std::min(blob.size(), blob_header_size);
+            std::fill_n(blob.begin(), head, std::byte{0}); // beyond the end nothing is read
+            into.blobs.emplace_back(blob);
+        }
         if (record_.objects != Objects::per_writer)
-            pieces.push_back({step, 0, sizes.places.front(), into.bytes});
+            pieces.push_back({step, 0, sizes.places.front(),
+                              MutableBytes(into.bytes).first(sizes.offsets.back())});
         else
             for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
                 pieces.push_back(piece_of(sizes, into, rank));
@@ -292,6 +301,7 @@ private:
     std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;
     Sizes known_;
+    std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };
 
 void trim_array(const LayoutContext& context, std::uint64_t end)

@@ -1,13 +1,16 @@
-// The layout `array-adaptive`: one array object in slots, several ranks' slots in a chunk. A rank writes
-// as in `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
+// The layout `array-adaptive`: array objects in slots, several slots in a chunk. A rank writes as in
+// `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
 //
-// 1. A rank's slot is as large as its blobs were, and an eighth more. Slots lie in rank order, each within
-//    one chunk. Up to 16 chunks the ranks are spread evenly over chunks, and so over targets. With more
-//    ranks a chunk has up to 8. A step takes whole chunks, so it lies at a place that all know.
+// 1. A rank's slot is as large as its blobs were, and an eighth more. No slot crosses the end of a chunk. In
+//    the objects of all ranks (single) and of steps (per-step) the slots of a step lie in rank order. Up to
+//    16 chunks the ranks are spread evenly over chunks, and so over targets. With more ranks a chunk has up
+//    to 8. A step takes whole chunks, so it lies at a place that all know. In the object of a rank
+//    (per-writer) its slots lie in step order, as many in a chunk as fit: nobody else writes there.
 // 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
-//    segment: the first step brings definitions and is larger, and blobs may grow. At the first step of a
-//    row all ranks exchange the sizes of their blobs, and each knows all slots. No other step has a
-//    collective. Rank 0 puts the sizes of the slots under "Step<N>-Slots" into the side object.
+//    segment: the first step brings definitions and is larger, and blobs may grow. At the steps 0, 8, 64 ...
+//    all ranks exchange the sizes of their blobs, and each knows all slots. At step 0 each says also how much
+//    of its blob the next steps will have: so step 1 needs no exchange. No other step has a collective. Rank
+//    0 puts the sizes of the slots under "Step<N>-Slots" into the side object.
 // 3. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. A
 //    blob that is larger than its slot goes to the side object, under the key of the layout `kv`. Then the
 //    slot gets a header alone (magic "SSOV") that says so.
@@ -17,7 +20,7 @@
 //    would end if all of its steps were written.
 // With Steps=snapshot every step of every row begins at byte 0, and the key is "Slots".
 #include "base/record.h"
-#include "steps/layouts/layout.h"
+#include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
 
 #include <algorithm>
@@ -47,49 +50,107 @@ std::uint64_t row_of(std::uint64_t index)
     return first;
 }
 
+std::uint64_t steps_of_row(std::uint64_t first_index)
+{
+    return first_index == 0 ? 1 : first_index * (row_growth - 1);
+}
+
 std::string slots_key(const StreamRecord& record, std::uint64_t step)
 {
     return step_key(record, step, "-Slots", "Slots");
 }
 
-// The slots of a row of steps.
-struct Row {
-    std::uint64_t first = 0; // step
-    std::uint64_t begin = 0; // of its first step, bytes
-    std::vector<std::uint64_t> sizes;
-    std::vector<std::uint64_t> places; // from the begin of the step
-    std::uint64_t stride = 0;          // of a step
-    std::vector<std::uint64_t> packed; // the places without the gaps; ranks + 1
-    bool in_place = false;             // all steps
+// One rank's slots in a row of steps.
+struct Slots {
+    std::uint64_t first = 0;  // step of the row
+    std::uint64_t begin = 0;  // of the row in the rank's object, bytes
+    std::uint64_t size = 0;   // of a slot
+    std::uint64_t place = 0;  // of the slot from the begin of its step
+    std::uint64_t stride = 0; // of `together` steps
+    std::uint64_t together = 1; // steps that lie in one stride, slot behind slot
+    bool at_0 = false;        // each step begins at byte 0 of its object
 
-    std::uint64_t step_at(std::uint64_t step) const
-    {
-        std::uint64_t at = 0;
-        if (__builtin_mul_overflow(in_place ? 0 : step - first, stride, &at) ||
-            __builtin_add_overflow(at, begin, &at) || at > static_cast<std::uint64_t>(INT64_MAX) - stride)
-            throw Error(-DER_OVERFLOW, "step " + std::to_string(step) +
-                                           " lies beyond the end of the largest possible array");
-        return at;
-    }
+    // In the object. -DER_OVERFLOW: behind the end of the largest.
+    std::uint64_t step_at(std::uint64_t step) const;
+    std::uint64_t at(std::uint64_t step) const { return step_at(step) + place; }
+    // Where the next row begins.
+    std::uint64_t end(std::uint64_t row_end) const;
 };
 
-Row make_row(std::uint64_t first, std::uint64_t begin, std::vector<std::uint64_t> sizes,
-             const StreamRecord& record)
+std::uint64_t Slots::step_at(std::uint64_t step) const
 {
-    const std::uint64_t chunk = record.chunk_size;
-    Row row{first, begin, std::move(sizes), {}, 0, {0}, record.in_place()};
-    const std::uint64_t most = std::min((row.sizes.size() + spread - 1) / spread, most_in_chunk);
-    std::uint64_t at = 0, in_chunk = 0;
-    for (const std::uint64_t size : row.sizes) {
-        if (at % chunk == 0) in_chunk = 0;
-        if (in_chunk == most || at % chunk + size > chunk) at = aligned(at, chunk), in_chunk = 0;
-        row.places.push_back(at);
-        row.packed.push_back(row.packed.back() + size);
+    const std::uint64_t number = at_0 ? 0 : step - first;
+    std::uint64_t at = 0;
+    if (__builtin_mul_overflow(number / together, stride, &at) ||
+        __builtin_add_overflow(at, number % together * size, &at) ||
+        __builtin_add_overflow(at, begin, &at) || at > static_cast<std::uint64_t>(INT64_MAX) - stride)
+        throw Error(-DER_OVERFLOW,
+                    "step " + std::to_string(step) + " lies beyond the end of the largest possible array");
+    return at;
+}
+
+std::uint64_t Slots::end(std::uint64_t row_end) const
+{
+    const bool begun = !at_0 && (row_end - first) % together != 0; // a stride that is not full
+    return at_0 ? 0 : step_at(row_end) - (row_end - first) % together * size + (begun ? stride : 0);
+}
+
+// The slots of all ranks in a row of steps.
+class Row {
+public:
+    // begins: where the row begins in each rank's object (per-writer), else in the object.
+    Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint64_t> sizes,
+        std::vector<std::uint64_t> begins);
+    std::uint64_t first() const { return first_; } // step
+    std::uint64_t end() const { return first_ + steps_; }
+    const std::vector<std::uint64_t>& sizes() const { return sizes_; }
+    const std::vector<std::uint64_t>& begins() const { return begins_; }
+    Slots of(std::uint32_t rank) const;
+    // Where the next row begins, as `begins`.
+    std::vector<std::uint64_t> ends() const;
+
+private:
+    std::uint64_t first_, steps_, chunk_;
+    bool of_ranks_; // an object for each
+    bool at_0_;
+    std::vector<std::uint64_t> sizes_; // by rank
+    std::vector<std::uint64_t> begins_;
+    std::vector<std::uint64_t> places_; // by rank, from the begin of a step; not in ranks' objects
+    std::uint64_t stride_ = 0;          // of a step
+};
+
+Row::Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint64_t> sizes,
+         std::vector<std::uint64_t> begins)
+    : first_(first), steps_(steps_of_row(first - record.first_step)), chunk_(record.chunk_size),
+      of_ranks_(record.objects == Objects::per_writer),
+      at_0_(record.in_place() || record.objects == Objects::per_step), sizes_(std::move(sizes)),
+      begins_(std::move(begins))
+{
+    if (of_ranks_) return;
+    const std::uint64_t most = std::min((sizes_.size() + spread - 1) / spread, most_in_chunk);
+    std::uint64_t at = 0, there = 0;
+    for (const std::uint64_t size : sizes_) {
+        if (at % chunk_ == 0) there = 0;
+        if (there == most || at % chunk_ + size > chunk_) at = aligned(at, chunk_), there = 0;
+        places_.push_back(at);
         at += size;
-        ++in_chunk;
+        ++there;
     }
-    row.stride = aligned(at, chunk);
-    return row;
+    stride_ = aligned(at, chunk_);
+}
+
+Slots Row::of(std::uint32_t rank) const
+{
+    if (!of_ranks_) return {first_, begins_.front(), sizes_[rank], places_[rank], stride_, 1, at_0_};
+    return {first_, begins_[rank], sizes_[rank], 0, chunk_, chunk_ / sizes_[rank], at_0_};
+}
+
+std::vector<std::uint64_t> Row::ends() const
+{
+    std::vector<std::uint64_t> ends;
+    for (std::uint32_t i = 0; i < begins_.size(); ++i)
+        ends.push_back(of(i).end(end()));
+    return ends;
 }
 
 std::vector<std::byte> encode_row(const Row& row)
@@ -97,10 +158,12 @@ std::vector<std::byte> encode_row(const Row& row)
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
     to.fixed(slots_magic);
-    to.fixed(row.first);
-    to.fixed(row.begin);
-    for (const std::uint64_t size : row.sizes)
+    to.fixed(row.first());
+    to.fixed(row.begins().front());
+    for (const std::uint64_t size : row.sizes())
         to.varint(size);
+    for (const std::uint64_t begin : std::span(row.begins()).subspan(1))
+        to.varint(begin);
     append_checksum(bytes);
     return bytes;
 }
@@ -113,45 +176,86 @@ Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
     WireReader from(*body, what);
     if (from.fixed<std::uint32_t>() != slots_magic || from.fixed<std::uint64_t>() != first)
         from.fail("does not begin with its magic number");
-    const auto begin = from.fixed<std::uint64_t>();
+    std::vector<std::uint64_t> begins = {from.fixed<std::uint64_t>()};
     std::vector<std::uint64_t> sizes;
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
         sizes.push_back(from.varint());
         if (sizes.back() < blob_header_size || sizes.back() > record.chunk_size)
             from.fail("gives impossible sizes");
     }
+    while (record.objects == Objects::per_writer && begins.size() < record.ranks)
+        begins.push_back(from.varint());
     if (!from.at_end()) from.fail("has bytes left over");
-    return make_row(first, begin, std::move(sizes), record);
+    return {record, first, std::move(sizes), std::move(begins)};
+}
+
+// The sizes of two slots as one number: of the step, and of those behind it.
+class SlotSizes {
+public:
+    static std::uint64_t pack(std::uint64_t now, std::uint64_t then)
+    {
+        return units(now) << 32 | units(then);
+    }
+    static std::vector<std::uint64_t> unpack(const std::vector<std::uint64_t>& all, bool then,
+                                             std::uint64_t most)
+    {
+        std::vector<std::uint64_t> sizes;
+        for (const std::uint64_t both : all)
+            sizes.push_back(std::min((then ? both & UINT32_MAX : both >> 32) * unit, most));
+        return sizes;
+    }
+
+private:
+    static constexpr std::uint64_t unit = 64; // bytes
+    static std::uint64_t units(std::uint64_t blob)
+    {
+        return std::min<std::uint64_t>(room_for(blob) / unit, INT32_MAX); // no number of SizeExchange's own
+    }
+};
+
+// Of a blob like this one whose definitions and plan are those of an earlier step.
+std::uint64_t size_without_news(Bytes blob)
+{
+    const BlobHeader header = header_of(blob);
+    const std::uint64_t rest = std::uint64_t{header.override_bytes} + header.fixed_bytes + header.tail_bytes;
+    const std::uint64_t all = rest + header.definitions_bytes + header.plan_bytes;
+    const std::uint64_t stored = header.length - blob_header_size; // compressed: less than all
+    return blob_header_size + (all == 0 ? 0 : rest * stored / all);
 }
 
 class AdaptiveWriter final : public LayoutWriter {
 public:
     AdaptiveWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record),
-          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_write)),
+        : record_(context.record), arrays_(context, Access::read_write),
           side_(context.container.key_value(record_.side)), sizes_(communicator),
-          rank_(static_cast<std::uint32_t>(communicator.rank()))
+          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
     {
     }
     bool collective() const override { return true; }
-    bool meets(std::uint64_t step) const override { return begins_row(step); }
+    bool meets(std::uint64_t step) const override { return begins_row(step) && step != follower(); }
     void abandon(std::uint64_t step) override
     {
-        if (begins_row(step)) sizes_.fail();
+        if (meets(step)) sizes_.fail();
     }
     void finish() override { sizes_.finish(); }
 
     void store(std::uint64_t step, Bytes blob) override
     {
-        if (begins_row(step)) begin_row(step, blob.size());
-        const std::uint64_t at = row_.step_at(step) + row_.places[rank_];
-        ++requests_;
-        if (blob.size() <= row_.sizes[rank_]) return array_.write(at, blob);
+        if (meets(step)) begin_rows(step, blob);
+        if (step == follower()) {
+            slots_ = next_;
+            if (rank_ == 0 && record_.in_place()) put(step, next_row_); // over that of the first
+        }
+        const std::uint64_t at = slots_.at(step);
+        requests_ += reach_.cover(step) + 1;
+        arrays_.make_room();
+        Array& array = arrays_.of(step, rank_);
+        if (blob.size() <= slots_.size) return array.write(at, blob);
         ++requests_;
         side_.put(blob_key(record_, step, rank_), blob);
         std::byte sealed[blob_header_size]{};
         store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
-        array_.write(at, Bytes(sealed));
+        array.write(at, Bytes(sealed));
     }
 
 private:
@@ -160,33 +264,68 @@ private:
         const std::uint64_t index = step - record_.first_step;
         return row_of(index) == index;
     }
+    std::uint64_t follower() const { return record_.first_step + 1; } // of the first: its row is known then
 
-    void begin_row(std::uint64_t step, std::uint64_t mine)
+    // Of this step, and at the first also of those behind it. What a rank keeps of the others' slots does not
+    // grow with their number, except on rank 0 with an object for each.
+    void begin_rows(std::uint64_t step, Bytes blob)
     {
-        std::vector<std::uint64_t> sizes = sizes_.exchange(step, mine);
-        for (std::uint64_t& size : sizes)
-            size = std::min<std::uint64_t>(room_for(size), record_.chunk_size);
-        const bool at_0 = step == record_.first_step || record_.in_place();
-        row_ = make_row(step, at_0 ? 0 : row_.step_at(step), std::move(sizes), record_);
+        const bool first = step == record_.first_step;
+        if (first) ends_.assign(begins_kept(), 0);
+        const std::uint64_t then = first ? size_without_news(blob) : blob.size();
+        const std::vector<std::uint64_t> all = sizes_.exchange(step, SlotSizes::pack(blob.size(), then));
+        Row row(record_, step, SlotSizes::unpack(all, false, record_.chunk_size), begins());
+        slots_ = taken(row);
+        if (rank_ == 0) put(step, encode_row(row));
+        if (!first) return;
+        row = Row(record_, follower(), SlotSizes::unpack(all, true, record_.chunk_size), begins());
+        next_ = taken(row);
         if (rank_ != 0) return;
+        next_row_ = encode_row(row);
+        if (!record_.in_place()) put(follower(), next_row_);
+    }
+
+    void put(std::uint64_t first, Bytes row)
+    {
         ++requests_;
-        side_.put(slots_key(record_, step), encode_row(row_));
+        side_.put(slots_key(record_, first), row);
+    }
+
+    bool of_ranks() const { return record_.objects == Objects::per_writer; }
+    std::size_t begins_kept() const { return of_ranks() && rank_ == 0 ? record_.ranks : 1; }
+    std::vector<std::uint64_t> begins() const
+    {
+        if (!of_ranks() || rank_ == 0) return ends_;
+        std::vector<std::uint64_t> known(record_.ranks); // those of others are rank 0's matter
+        known[rank_] = ends_.front();
+        return known;
+    }
+    Slots taken(const Row& row)
+    {
+        const Slots mine = row.of(rank_);
+        if (begins_kept() == 1)
+            ends_.front() = mine.end(row.end());
+        else
+            ends_ = row.ends();
+        return mine;
     }
 
     const StreamRecord& record_;
-    Array array_;
+    OpenObjects<Array> arrays_;
     KeyValue side_;
     SizeExchange sizes_;
     std::uint32_t rank_;
-    Row row_;
+    ObjectsReach reach_;
+    Slots slots_, next_;
+    std::vector<std::byte> next_row_; // encoded, on rank 0
+    std::vector<std::uint64_t> ends_; // of what was begun so far, in this rank's object, or in each
 };
 
 class AdaptiveReader final : public LayoutReader {
 public:
     explicit AdaptiveReader(const LayoutContext& context)
-        : record_(context.record),
-          array_(context.container.open_array(record_.metadata, {1, record_.chunk_size}, Access::read_only)),
-          side_(context.container.key_value(record_.side, Access::read_only))
+        : record_(context.record), arrays_(context),
+          side_(context.container.key_value(record_.side, Access::read_only)), expected_(record_.ranks)
     {
     }
 
@@ -196,8 +335,11 @@ public:
         if (row == nullptr) return false;
         if (awaited_step_ != step) awaited_rank_ = 0;
         awaited_step_ = step;
-        if (!is_there(*row, step, awaited_rank_)) return false;
-        return collect(*row, step, read_steps(*row, step, 1), into);
+        if (!is_stored(record_, step) && !is_there(*row, step, awaited_rank_)) return false;
+        std::vector<MetadataPiece> pieces;
+        const std::vector<MutableBytes> slots = add_slots(*row, step, into, pieces);
+        requests_ += arrays_.read(pieces);
+        return collect(*row, step, slots, into);
     }
 
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
@@ -205,16 +347,15 @@ public:
         try {
             const Row* row = find_row(first);
             if (row == nullptr) return;
-            const std::uint64_t index = row->first - record_.first_step;
-            const std::uint64_t end = row->first + (index == 0 ? 1 : index * (row_growth - 1));
-            count = std::min(count, end - first);
-            const std::vector<std::byte> all = read_steps(*row, first, count);
-            for (std::uint64_t i = 0; i < count; ++i) {
-                StepBlobs blobs;
-                if (!collect(*row, first + i, Bytes(all).subspan(i * row->packed.back(), row->packed.back()),
-                             blobs))
-                    return;
-                into.push_back(std::move(blobs));
+            std::vector<StepBlobs> steps(std::min(count, row->end() - first));
+            std::vector<std::vector<MutableBytes>> slots;
+            std::vector<MetadataPiece> pieces;
+            for (std::size_t i = 0; i < steps.size(); ++i)
+                slots.push_back(add_slots(*row, first + i, steps[i], pieces));
+            requests_ += arrays_.read(pieces);
+            for (std::size_t i = 0; i < steps.size(); ++i) {
+                if (!collect(*row, first + i, slots[i], steps[i])) return;
+                into.push_back(std::move(steps[i]));
             }
         } catch (const Error&) { // the step's own turn tells it
         }
@@ -224,13 +365,12 @@ public:
     {
         const Row* row = find_row(step);
         if (row == nullptr) return std::nullopt;
-        std::vector<std::byte> slot(row->sizes[rank]);
-        ++requests_;
-        array_.read(row->step_at(step) + row->places[rank], slot);
-        return blob_in(slot, step, rank);
+        return blob_in_slot(*row, step, rank);
     }
 
 private:
+    static constexpr std::uint64_t least_gap = 4096; // bytes: a smaller one costs less than another range
+
     const Row* find_row(std::uint64_t step)
     {
         const std::uint64_t first = record_.first_step + row_of(step - record_.first_step);
@@ -245,53 +385,81 @@ private:
     bool is_there(const Row& row, std::uint64_t step, std::uint32_t rank)
     {
         std::byte slot[blob_header_size]{};
-        ++requests_;
-        array_.read(row.step_at(step) + row.places[rank], slot);
+        const MetadataPiece piece{step, rank, row.of(rank).at(step), slot};
+        requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         return inspect_blob(slot, header) != BlobState::absent;
     }
 
-    // The slots of the steps, without the gaps between them.
-    std::vector<std::byte> read_steps(const Row& row, std::uint64_t first, std::uint64_t count)
+    // The memory for the slots of a step, as far as blobs are expected in them. What to read into it is added
+    // to the pieces. Slots with a small gap between them are one piece.
+    std::vector<MutableBytes> add_slots(const Row& row, std::uint64_t step, StepBlobs& into,
+                                        std::vector<MetadataPiece>& pieces) const
     {
-        std::vector<std::byte> all(count * row.packed.back());
-        std::vector<Range> ranges;
-        std::vector<MutableBytes> memory;
-        for (std::uint64_t i = 0; i < count; ++i)
-            for (std::size_t rank = 0; rank < row.sizes.size();) { // slots without a gap are a range
-                const std::uint64_t at = row.places[rank], from = row.packed[rank];
-                std::uint64_t end = at;
-                while (rank < row.sizes.size() && row.places[rank] == end)
-                    end += row.sizes[rank++];
-                ranges.push_back({row.step_at(first + i) + at, end - at});
-                memory.push_back(MutableBytes(all).subspan(i * row.packed.back() + from, end - at));
-            }
-        ++requests_;
-        array_.read(ranges, memory);
-        return all;
+        struct Run {
+            std::uint32_t rank; // the first
+            std::uint64_t at, offset, length;
+        };
+        std::vector<Run> runs;
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> parts; // of the memory: offset and length
+        for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
+            const std::uint64_t at = row.of(rank).at(step), size = row.sizes()[rank];
+            const std::uint64_t length = expected_[rank] == 0 ? size : std::min(size, expected_[rank]);
+            Run* const last = runs.empty() || record_.objects == Objects::per_writer ? nullptr : &runs.back();
+            if (last != nullptr && at - (last->at + last->length) < least_gap)
+                last->length = at + length - last->at;
+            else
+                runs.push_back({rank, at, runs.empty() ? 0 : runs.back().offset + runs.back().length, length});
+            const Run& run = runs.back();
+            parts.emplace_back(run.offset + at - run.at, length);
+        }
+        into.use(spares_, runs.back().offset + runs.back().length);
+        into.step = step;
+        const MutableBytes memory(into.bytes);
+        for (const Run& run : runs)
+            pieces.push_back({step, run.rank, run.at, memory.subspan(run.offset, run.length)});
+        std::vector<MutableBytes> slots;
+        for (const auto& [offset, length] : parts) {
+            slots.push_back(memory.subspan(offset, length));
+            std::fill_n(slots.back().begin(), blob_header_size, std::byte{0}); // not read beyond the end
+        }
+        return slots;
     }
 
-    bool collect(const Row& row, std::uint64_t step, Bytes bytes, StepBlobs& into)
+    // False: a blob is not there.
+    bool collect(const Row& row, std::uint64_t step, std::span<const MutableBytes> slots, StepBlobs& into)
     {
-        into.step = step;
-        into.offsets.assign(1, 0);
-        into.bytes.clear();
+        into.blobs.resize(record_.ranks);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            const auto blob = blob_in(bytes.subspan(row.packed[rank], row.sizes[rank]), step, rank);
-            if (!blob) {
+            BlobHeader header;
+            const BlobState state = inspect_blob(slots[rank], header);
+            if (state == BlobState::absent) {
                 awaited_rank_ = rank;
                 return false;
             }
-            open_blob(*blob, record_.generation, step, rank);
-            into.bytes.insert(into.bytes.end(), blob->begin(), blob->end());
-            into.offsets.push_back(into.bytes.size());
+            if (state == BlobState::whole && header.magic == blob_magic) {
+                require_blob(state, header, record_.generation, step, rank);
+                into.blobs[rank] = slots[rank].first(header.length);
+            } else { // larger than expected, elsewhere, or damaged
+                std::vector<std::byte> blob = blob_in_slot(row, step, rank).value_or(std::vector<std::byte>());
+                open_blob(blob, record_.generation, step, rank);
+                into.set(rank, std::move(blob));
+            }
+            expected_[rank] = expected_after(into.of(rank).size());
         }
+        into.opened = true;
         return true;
     }
 
+    // Blobs that change in size mostly do so by little.
+    static std::uint64_t expected_after(std::uint64_t size) { return (size + size / 64 + 127) / 64 * 64; }
+
     // nullopt: there is none. Damaged bytes are given as they are.
-    std::optional<std::vector<std::byte>> blob_in(Bytes slot, std::uint64_t step, std::uint32_t rank)
+    std::optional<std::vector<std::byte>> blob_in_slot(const Row& row, std::uint64_t step, std::uint32_t rank)
     {
+        std::vector<std::byte> slot(row.sizes()[rank]);
+        const MetadataPiece piece{step, rank, row.of(rank).at(step), slot};
+        requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         const BlobState state = inspect_blob(slot, header);
         if (state == BlobState::absent) return std::nullopt;
@@ -300,16 +468,18 @@ private:
             return overflowed_blob(side_, record_, step, rank);
         }
         if (state != BlobState::header_damaged)
-            slot = slot.first(std::min<std::uint64_t>(slot.size(), header.length));
-        return std::vector<std::byte>(slot.begin(), slot.end());
+            slot.resize(std::min<std::uint64_t>(slot.size(), header.length));
+        return slot;
     }
 
     const StreamRecord& record_;
-    Array array_;
+    MetadataArrays arrays_;
     KeyValue side_;
-    std::map<std::uint64_t, Row> rows_; // by their first steps; few
+    std::map<std::uint64_t, Row> rows_;   // by their first steps; few
+    std::vector<std::uint64_t> expected_; // bytes of each rank's next blob; 0: not known
     std::uint64_t awaited_step_ = no_step;
     std::uint32_t awaited_rank_ = 0; // the first without a blob, when last looked
+    std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };
 
 void trim_array_adaptive(const LayoutContext& context, std::uint64_t end)
@@ -319,7 +489,10 @@ void trim_array_adaptive(const LayoutContext& context, std::uint64_t end)
     const auto bytes = context.container.key_value(record.side).get(slots_key(record, first));
     if (!bytes) return;
     const Row row = decode_row(*bytes, first, record);
-    shorten(context.container.open_array(record.metadata, {1, record.chunk_size}), row.step_at(end));
+    const std::uint32_t objects = record.objects == Objects::per_writer ? record.ranks : 1;
+    for (std::uint32_t rank = 0; rank < objects; ++rank)
+        shorten(context.container.open_array(record.metadata_of(end, rank), {1, record.chunk_size}),
+                row.of(rank).step_at(end));
 }
 
 } // namespace
@@ -331,7 +504,6 @@ const Layout& array_adaptive_layout()
         .number = 5,
         .chunk_size = 256 << 10,
         .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
-        .one_object_because = "several ranks share its chunks",
         .writer = &make_layout_writer<AdaptiveWriter>,
         .reader = &make_layout_reader<AdaptiveReader>,
         .trim = &trim_array_adaptive,

@@ -75,11 +75,11 @@ public:
     {
         collector_.begin(step);
         const std::uint32_t first = collector_.missing();
-        if (first < collector_.ranks()) {
+        if (first < collector_.ranks() && !is_stored(record_, step)) { // one request while it is awaited
             read_slots(step, first, first + 1);
             if (collector_.missing() == first) return false;
-            read_slots(step, collector_.missing(), collector_.ranks());
         }
+        read_slots(step, collector_.missing(), collector_.ranks());
         if (collector_.missing() < collector_.ranks()) return false;
         collector_.finish(into);
         return true;
@@ -152,7 +152,7 @@ private:
         const BlobState state = inspect_blob(slot, header);
         if (state == BlobState::absent) return;
         if (state == BlobState::whole && header.magic == blob_magic) {
-            open_blob(slot, record_.generation, step, rank); // the right one?
+            require_blob(state, header, record_.generation, step, rank); // the right one?
             return collector.set(rank, header.length);
         }
         auto blob = raw_blob(step, rank); // larger than expected, elsewhere, or damaged

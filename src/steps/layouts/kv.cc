@@ -64,7 +64,9 @@ public:
     {
         collector_.begin(step);
         key_values_.make_room();
-        if (collector_.missing() < collector_.ranks() && !get(step, collector_.missing())) return false;
+        const bool awaited = !is_stored(record_, step);
+        if (awaited && collector_.missing() < collector_.ranks() && !get(step, collector_.missing()))
+            return false;
         if (asynchronous_)
             get_missing({&collector_, 1}, step);
         else
@@ -110,10 +112,13 @@ private:
 
     void accept(BlobCollector& collector, std::uint64_t step, std::uint32_t rank, std::size_t size)
     {
-        if (size > collector.slot(rank).size())
-            collector.set(rank, fetch_blob(step, rank));
-        else
-            collector.set(rank, size);
+        if (size <= collector.slot(rank).size()) {
+            open_blob(collector.slot(rank).first(size), record_.generation, step, rank);
+            return collector.set(rank, size);
+        }
+        std::vector<std::byte> blob = fetch_blob(step, rank);
+        open_blob(blob, record_.generation, step, rank);
+        collector.set(rank, std::move(blob));
     }
 
     // What is missing of the steps from `first` on, in flight together.

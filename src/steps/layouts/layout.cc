@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -237,19 +238,16 @@ void BlobCollector::set(std::uint32_t rank, std::vector<std::byte> blob)
 void BlobCollector::finish(StepBlobs& into)
 {
     into.step = step_;
-    into.offsets.resize(sizes_.size() + 1);
-    std::uint64_t sum = 0;
-    for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
-        into.offsets[rank] = sum;
-        sum += sizes_[rank];
-    }
-    into.offsets.back() = sum;
-    into.use(spares_);
-    into.bytes.clear();
-    into.bytes.reserve(sum);
-    for (std::size_t rank = 0; rank < sizes_.size(); ++rank) {
-        const std::byte* from = large_[rank].empty() ? buffer_.data() + slots_[rank] : large_[rank].data();
-        into.bytes.insert(into.bytes.end(), from, from + sizes_[rank]);
+    into.opened = true;
+    into.spares = spares_;
+    into.bytes = std::move(buffer_);
+    buffer_ = {};
+    into.blobs.resize(sizes_.size());
+    for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+        if (large_[rank].empty())
+            into.blobs[rank] = Bytes(into.bytes).subspan(slots_[rank], sizes_[rank]);
+        else
+            into.set(rank, std::exchange(large_[rank], {}));
     }
     step_ = no_begin;
 }

@@ -101,6 +101,12 @@ struct Layout {
     void (*trim)(const LayoutContext&, std::uint64_t end) = nullptr;
 };
 
+// Whether the record says that all of the step was stored. Then there is no need to look first.
+inline bool is_stored(const StreamRecord& record, std::uint64_t step)
+{
+    return record.in_place() || (record.closed && step < record.steps); // in place: it is read at its snapshot
+}
+
 // What reads a segment, however its steps are kept: use this, not Layout::reader.
 std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context);
 
@@ -167,7 +173,7 @@ public:
     MutableBytes slot(std::uint32_t rank);
     void set(std::uint32_t rank, std::size_t size);            // the slot holds its blob of that size
     void set(std::uint32_t rank, std::vector<std::byte> blob); // a blob that did not fit
-    void finish(StepBlobs& into);
+    void finish(StepBlobs& into); // gives it the memory; all blobs were opened
 
 private:
     explicit BlobCollector(std::vector<std::size_t> expected);

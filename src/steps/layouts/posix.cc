@@ -187,7 +187,8 @@ public:
         const std::size_t table = 8 * std::size_t{record_.ranks};
         const std::uint64_t size = metadata_->size();
         const bool inside = entry.offset <= size && entry.length <= size - entry.offset;
-        std::vector<std::byte> bytes(inside ? entry.length : 0);
+        into.use(spares_, inside ? entry.length : 0);
+        const MutableBytes bytes = MutableBytes(into.bytes).first(inside ? entry.length : 0);
         ++requests_;
         if (!inside || metadata_->read(entry.offset, bytes) != bytes.size() || bytes.size() < table ||
             checksum(Bytes(bytes).first(table)) != entry.sizes_checksum)
@@ -195,15 +196,18 @@ public:
                                        metadata_->path() +
                                        " is damaged or cut off: this step cannot be read, others can");
         into.step = step;
-        into.offsets.assign(1, 0);
-        for (std::size_t rank = 0; rank < record_.ranks; ++rank)
-            into.offsets.push_back(into.offsets.back() + load_little<std::uint64_t>(bytes.data() + 8 * rank));
-        if (into.offsets.back() != bytes.size() - table || !std::ranges::is_sorted(into.offsets))
+        std::vector<std::uint64_t> sizes;
+        std::uint64_t sum = 0;
+        bool fit = true;
+        for (std::size_t rank = 0; rank < record_.ranks; ++rank) {
+            sizes.push_back(load_little<std::uint64_t>(bytes.data() + 8 * rank));
+            fit = fit && !__builtin_add_overflow(sum, sizes.back(), &sum);
+        }
+        if (!fit || sum != bytes.size() - table)
             throw Error(-DER_CSUM, "the sizes of the blobs of step " + std::to_string(step) + " in " +
                                        metadata_->path() +
                                        " do not add up: this step cannot be read, others can");
-        bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(table));
-        into.bytes = std::move(bytes);
+        into.divide(sizes, table);
         return true;
     }
 
@@ -242,6 +246,7 @@ private:
     const StreamRecord& record_; // the reader keeps it up to date
     Place directory_;
     std::optional<File> index_, metadata_;
+    std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };
 
 void trim_posix(const LayoutContext& context, std::uint64_t end)

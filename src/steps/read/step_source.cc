@@ -4,6 +4,7 @@
 #include "steps/collective.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace stepstore::steps {
 
@@ -22,17 +23,24 @@ void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, con
     to.fixed(blobs.step);
     to.fixed(generation);
     for (std::uint32_t rank = 0; rank < blobs.ranks(); ++rank)
-        to.varint(blobs.offsets[rank + 1] - blobs.offsets[rank]);
-    message.insert(message.end(), blobs.bytes.begin(), blobs.bytes.end()); // without zeroing it first
+        to.varint(blobs.of(rank).size());
+    for (const Bytes blob : blobs.blobs)
+        message.insert(message.end(), blob.begin(), blob.end()); // without zeroing it first
 }
 
-void take_blobs(WireReader& from, std::uint32_t ranks, StepBlobs& blobs)
+// Into memory of `spares`. Rank 0 has opened them.
+StepBlobs take_blobs(WireReader& from, std::uint32_t ranks, const std::shared_ptr<SpareBuffers>& spares)
 {
-    blobs.offsets.assign(1, 0);
+    std::vector<std::uint64_t> sizes;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-        blobs.offsets.push_back(blobs.offsets.back() + from.varint());
-    const Bytes bytes = from.bytes(blobs.offsets.back());
-    blobs.bytes.assign(bytes.begin(), bytes.end());
+        sizes.push_back(from.varint());
+    const Bytes bytes = from.bytes(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
+    StepBlobs blobs;
+    blobs.use(spares, bytes.size());
+    std::ranges::copy(bytes, blobs.bytes.begin());
+    blobs.divide(sizes);
+    blobs.opened = true;
+    return blobs;
 }
 
 // The first step that the segment with that generation does not keep; none of it left: 0.
@@ -169,7 +177,7 @@ bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
     profile_.metadata_requests += layout.requests() - requests;
     if (!found) return false;
     profile_.read += std::chrono::duration<double>(SteadyClock::now() - started).count();
-    profile_.metadata_bytes += blobs.bytes.size();
+    profile_.metadata_bytes += blobs.size();
     return true;
 }
 
@@ -181,7 +189,7 @@ void StepSource::fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBl
     layout.fetch_ahead(next_step_, count, found);
     profile_.metadata_requests += layout.requests() - requests;
     for (const StepBlobs& blobs : found)
-        profile_.metadata_bytes += blobs.bytes.size();
+        profile_.metadata_bytes += blobs.size();
 }
 
 std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank,
@@ -280,7 +288,7 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
         if (next_step_ == 0) next_step_ = first_kept(0);
         const StepStatus status = wait_for(next_step_, timeout_seconds, blobs, at_once);
         if (status != StepStatus::ok) return status;
-        const std::size_t bytes = blobs.bytes.size();
+        const std::size_t bytes = blobs.size();
         install_found(part_of(stream_.segment_of(next_step_)), std::move(blobs), message);
         ++next_step_;
         if (at_once) read_ahead(bytes, message);
@@ -414,7 +422,7 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
             fetch_ahead(part, count, found);
             hoped_for_ = 2 * found.size() + 1;
             for (StepBlobs& blobs : found) {
-                bytes = blobs.bytes.size();
+                bytes = blobs.size();
                 budget -= std::min<std::uint64_t>(budget, bytes);
                 install_found(part, std::move(blobs), message);
                 ++next_step_;
@@ -443,15 +451,14 @@ StepStatus StepSource::install_message(Bytes message)
     }
     const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     while (!from.at_end()) {
-        StepBlobs blobs;
-        blobs.use(spares_);
-        blobs.step = from.fixed<std::uint64_t>();
-        if (blobs.step == no_step) {
+        const auto number = from.fixed<std::uint64_t>();
+        if (number == no_step) {
             forget();
             continue;
         }
         Part& part = part_of(stream_.segment(from.fixed<std::uint64_t>()));
-        take_blobs(from, part.record.ranks, blobs);
+        StepBlobs blobs = take_blobs(from, part.record.ranks, spares_);
+        blobs.step = number;
         next_step_ = blobs.step + 1;
         std::uint64_t count = from.varint();
         ahead_.push_back(
