@@ -153,9 +153,8 @@ TEST_P(DesignSpace, ADamagedBlobCostsItsStepAlone)
 {
     constexpr std::uint64_t steps = 6, hit = 2;
     write(3, steps);
-    AlteredBlob(hit, 1).change(location, [](std::vector<std::byte>& blob) {
-        blob[blob.size() - 3] ^= std::byte{4};
-    });
+    AlteredBlob(hit, 1).change(location,
+                               [](std::vector<std::byte>& blob) { blob[blob.size() - 3] ^= std::byte{4}; });
     read_by_all(std::vector<int>(steps, 3), hit);
 }
 

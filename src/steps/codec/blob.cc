@@ -134,9 +134,9 @@ void require_blob(BlobState state, const BlobHeader& header, std::uint64_t gener
                                                               : "its checksum does not match") +
                         "): this step cannot be read; other steps can");
     throw Error(-DER_DF_INVAL, name + " says that it is that of " + step_rank(header.step, header.rank) +
-                                       " of generation " + std::to_string(header.generation) +
-                                       ", not of generation " + std::to_string(generation) +
-                                       ": it was written to a wrong place");
+                                   " of generation " + std::to_string(header.generation) +
+                                   ", not of generation " + std::to_string(generation) +
+                                   ": it was written to a wrong place");
 }
 
 BlobSections sections_of(const BlobHeader& header, Bytes blob, std::vector<std::byte>& unpacked)

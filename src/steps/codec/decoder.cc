@@ -54,8 +54,7 @@ std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fet
     for (std::uint32_t rank = 0; rank < states_.size(); ++rank) {
         const Bytes blob = installed->blobs.of(rank);
         RankStep& part = installed->ranks[rank];
-        part.header =
-            installed->blobs.opened ? header_of(blob) : opened(blob, installed->step, rank);
+        part.header = installed->blobs.opened ? header_of(blob) : opened(blob, installed->step, rank);
         part.sections = sections_of(part.header, blob, part.unpacked);
         if (part.header.batches > states_[rank].batches)
             learn_definitions(part.header, part.sections.definitions, fetch);

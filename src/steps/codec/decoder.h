@@ -28,7 +28,7 @@ struct StepBlobs {
     std::vector<Bytes> blobs;                 // by rank; each in `bytes` or in one of `more`
     std::vector<std::byte> bytes;             // may hold other bytes between the blobs
     std::vector<std::vector<std::byte>> more; // blobs that were fetched by themselves
-    bool opened = false; // each was: open_blob. So nobody need check their payloads again.
+    bool opened = false;                  // each was: open_blob. So nobody need check their payloads again.
     std::shared_ptr<SpareBuffers> spares; // where the memory goes when this ends; may be nullptr
 
     StepBlobs() = default;

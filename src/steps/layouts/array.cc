@@ -279,8 +279,8 @@ private:
             into.blobs.emplace_back(blob);
         }
         if (record_.objects != Objects::per_writer)
-            pieces.push_back({step, 0, sizes.places.front(),
-                              MutableBytes(into.bytes).first(sizes.offsets.back())});
+            pieces.push_back(
+                {step, 0, sizes.places.front(), MutableBytes(into.bytes).first(sizes.offsets.back())});
         else
             for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
                 pieces.push_back(piece_of(sizes, into, rank));

@@ -19,7 +19,7 @@
 //    later. Slots are never written twice, and rows do not overlap, since each begins where the one before
 //    would end if all of its steps were written.
 // With Steps=snapshot every step of every row begins at byte 0, and the key is "Slots".
-#include "base/record.h"
+#include "steps/layouts/adaptive_rows.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
 
@@ -30,163 +30,9 @@ namespace stepstore::steps {
 
 namespace {
 
-constexpr std::uint32_t slots_magic = 0x4c535353; // "SSSL"
-constexpr std::uint64_t spread = 16;              // chunks that few ranks are spread over
-constexpr std::uint64_t most_in_chunk = 8;        // slots: a target serves them in turn
-constexpr std::uint64_t row_growth = 8;
-
-std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
-// The first step of the row that has the step; both from the first step of the segment on.
-std::uint64_t row_of(std::uint64_t index)
-{
-    if (index == 0) return 0;
-    std::uint64_t first = 1;
-    while (index / row_growth >= first)
-        first *= row_growth;
-    return first;
-}
-
-std::uint64_t steps_of_row(std::uint64_t first_index)
-{
-    return first_index == 0 ? 1 : first_index * (row_growth - 1);
-}
-
 std::string slots_key(const StreamRecord& record, std::uint64_t step)
 {
     return step_key(record, step, "-Slots", "Slots");
-}
-
-// One rank's slots in a row of steps.
-struct Slots {
-    std::uint64_t first = 0;  // step of the row
-    std::uint64_t begin = 0;  // of the row in the rank's object, bytes
-    std::uint64_t size = 0;   // of a slot
-    std::uint64_t place = 0;  // of the slot from the begin of its step
-    std::uint64_t stride = 0; // of `together` steps
-    std::uint64_t together = 1; // steps that lie in one stride, slot behind slot
-    bool at_0 = false;        // each step begins at byte 0 of its object
-
-    // In the object. -DER_OVERFLOW: behind the end of the largest.
-    std::uint64_t step_at(std::uint64_t step) const;
-    std::uint64_t at(std::uint64_t step) const { return step_at(step) + place; }
-    // Where the next row begins.
-    std::uint64_t end(std::uint64_t row_end) const;
-};
-
-std::uint64_t Slots::step_at(std::uint64_t step) const
-{
-    const std::uint64_t number = at_0 ? 0 : step - first;
-    std::uint64_t at = 0;
-    if (__builtin_mul_overflow(number / together, stride, &at) ||
-        __builtin_add_overflow(at, number % together * size, &at) ||
-        __builtin_add_overflow(at, begin, &at) || at > static_cast<std::uint64_t>(INT64_MAX) - stride)
-        throw Error(-DER_OVERFLOW,
-                    "step " + std::to_string(step) + " lies beyond the end of the largest possible array");
-    return at;
-}
-
-std::uint64_t Slots::end(std::uint64_t row_end) const
-{
-    const bool begun = !at_0 && (row_end - first) % together != 0; // a stride that is not full
-    return at_0 ? 0 : step_at(row_end) - (row_end - first) % together * size + (begun ? stride : 0);
-}
-
-// The slots of all ranks in a row of steps.
-class Row {
-public:
-    // begins: where the row begins in each rank's object (per-writer), else in the object.
-    Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint64_t> sizes,
-        std::vector<std::uint64_t> begins);
-    std::uint64_t first() const { return first_; } // step
-    std::uint64_t end() const { return first_ + steps_; }
-    const std::vector<std::uint64_t>& sizes() const { return sizes_; }
-    const std::vector<std::uint64_t>& begins() const { return begins_; }
-    Slots of(std::uint32_t rank) const;
-    // Where the next row begins, as `begins`.
-    std::vector<std::uint64_t> ends() const;
-
-private:
-    std::uint64_t first_, steps_, chunk_;
-    bool of_ranks_; // an object for each
-    bool at_0_;
-    std::vector<std::uint64_t> sizes_; // by rank
-    std::vector<std::uint64_t> begins_;
-    std::vector<std::uint64_t> places_; // by rank, from the begin of a step; not in ranks' objects
-    std::uint64_t stride_ = 0;          // of a step
-};
-
-Row::Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint64_t> sizes,
-         std::vector<std::uint64_t> begins)
-    : first_(first), steps_(steps_of_row(first - record.first_step)), chunk_(record.chunk_size),
-      of_ranks_(record.objects == Objects::per_writer),
-      at_0_(record.in_place() || record.objects == Objects::per_step), sizes_(std::move(sizes)),
-      begins_(std::move(begins))
-{
-    if (of_ranks_) return;
-    const std::uint64_t most = std::min((sizes_.size() + spread - 1) / spread, most_in_chunk);
-    std::uint64_t at = 0, there = 0;
-    for (const std::uint64_t size : sizes_) {
-        if (at % chunk_ == 0) there = 0;
-        if (there == most || at % chunk_ + size > chunk_) at = aligned(at, chunk_), there = 0;
-        places_.push_back(at);
-        at += size;
-        ++there;
-    }
-    stride_ = aligned(at, chunk_);
-}
-
-Slots Row::of(std::uint32_t rank) const
-{
-    if (!of_ranks_) return {first_, begins_.front(), sizes_[rank], places_[rank], stride_, 1, at_0_};
-    return {first_, begins_[rank], sizes_[rank], 0, chunk_, chunk_ / sizes_[rank], at_0_};
-}
-
-std::vector<std::uint64_t> Row::ends() const
-{
-    std::vector<std::uint64_t> ends;
-    for (std::uint32_t i = 0; i < begins_.size(); ++i)
-        ends.push_back(of(i).end(end()));
-    return ends;
-}
-
-std::vector<std::byte> encode_row(const Row& row)
-{
-    std::vector<std::byte> bytes;
-    WireWriter to(bytes);
-    to.fixed(slots_magic);
-    to.fixed(row.first());
-    to.fixed(row.begins().front());
-    for (const std::uint64_t size : row.sizes())
-        to.varint(size);
-    for (const std::uint64_t begin : std::span(row.begins()).subspan(1))
-        to.varint(begin);
-    append_checksum(bytes);
-    return bytes;
-}
-
-Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
-{
-    const std::string what = "the record of the blobs' slots from step " + std::to_string(first) + " on";
-    const auto body = unseal_end(bytes);
-    if (!body) throw Error(-DER_CSUM, what + " is damaged: its checksum does not match");
-    WireReader from(*body, what);
-    if (from.fixed<std::uint32_t>() != slots_magic || from.fixed<std::uint64_t>() != first)
-        from.fail("does not begin with its magic number");
-    std::vector<std::uint64_t> begins = {from.fixed<std::uint64_t>()};
-    std::vector<std::uint64_t> sizes;
-    for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
-        sizes.push_back(from.varint());
-        if (sizes.back() < blob_header_size || sizes.back() > record.chunk_size)
-            from.fail("gives impossible sizes");
-    }
-    while (record.objects == Objects::per_writer && begins.size() < record.ranks)
-        begins.push_back(from.varint());
-    if (!from.at_end()) from.fail("has bytes left over");
-    return {record, first, std::move(sizes), std::move(begins)};
 }
 
 // The sizes of two slots as one number: of the step, and of those behind it.
@@ -409,7 +255,8 @@ private:
             if (last != nullptr && at - (last->at + last->length) < least_gap)
                 last->length = at + length - last->at;
             else
-                runs.push_back({rank, at, runs.empty() ? 0 : runs.back().offset + runs.back().length, length});
+                runs.push_back(
+                    {rank, at, runs.empty() ? 0 : runs.back().offset + runs.back().length, length});
             const Run& run = runs.back();
             parts.emplace_back(run.offset + at - run.at, length);
         }
@@ -441,7 +288,8 @@ private:
                 require_blob(state, header, record_.generation, step, rank);
                 into.blobs[rank] = slots[rank].first(header.length);
             } else { // larger than expected, elsewhere, or damaged
-                std::vector<std::byte> blob = blob_in_slot(row, step, rank).value_or(std::vector<std::byte>());
+                std::vector<std::byte> blob =
+                    blob_in_slot(row, step, rank).value_or(std::vector<std::byte>());
                 open_blob(blob, record_.generation, step, rank);
                 into.set(rank, std::move(blob));
             }

@@ -104,7 +104,8 @@ struct Layout {
 // Whether the record says that all of the step was stored. Then there is no need to look first.
 inline bool is_stored(const StreamRecord& record, std::uint64_t step)
 {
-    return record.in_place() || (record.closed && step < record.steps); // in place: it is read at its snapshot
+    return record.in_place() ||
+           (record.closed && step < record.steps); // in place: it is read at its snapshot
 }
 
 // What reads a segment, however its steps are kept: use this, not Layout::reader.
@@ -173,7 +174,7 @@ public:
     MutableBytes slot(std::uint32_t rank);
     void set(std::uint32_t rank, std::size_t size);            // the slot holds its blob of that size
     void set(std::uint32_t rank, std::vector<std::byte> blob); // a blob that did not fit
-    void finish(StepBlobs& into); // gives it the memory; all blobs were opened
+    void finish(StepBlobs& into);                              // gives it the memory; all blobs were opened
 
 private:
     explicit BlobCollector(std::vector<std::size_t> expected);
