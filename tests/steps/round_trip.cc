@@ -112,7 +112,9 @@ TEST_P(RoundTrip, StepsAheadComeInFewReads)
     const Model model{3};
     constexpr std::uint64_t steps = 60;
     write(model, steps);
-    Reader reader(location, {}, self_communicator());
+    ReaderOptions ahead;
+    ahead.read_ahead = 1 << 20;
+    Reader reader(location, ahead, self_communicator());
     for (std::uint64_t step = 0; step < steps; ++step) {
         ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
         model.check_step(reader, step);

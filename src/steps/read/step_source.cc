@@ -410,11 +410,18 @@ std::uint64_t StepSource::steps_to_ask_for(std::size_t bytes, std::uint64_t budg
     return segment.steps > next_step_ ? std::min(count, segment.steps - next_step_) : 0;
 }
 
+// Nothing where a rank reads for itself what lies on its machine. There is no way to a server to save, and
+// the blobs of several steps would only leave the processor's cache before they are used.
+std::uint64_t StepSource::usual_budget(std::size_t bytes) const
+{
+    if (!delegated() && !is_on_daos(stream_.location().pool)) return 0;
+    return std::clamp<std::uint64_t>(2 * std::uint64_t{bytes}, usual_ahead, most_ahead);
+}
+
 // Steps that are there already, while they fit the budget. What is damaged is left for its own turn.
 void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
 {
-    std::uint64_t budget = options_.read_ahead.value_or(
-        std::clamp<std::uint64_t>(2 * std::uint64_t{bytes}, usual_ahead, most_ahead));
+    std::uint64_t budget = options_.read_ahead.value_or(usual_budget(bytes));
     while (const std::uint64_t count = steps_to_ask_for(bytes, budget)) {
         std::vector<StepBlobs> found;
         try {

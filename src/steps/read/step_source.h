@@ -94,6 +94,7 @@ private:
     LayoutReader& reader_of(Part& part);
     bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
     void fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBlobs>& found);
+    std::uint64_t usual_budget(std::size_t bytes) const; // of a step
     std::uint64_t steps_to_ask_for(std::size_t bytes, std::uint64_t budget) const;
     void forget();
     StepStatus delegate(double timeout_seconds);

@@ -84,8 +84,8 @@ struct ReaderOptions {
     std::uint64_t snapshot = 0;
     Readers readers = Readers::automatic;
     Gets gets = Gets::async;
-    // bytes of following steps' metadata fetched along with a step; 0: none. Unset: 1 MiB or, where it is
-    // more, two steps, up to 128 MiB.
+    // bytes of following steps' metadata fetched along with a step; 0: none. Unset: none where each rank
+    // reads for itself from a pool on its machine; else 1 MiB or, where it is more, two steps, up to 128 MiB.
     std::optional<std::uint64_t> read_ahead;
     // Only these steps, counted from 0 as if there were no others: step_selection.h. Empty: all.
     std::string select_steps;
