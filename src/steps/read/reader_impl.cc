@@ -12,8 +12,8 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
         check_options(options);
         selection = StepSelection(options.select_steps);
     });
-    if (options.readers == Readers::automatic && !communicator->on_one_machine())
-        options.readers = Readers::delegate;
+    const bool one_machine = communicator->on_one_machine();
+    if (options.readers == Readers::automatic && !one_machine) options.readers = Readers::delegate;
     std::shared_ptr<const Pool> held; // on rank 0, until it is connected to again below
     const std::vector<std::byte> opened = on_root(*communicator, [&] {
         const OpenedStream found = wait_for_stream(location);
@@ -24,7 +24,7 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
     });
     all_together(*communicator, [&] {
         stream = std::make_unique<OpenStream>(decode_opened(opened), options.gets);
-        source = std::make_unique<StepSource>(*stream, options, *communicator, profile);
+        source = std::make_unique<StepSource>(*stream, options, *communicator, profile, one_machine);
         data = std::make_unique<StreamDataReader>(*stream);
         reads = std::make_unique<DataReads>(stream->record().order);
         if (random_access()) find_definitions();

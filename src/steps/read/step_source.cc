@@ -43,14 +43,6 @@ StepBlobs take_blobs(WireReader& from, std::uint32_t ranks, const std::shared_pt
     return blobs;
 }
 
-// The first step that the segment with that generation does not keep; none of it left: 0.
-std::uint64_t kept_until(const StreamRecord& record, std::uint64_t generation)
-{
-    if (record.generation == generation) return record.closed ? record.steps : no_step;
-    const auto found = std::ranges::find(record.earlier, generation, &Segment::generation);
-    return found == record.earlier.end() ? 0 : found->end_step;
-}
-
 // The first step that ranks do not read for themselves. All ranks must get the same steps. So it is one of
 // those that the record promised, which rank 0 gave to all when the stream was opened.
 std::uint64_t steps_of_everyone(const OpenStream& stream, Readers readers)
@@ -61,90 +53,12 @@ std::uint64_t steps_of_everyone(const OpenStream& stream, Readers readers)
     return fit ? record.steps : 0;
 }
 
-Container container_of(const Pool& pool, const OpenedStream& opened)
-{
-    Container container = pool.open_container(opened.location.container, Access::read_only);
-    return opened.snapshot == 0 ? std::move(container) : container.at_snapshot(opened.snapshot);
-}
-
 } // namespace
 
-OpenStream::OpenStream(OpenedStream opened, Gets gets)
-    : opened_(std::move(opened)), gets_(gets), pool_(Pool::connect(opened_.location.pool, Access::read_only)),
-      container_(container_of(pool_, opened_)),
-      catalogue_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
-{
-    take_record(StreamRecord(opened_.record));
-}
-
-const StreamRecord& OpenStream::segment(std::uint64_t generation) const
-{
-    return segments_.at(generation);
-}
-
-const StreamRecord& OpenStream::segment_of(std::uint64_t step) const
-{
-    const auto& earlier = opened_.record.earlier;
-    const auto found = std::ranges::upper_bound(earlier, step, {}, &Segment::end_step);
-    return segment(found == earlier.end() ? opened_.record.generation : found->generation);
-}
-
-StreamRecord OpenStream::look()
-{
-    auto now = catalogue_.find(opened_.location.stream);
-    if (!now || now->origin != opened_.record.origin) throw replaced_error(opened_.location.text(), now);
-    if (now->generation == opened_.record.generation) return std::move(*now);
-    for (const auto& [generation, segment] : segments_) {
-        const std::uint64_t needed = std::min(seen_, segment.closed ? segment.steps : no_step);
-        if (segment.first_step >= needed) continue;
-        const std::uint64_t kept = std::max(segment.first_step, kept_until(*now, generation));
-        if (kept < needed) throw cut_error(opened_.location.text(), *now, kept);
-    }
-    return std::move(*now);
-}
-
-void OpenStream::take_record(StreamRecord&& record)
-{
-    for (const Segment& one : record.earlier)
-        segments_[one.generation] = segment_record(record, one);
-    segments_[record.generation] = segment_record_of(record, no_step);
-    opened_.record = std::move(record);
-}
-
-void OpenStream::refresh()
-{
-    take_record(look());
-}
-
-void OpenStream::require_current()
-{
-    look();
-}
-
-WriterWatch& OpenStream::writer()
-{
-    if (!writer_) writer_.emplace(container_, opened_.location.stream);
-    return *writer_;
-}
-
-void StreamDataReader::read(std::span<DataRequest> requests)
-{
-    while (!requests.empty()) { // those of a segment lie together
-        const std::uint64_t generation = requests.front().place.generation;
-        std::size_t count = 1;
-        while (count < requests.size() && requests[count].place.generation == generation)
-            ++count;
-        auto& reader = readers_[generation];
-        if (reader == nullptr)
-            reader = layout_of(stream_.record()).data->reader(stream_.context(stream_.segment(generation)));
-        reader->read(requests.first(count));
-        requests = requests.subspan(count);
-    }
-}
-
 StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
-                       Profile& profile)
+                       Profile& profile, bool one_machine)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
+      near_(one_machine && !is_on_daos(stream.location().pool)),
       own_until_(steps_of_everyone(stream, options.readers)), told_generation_(stream.record().generation),
       told_closed_(stream.record().closed)
 {
@@ -414,7 +328,7 @@ std::uint64_t StepSource::steps_to_ask_for(std::size_t bytes, std::uint64_t budg
 // the blobs of several steps would only leave the processor's cache before they are used.
 std::uint64_t StepSource::usual_budget(std::size_t bytes) const
 {
-    if (!delegated() && !is_on_daos(stream_.location().pool)) return 0;
+    if (near_ && !delegated()) return 0;
     return std::clamp<std::uint64_t>(2 * std::uint64_t{bytes}, usual_ahead, most_ahead);
 }
 

@@ -2,71 +2,20 @@
 // reads ahead.
 #pragma once
 
-#include "steps/layouts/data_store.h"
-#include "steps/layouts/layout.h"
 #include "steps/profile/profile.h"
+#include "steps/read/open_stream.h"
 #include "steps/stream/options.h"
-#include "steps/stream/stream.h"
-#include "steps/stream/writer_lease.h"
 
-#include <algorithm>
 #include <deque>
 #include <map>
 
 namespace stepstore::steps {
 
-// The stream as this process has it open.
-class OpenStream {
-public:
-    OpenStream(OpenedStream opened, Gets gets);
-    const Location& location() const { return opened_.location; }
-    const StreamRecord& record() const { return opened_.record; }
-    const Container& container() const { return container_; }
-    bool is_snapshot() const { return opened_.snapshot != 0; }
-    // One segment's record, kept up to date, always in the same place.
-    const StreamRecord&
-    segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
-    const StreamRecord& segment(std::uint64_t generation) const;
-    LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment, gets_}; }
-    // Sees what the writers have done: closed the stream, or appended to it. -DER_STALE: another stream took
-    // its place, or steps that this reader has seen were cut off.
-    void refresh();
-    // Whether what this reader has seen is still there: what was read before this call is then whole. Throws
-    // -DER_STALE otherwise.
-    void require_current();
-    // Another rank's look, which it made before.
-    void take_record(StreamRecord&& record);
-    // The steps before `end` were seen.
-    void note_seen(std::uint64_t end) { seen_ = std::max(seen_, end); }
-    WriterWatch& writer();
-
-private:
-    StreamRecord look();
-    OpenedStream opened_;
-    Gets gets_;
-    Pool pool_;
-    Container container_;
-    Catalogue catalogue_;
-    std::map<std::uint64_t, StreamRecord> segments_; // by generation
-    std::uint64_t seen_ = 0;
-    std::optional<WriterWatch> writer_;
-};
-
-// The data of all segments.
-class StreamDataReader {
-public:
-    explicit StreamDataReader(const OpenStream& stream) : stream_(stream) {}
-    void read(std::span<DataRequest> requests);
-
-private:
-    const OpenStream& stream_;
-    std::map<std::uint64_t, std::unique_ptr<DataReader>> readers_; // by generation
-};
-
 class StepSource {
 public:
-    StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
-               Profile& profile);
+    // one_machine: all ranks are on one.
+    StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator, Profile& profile,
+               bool one_machine);
 
     // Stream mode: the next step. nullptr and a status when there is none.
     std::shared_ptr<const InstalledStep> next(double timeout_seconds, StepStatus& status);
@@ -116,6 +65,7 @@ private:
     std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
     std::map<std::uint64_t, Part> parts_; // by generation; in stream mode only the last one used
     std::uint64_t next_step_ = 0;         // the same on all ranks, as is what the decoders hold
+    const bool near_;                     // the steps lie on the machine of all ranks
     const std::uint64_t own_until_;       // the first step that ranks do not read for themselves
     std::uint64_t told_generation_;       // of the record that the other ranks have
     bool told_closed_;

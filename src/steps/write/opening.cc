@@ -108,7 +108,7 @@ std::uint64_t steps_to_keep(std::int64_t append_after, std::uint64_t there)
 struct Look {
     explicit Look(const OpenedStream& opened)
         : communicator(self_communicator()), stream(opened, Gets::async),
-          source(stream, options, *communicator, profile)
+          source(stream, options, *communicator, profile, true)
     {
     }
     static ReaderOptions at_random()
