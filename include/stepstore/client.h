@@ -209,6 +209,8 @@ public:
     std::uint64_t create_snapshot(const std::string& name = {});
     std::vector<SnapshotEntry> snapshots() const;
     void destroy_snapshot(std::uint64_t epoch);
+    // Those that are there; in a pool of ours in about the time of one.
+    void destroy_snapshots(std::span<const std::uint64_t> epochs);
     // The container as it was at a snapshot: objects opened from the result read at that epoch, and refuse
     // writes.
     Container at_snapshot(std::uint64_t epoch) const; // -DER_NONEXIST: there is no such snapshot

@@ -74,7 +74,8 @@
     X(pool_sync, stepstore_pool_sync)                                                                        \
     X(pool_sync_own, stepstore_pool_sync_own)                                                                \
     X(cont_objects, stepstore_cont_objects)                                                                  \
-    X(cont_object, stepstore_cont_object)
+    X(cont_object, stepstore_cont_object)                                                                    \
+    X(cont_destroy_snaps, stepstore_cont_destroy_snaps)
 
 namespace stepstore {
 

@@ -137,6 +137,25 @@ void Container::destroy_snapshot(std::uint64_t epoch)
           [&] { return "destroy snapshot " + std::to_string(epoch) + " of " + state_->name(); });
 }
 
+void Container::destroy_snapshots(std::span<const std::uint64_t> epochs)
+{
+    const Library& library = state_->library();
+    if (library.cont_destroy_snaps) {
+        const int rc = library.cont_destroy_snaps(state_->handle, epochs.data(),
+                                                  static_cast<std::uint32_t>(epochs.size()));
+        return check(library, rc, [&] {
+            return "destroy " + std::to_string(epochs.size()) + " snapshots of " + state_->name();
+        });
+    }
+    for (const std::uint64_t epoch : epochs) {
+        try {
+            destroy_snapshot(epoch);
+        } catch (const Error& error) {
+            if (error.code() != -DER_NONEXIST) throw;
+        }
+    }
+}
+
 Container Container::at_snapshot(std::uint64_t epoch) const
 {
     // libdaos opens any epoch, and only a snapshot's is sure to be whole.

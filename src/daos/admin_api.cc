@@ -237,6 +237,16 @@ int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid
     });
 }
 
+int stepstore_cont_destroy_snaps(daos_handle_t coh, const daos_epoch_t* epochs, uint32_t count)
+{
+    return call("stepstore_cont_destroy_snaps", [&] {
+        if (!epochs && count > 0) invalid("epochs is NULL");
+        const auto container = resource<ContainerResource>(coh);
+        container->require_writable("destroy snapshots");
+        container->container().destroy_snapshots({epochs, count});
+    });
+}
+
 int stepstore_pool_sync(daos_handle_t poh)
 {
     return call("stepstore_pool_sync", [&] { resource<PoolResource>(poh)->pool().sync(); });

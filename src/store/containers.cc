@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 #include <algorithm>
+#include <map>
 
 namespace stepstore::store {
 
@@ -258,7 +259,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
 void finish_destructions(PoolCore& core)
 {
     std::vector<std::uint32_t> marked;
-    std::vector<std::pair<std::uint32_t, Epoch>> snapshots;
+    std::map<std::uint32_t, std::vector<Epoch>> snapshots; // by container
     core.storage().meta().read([&](ReadTransaction& meta) {
         const KeyBuffer containers = meta_key(MetaSpace::destroying);
         Entry entry;
@@ -275,8 +276,8 @@ void finish_destructions(PoolCore& core)
             SnapshotRecord record;
             if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) &&
                 decode_snapshot(body, record) && record.removing) {
-                snapshots.emplace_back(load_big<std::uint32_t>(entry.key.data() + 1),
-                                       load_big<std::uint64_t>(entry.key.data() + 5));
+                snapshots[load_big<std::uint32_t>(entry.key.data() + 1)].push_back(
+                    load_big<std::uint64_t>(entry.key.data() + 5));
             }
         }
     });
@@ -291,9 +292,9 @@ void finish_destructions(PoolCore& core)
     };
     for (const std::uint32_t id : marked)
         attempt([&] { erase_container_records(core, id); });
-    for (const auto& [id, epoch] : snapshots) {
+    for (const auto& [id, epochs] : snapshots) {
         if (std::ranges::find(marked, id) != marked.end()) continue;
-        attempt([&, id = id, epoch = epoch] { finish_snapshot_removal(core, id, epoch); });
+        attempt([&, id = id, &epochs = epochs] { finish_snapshot_removal(core, id, epochs); });
     }
 }
 

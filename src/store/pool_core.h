@@ -131,8 +131,8 @@ std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std
 void finish_destructions(PoolCore& core);
 // Deletes the container's records on every target, in batches, and then its mark in meta.
 void erase_container_records(PoolCore& core, std::uint32_t id);
-// Completes the removal of a snapshot that is marked in meta.
-void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoch);
+// Completes the removal of snapshots that are marked in meta.
+void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<const Epoch> epochs);
 
 struct SnapshotRecord {
     bool removing = false;

@@ -91,6 +91,21 @@ bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<st
     return more;
 }
 
+// False: there is none at the epoch.
+bool mark_removed(WriteTransaction& meta, const std::string& path, std::uint64_t container, Epoch epoch)
+{
+    Bytes body;
+    SnapshotRecord record;
+    const KeyBuffer key = meta_snapshot(container, epoch);
+    put_back(meta, key.view());
+    if (!get_sealed(meta, key.view(), body, "pool " + path + ", metadata") ||
+        !decode_snapshot(body, record) || record.removing)
+        return false;
+    record.removing = true;
+    put_snapshot(meta, container, epoch, record);
+    return true;
+}
+
 } // namespace
 
 bool decode_snapshot(Bytes body, SnapshotRecord& record)
@@ -171,33 +186,34 @@ bool Container::has_snapshot(Epoch epoch)
 
 void Container::destroy_snapshot(Epoch epoch)
 {
-    pool_->require_write("destroying a snapshot");
-    PoolCore& core = pool_->core();
-    core.storage().meta().write([&](WriteTransaction& meta) {
-        read_container(meta, core.path(), id_);
-        Bytes body;
-        SnapshotRecord record;
-        const KeyBuffer key = meta_snapshot(id_, epoch);
-        put_back(meta, key.view());
-        if (!get_sealed(meta, key.view(), body, "pool " + core.path() + ", metadata") ||
-            !decode_snapshot(body, record) || record.removing) {
-            fail(DER_NONEXIST, "pool " + core.path() + ": this container has no snapshot at epoch " +
-                                   std::to_string(epoch) + ": list its snapshots");
-        }
-        record.removing = true;
-        put_snapshot(meta, id_, epoch, record);
-    });
-    finish_snapshot_removal(core, static_cast<std::uint32_t>(id_), epoch);
+    if (destroy_snapshots({&epoch, 1}) == 1) return;
+    fail(DER_NONEXIST, "pool " + pool_->core().path() + ": this container has no snapshot at epoch " +
+                           std::to_string(epoch) + ": list its snapshots");
 }
 
-void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoch)
+std::size_t Container::destroy_snapshots(std::span<const Epoch> epochs)
+{
+    pool_->require_write("destroying a snapshot");
+    PoolCore& core = pool_->core();
+    std::vector<Epoch> removed;
+    core.storage().meta().write([&](WriteTransaction& meta) {
+        removed.clear();
+        read_container(meta, core.path(), id_);
+        for (const Epoch epoch : epochs)
+            if (mark_removed(meta, core.path(), id_, epoch)) removed.push_back(epoch);
+    });
+    if (!removed.empty()) finish_snapshot_removal(core, static_cast<std::uint32_t>(id_), removed);
+    return removed.size();
+}
+
+void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<const Epoch> epochs)
 {
     Storage& storage = core.storage();
     for (unsigned index = 0; index < storage.targets(); ++index) {
         Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
-            const KeyBuffer key = snapshot_key(container, epoch);
-            erase_sealed(transaction, key.view());
+            for (const Epoch epoch : epochs)
+                erase_sealed(transaction, snapshot_key(container, epoch).view());
             Bytes value;
             // Not of a container that was destroyed.
             if (!transaction.get(container_key(container).view(), value)) return;
@@ -209,7 +225,10 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, Epoch epoc
                              return !aggregate(transaction, container, from, released);
                          });
     }
-    storage.meta().write([&](WriteTransaction& meta) { meta.erase(meta_snapshot(container, epoch).view()); });
+    storage.meta().write([&](WriteTransaction& meta) {
+        for (const Epoch epoch : epochs)
+            meta.erase(meta_snapshot(container, epoch).view());
+    });
 }
 
 } // namespace stepstore::store

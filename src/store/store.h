@@ -175,6 +175,8 @@ public:
     Epoch create_snapshot(std::string_view name);
     std::vector<SnapshotInfo> snapshots();
     void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
+    // Several by one walk over the history, and so in about the time of one. How many of them there were.
+    std::size_t destroy_snapshots(std::span<const Epoch> epochs);
     bool has_snapshot(Epoch epoch);
     // The first of `count` consecutive numbers that no other call ever gets in this container. DER_OVERFLOW:
     // more than 2^48 at once, or than are left of 2^64.

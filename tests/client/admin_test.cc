@@ -173,6 +173,11 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     const auto none = [](const stepstore_object_info*, void*) { return 0; };
     EXPECT_EQ(stepstore_cont_objects(poh, DAOS_TX_NONE, true, none, nullptr), -DER_NO_HDL);
     EXPECT_EQ(stepstore_cont_objects(coh, DAOS_TX_NONE, true, nullptr, nullptr), -DER_INVAL);
+    const daos_epoch_t never = 7;
+    EXPECT_EQ(stepstore_cont_destroy_snaps(coh, &never, 1), 0);
+    EXPECT_EQ(stepstore_cont_destroy_snaps(coh, nullptr, 0), 0);
+    EXPECT_EQ(stepstore_cont_destroy_snaps(coh, nullptr, 1), -DER_INVAL);
+    EXPECT_EQ(stepstore_cont_destroy_snaps(poh, &never, 1), -DER_NO_HDL);
 }
 
 } // namespace

@@ -100,6 +100,32 @@ TEST_P(SnapshotContract, VersionsThatNobodyNeedsAreDropped)
     EXPECT_LT(bulk, 700000U) << "space of dropped versions was not given back";
 }
 
+TEST_P(SnapshotContract, SeveralAreRemovedTogether)
+{
+    const ObjectId oid = kv_object(1, class_sx);
+    const auto count = [&] { return Pool::check(path, {}).records; };
+    container->kv_put(oid, as_bytes("k"), pattern(100000, 0));
+    const std::uint64_t plain = count();
+    std::vector<Epoch> all;
+    for (unsigned i = 0; i < 50; ++i) {
+        container->kv_put(oid, as_bytes("k"), pattern(100000, i));
+        all.push_back(container->create_snapshot(""));
+    }
+    container->kv_put(oid, as_bytes("k"), pattern(100000, 99));
+    const Epoch kept = all[20];
+    std::vector<Epoch> gone = all;
+    gone.erase(gone.begin() + 20);
+    gone.push_back(all.front() - 1); // never was one
+    EXPECT_EQ(container->destroy_snapshots(gone), 49U);
+    EXPECT_EQ(container->destroy_snapshots(gone), 0U);
+    ASSERT_EQ(container->snapshots().size(), 1U);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("k"), kept), pattern(100000, 20));
+    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("k"), all[21]); }), DER_NONEXIST);
+    container->destroy_snapshot(kept);
+    EXPECT_EQ(count(), plain);
+    EXPECT_EQ(kv_read(*container, oid, as_bytes("k")), pattern(100000, 99));
+}
+
 TEST_P(SnapshotContract, LargeHistoriesAreAggregatedInBatches)
 {
     const ObjectId oid = kv_object(1, class_s1);

@@ -4,6 +4,7 @@
 #include "steps/layouts/step_snapshots.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
+#include "stepstore/administration.h"
 #include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
@@ -114,6 +115,38 @@ TEST_P(StepSnapshots, OldOnesAreRemovedOnRequest)
     expect_steps(10, 11);
     write(2, true);
     expect_steps(10, 13);
+}
+
+// As when a job aggregates from time to time: what it has on the disk does not grow with the steps.
+TEST_P(StepSnapshots, BlocksOfRemovedStepsComeBackWhenTheNextAreRemoved)
+{
+    constexpr std::uint64_t cells = 1 << 17; // 1 MiB a step
+    const std::vector<double> data(cells, 2.5);
+    const auto blocks = [&] {
+        std::uint64_t bytes = 0;
+        for (const TargetInfo& target : describe_pool(location).targets)
+            bytes += target.bulk_bytes;
+        return bytes / (cells * sizeof(double));
+    };
+    Writer writer(location, options_of(GetParam()), self_communicator());
+    const auto id = writer.define("x", Type::float64, ShapeKind::global_array);
+    for (int round = 0; round < 4; ++round) {
+        for (int step = 0; step < 5; ++step) {
+            writer.begin_step();
+            writer.put(id, Dims{cells}, Dims{0}, Dims{cells}, data.data());
+            writer.end_step();
+        }
+        EXPECT_EQ(aggregate_steps(location, 2).first_kept, static_cast<std::uint64_t>(round) * 5 + 3);
+        // Those of this round, and what the two steps kept of the round before hold.
+        EXPECT_LE(blocks(), 5u + 2 + 1);
+    }
+    writer.close();
+    Reader reader(location, at_random(), self_communicator());
+    std::vector<double> read(cells);
+    reader.get(*reader.find("x"), Dims{0}, Dims{cells}, read.data(), Mode::sync, 18);
+    EXPECT_EQ(read, data);
+    const StreamReport report = check_streams(location, true);
+    EXPECT_TRUE(report.findings.empty()) << report;
 }
 
 TEST_P(StepSnapshots, GoWithTheirStream)

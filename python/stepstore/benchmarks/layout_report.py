@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 from argparse import Namespace
+from statistics import mean, median
 from typing import Any
 
 from stepstore.benchmarks import machine
@@ -50,8 +50,8 @@ class Outcome:
         ]
 
     def record(self, peer: Outcome | None) -> dict[str, Any]:
-        ours = statistics.median(self.end_to_end())
-        theirs = statistics.median(peer.end_to_end()) if peer else None
+        ours = median(self.end_to_end())
+        theirs = median(peer.end_to_end()) if peer else None
         return {
             "case": f"{self.size}/{self.name}",
             "ours": ours,
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def _median(values: list[float] | None) -> float | None:
-    return None if values is None else statistics.median(values)
+    return None if values is None else median(values)
 
 
 def peer_of(outcomes: list[Outcome], size: str) -> Outcome | None:
@@ -100,6 +100,50 @@ def report_table(outcomes: list[Outcome], options: Namespace) -> None:
         "medians of the rounds; range: of end to end; all: with opening and closing, spread over the steps; "
         "times faster: BP5's end to end by this one's"
     )
+    ordered = sorted(outcomes, key=lambda one: (options.sizes.index(one.size), median(one.end_to_end())))
+    _report_distribution(ordered)
+    _report_one_off(ordered)
+
+
+def _report_distribution(outcomes: list[Outcome]) -> None:
+    shares = ("P50", "P90", "P99", "MOST")
+    live = outcomes[0].acquisition() is None
+    second = "LATENCY" if live else "ACQUISITION"
+    columns = [*(f"STABILISATION {share}" for share in shares), *(f"{second} {share}" for share in shares)]
+    if not live:
+        columns += ["READ", "BROADCAST", "STABILISATION NS/BYTE", "ACQUISITION NS/BYTE"]
+    rows = []
+    for one in outcomes:
+        writing = [each["stabilisation"] for each in one.written]
+        reading = [each["latency" if live else "acquisition"] for each in one.readings]
+        cells = [_of(writing, share.lower()) for share in shares]
+        cells += [_of(reading, share.lower()) for share in shares]
+        if not live:
+            cells += [_of([each["parts"] for each in reading], part) for part in ("read", "broadcast")]
+            cells += [f"{1e9 * median(each['per_byte'] for each in side):.3f}" for side in (writing, reading)]
+        rows.append((one.size, one.name, *cells))
+    show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
+    show("of all ranks and steps; read and broadcast: means, parts of the acquisition; by byte: of the means")
+
+
+def _report_one_off(outcomes: list[Outcome]) -> None:
+    columns = ["WRITERS OPEN", "FIRST STEP", "CLOSE", "READERS OPEN", "FIRST STEP", "CLOSE"]
+    columns += ["UPDATES", "FETCHES"]
+    rows = []
+    for one in outcomes:
+        writing = [each["stabilisation"] for each in one.written]
+        reading = [each["acquisition"] for each in one.readings if each["acquisition"]]
+        cells = [_of(side, part) for side in (writing, reading) for part in ("open", "first", "close")]
+        written = [target["updates"] for each in one.written for target in each["targets"]]
+        read = [target["fetches"] for each in one.readings for target in each["targets"]]
+        cells += [f"{min(of)} to {max(of)}" if of else "" for of in (written, read)]
+        rows.append((one.size, one.name, *cells))
+    show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
+    show("one-off costs, means over the ranks; requests that a target served: for the writers, for the readers")
+
+
+def _of(phases: list[dict[str, Any]], part: str) -> str:
+    return _milliseconds(1e3 * median(each[part] for each in phases) if phases else None)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
@@ -137,9 +181,5 @@ def machine_line(shares: list[float | None] | None = None) -> str:
     known = [share for share in (machine.looks if shares is None else shares) if share is not None]
     if not known:
         return "whether the machine was busy is not known: there is no /proc/stat"
-    used = f"before the rounds other work used {statistics.mean(known):.0%} of its processors"
-    return (
-        f"BUSY MACHINE: {used}"
-        if statistics.mean(known) >= machine.BUSY
-        else f"the machine was quiet: {used}"
-    )
+    used = f"before the rounds other work used {mean(known):.0%} of its processors"
+    return f"BUSY MACHINE: {used}" if mean(known) >= machine.BUSY else f"the machine was quiet: {used}"

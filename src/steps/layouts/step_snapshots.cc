@@ -33,16 +33,6 @@ std::optional<std::uint64_t> step_of_name(std::string_view name, std::string_vie
     return step;
 }
 
-// Somebody else may have done it.
-void destroy_if_there(Container& container, std::uint64_t epoch)
-{
-    try {
-        container.destroy_snapshot(epoch);
-    } catch (const Error& error) {
-        if (error.code() != -DER_NONEXIST) throw;
-    }
-}
-
 // By the keys of the side object: the epochs of the steps from `from` on.
 std::set<std::uint64_t> published_epochs(const KeyValue& side, std::uint64_t from)
 {
@@ -230,6 +220,26 @@ private:
     std::list<Opened> opened_; // most recently used last; addresses stay
 };
 
+// The blocks of a rank's steps lie one behind the other. So those before the first step that is kept end where
+// its own begin.
+void free_data(const Pool& pool, const Container& container, const StreamRecord& segment, std::uint64_t end)
+{
+    const bool all = segment.closed && end >= segment.steps;
+    SnapshotReader reader({pool, container, segment});
+    for (std::uint32_t rank = 0; rank < segment.ranks; ++rank) {
+        Array array = container.open_array(segment.data_of(rank), {1, segment.data_chunk_size});
+        BlobHeader header;
+        std::uint64_t length = 0;
+        if (all)
+            length = array.size();
+        else if (const auto blob = reader.raw_blob(end, rank);
+                 blob && inspect_blob(*blob, header) == BlobState::whole)
+            length = header.data_base; // else a later call finds more
+        const Range range{0, length};
+        if (length > 0) array.punch({&range, 1});
+    }
+}
+
 } // namespace
 
 std::string snapshot_key(std::uint64_t step)
@@ -283,18 +293,22 @@ void destroy_step_snapshots(Container& container, const StreamRecord& segment, s
     const std::set<std::uint64_t> published =
         published_epochs(container.key_value(segment.side, Access::read_only), from);
     const std::string prefix = name_prefix(segment);
+    std::vector<std::uint64_t> epochs;
     for (const SnapshotEntry& one : all) {
         const auto step = step_of_name(one.name, prefix);
-        if (published.contains(one.epoch) || (step && *step >= from)) destroy_if_there(container, one.epoch);
+        if (published.contains(one.epoch) || (step && *step >= from)) epochs.push_back(one.epoch);
     }
+    container.destroy_snapshots(epochs);
 }
 
-std::uint64_t remove_steps(Container& container, const StreamRecord& segment, std::uint64_t end)
+std::uint64_t remove_steps(const Pool& pool, Container& container, const StreamRecord& segment,
+                           std::uint64_t end)
 {
     KeyValue side = container.key_value(segment.side);
     std::set<std::uint64_t> there;
     for (const SnapshotEntry& one : container.snapshots())
         there.insert(one.epoch);
+    std::vector<std::uint64_t> epochs;
     std::uint64_t removed = 0;
     for (std::uint64_t step = segment.first_step; step < end; ++step) {
         const auto value = side.get(snapshot_key(step));
@@ -305,8 +319,10 @@ std::uint64_t remove_steps(Container& container, const StreamRecord& segment, st
             side.put(snapshot_key(step), encode_snapshot(step, snapshot), Condition::must_exist);
             ++removed;
         }
-        if (there.contains(snapshot.epoch)) destroy_if_there(container, snapshot.epoch);
+        if (there.contains(snapshot.epoch)) epochs.push_back(snapshot.epoch);
     }
+    if (end > segment.first_step) free_data(pool, container, segment, end);
+    container.destroy_snapshots(epochs); // last: it also drops what was freed before
     return removed;
 }
 

@@ -12,11 +12,13 @@
 // and step it belongs. A process that removes the segment, or its end, also removes those. On a DAOS system
 // snapshots have no names: there such a snapshot stays.
 //
-// Removing the metadata of old steps (aggregate_steps): the value is put again with the word that the step is
-// gone, and then the snapshot is destroyed. A death in between leaves the rest to the next such call.
+// Removing old steps (aggregate_steps): the values are put again with the word that the steps are gone. Then
+// their blocks are punched, and then their snapshots are destroyed, all together. A death in between leaves
+// the rest to the next such call.
 //
 // Data blocks are not overwritten: each step's blocks lie behind those of the step before, as with
-// StepMode::extend, and are read as they are now.
+// StepMode::extend, and are read as they are now. The blocks of gone steps take space as long as a snapshot
+// from the time before their removal stays: those of the kept steps, until these are removed too.
 #pragma once
 
 #include "steps/layouts/layout.h"
@@ -40,7 +42,8 @@ std::unique_ptr<LayoutReader> snapshot_reader(const LayoutContext& context);
 // The snapshots of the segment's steps from `from` on, be they published or not. What refers to them is kept.
 // Of a segment whose steps may be kept in another way than the record says.
 void destroy_step_snapshots(Container& container, const StreamRecord& segment, std::uint64_t from);
-// Removes the metadata of the segment's steps before `end`. How many it removed.
-std::uint64_t remove_steps(Container& container, const StreamRecord& segment, std::uint64_t end);
+// Removes the segment's steps before `end`. How many it removed.
+std::uint64_t remove_steps(const Pool& pool, Container& container, const StreamRecord& segment,
+                           std::uint64_t end);
 
 } // namespace stepstore::steps

@@ -144,9 +144,9 @@ AggregatedSteps aggregate_steps(const std::string& text, std::uint64_t keep)
             last.first_step + open_layout({pool, container, last})->count_published(last.first_step);
     result.first_kept = result.steps - std::min(keep, result.steps);
     for (const Segment& one : record.earlier)
-        result.removed +=
-            remove_steps(container, segment_record(record, one), std::min(one.end_step, result.first_kept));
-    result.removed += remove_steps(container, last, result.first_kept);
+        result.removed += remove_steps(pool, container, segment_record(record, one),
+                                       std::min(one.end_step, result.first_kept));
+    result.removed += remove_steps(pool, container, last, result.first_kept);
     return result;
 }
 
