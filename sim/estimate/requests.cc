@@ -162,13 +162,19 @@ std::vector<Requests::Slot> Requests::adaptive_slots(std::uint64_t step) const
     std::uint64_t at = 0, in_chunk = 0;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const std::uint64_t size = std::min<std::uint64_t>(steps::room_for(blob_size(row, rank)), chunk);
+        if (choices_.objects == Objects::per_writer) { // as if all steps were of one row
+            const std::uint64_t together = chunk / size, before = choices_.in_place ? 0 : step;
+            slots[rank] = {before / together * chunk + before % together * size, size};
+            continue;
+        }
         if (at % chunk == 0) in_chunk = 0;
         if (in_chunk == most || at % chunk + size > chunk) at = aligned(at, chunk), in_chunk = 0;
         slots[rank] = {at, size};
         at += size;
         ++in_chunk;
     }
-    const std::uint64_t begin = choices_.in_place ? 0 : step * aligned(at, chunk);
+    const bool at_0 = choices_.in_place || choices_.objects == Objects::per_step;
+    const std::uint64_t begin = at_0 ? 0 : step * aligned(at, chunk);
     for (Slot& slot : slots)
         slot.at += begin;
     return slots;
@@ -234,11 +240,13 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
 // A call for each object, in flight together unless gets are sync.
 void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
 {
+    // array-adaptive reads over small gaps.
+    const std::uint64_t gap = choices_.layout == "array-adaptive" ? 4095 : 0;
     std::map<std::uint64_t, std::vector<Piece>> by_object;
     for (const Piece& piece : pieces) {
         std::vector<Piece>& of = by_object[piece.object];
-        if (!of.empty() && of.back().at + of.back().bytes == piece.at)
-            of.back().bytes += piece.bytes; // without a gap it is one range
+        if (!of.empty() && piece.at - (of.back().at + of.back().bytes) <= gap)
+            of.back().bytes = piece.at + piece.bytes - of.back().at; // one range
         else
             of.push_back(piece);
     }
@@ -286,23 +294,18 @@ Calls Requests::of_reader(const Fetch& fetch) const
     return calls;
 }
 
+// Of a finished stream: nothing is asked for first.
 void Requests::fetch_step(std::uint64_t step, Calls& calls) const
 {
     if (choices_.in_place) get_snapshots(step, 1, calls);
     if (choices_.layout == "kv") {
-        const std::size_t poll = calls.size();
-        get_blobs(step, 1, 0, calls);
-        calls[poll].waits = true; // the reader asks first whether the step is there
+        get_blobs(step, 1, calls);
+        calls.back().waits = true;
     } else if (choices_.layout == "array") {
         get_sizes(step, 1, calls);
-        read_slots(step, 1, 0, calls);
-    } else if (choices_.layout == "array-aligned") {
-        const Slot first = slots(step)[0];
-        read({{object_of(step, 0), first.at, std::min(room_before(step, 0), first.bytes)}}, calls);
-        read_slots(step, 1, 1, calls);
-    } else if (choices_.layout == "array-adaptive") {
-        read({{object_of(step, 0), slots(step)[0].at, header}}, calls);
-        read_slots(step, 1, 0, calls);
+        read_slots(step, 1, calls);
+    } else if (choices_.layout != "posix") {
+        read_slots(step, 1, calls);
     }
 }
 
@@ -314,19 +317,19 @@ void Requests::fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& call
         for (std::uint64_t step = first; step < first + count; ++step) {
             if (choices_.layout == "array") get_sizes(step, 1, calls);
             if (choices_.layout == "kv")
-                get_blobs(step, 1, 0, calls);
+                get_blobs(step, 1, calls);
             else
-                read_slots(step, 1, 0, calls);
+                read_slots(step, 1, calls);
             calls.back().waits = true;
         }
     } else if (by_gets && !choices_.asynchronous) {
         for (std::uint64_t step = first; step < first + count; ++step)
             fetch_step(step, calls);
     } else if (choices_.layout == "kv") {
-        get_blobs(first, count, 0, calls);
+        get_blobs(first, count, calls);
     } else {
         if (choices_.layout == "array") get_sizes(first, count, calls);
-        read_slots(first, count, 0, calls);
+        read_slots(first, count, calls);
     }
     if (!calls.empty()) calls.back().waits = true;
 }
@@ -350,11 +353,11 @@ void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls)
     }
 }
 
-void Requests::get_blobs(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const
+void Requests::get_blobs(std::uint64_t first, std::uint64_t count, Calls& calls) const
 {
     Calls again;
     for (std::uint64_t step = first; step < first + count; ++step)
-        for (std::uint32_t rank = from; rank < ranks_; ++rank) {
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
             const std::uint64_t size = blob_size(step, rank), room = room_before(first, rank);
             const std::string key = key_of(step, rank);
             calls.push_back(get(object_of(step, rank), key, room, size, !choices_.asynchronous));
@@ -363,20 +366,19 @@ void Requests::get_blobs(std::uint64_t first, std::uint64_t count, std::uint32_t
     append_waiting(calls, std::move(again));
 }
 
-void Requests::read_slots(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const
+void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls) const
 {
     std::vector<Piece> pieces;
     Calls again;
-    const bool is_aligned = choices_.layout == "array-aligned";
     for (std::uint64_t step = first; step < first + count; ++step) {
         const std::vector<Slot> where = slots(step);
-        for (std::uint32_t rank = from; rank < ranks_; ++rank) {
+        for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
             const std::uint64_t object = object_of(step, rank), size = blob_size(step, rank);
-            const std::uint64_t room =
-                is_aligned ? std::min(room_before(first, rank), choices_.chunk) : where[rank].bytes;
+            const std::uint64_t room = std::min(room_before(first, rank), where[rank].bytes);
             pieces.push_back({object, where[rank].at, room});
             if (size <= room) continue;
-            if (is_aligned) again.push_back(access({{object, where[rank].at, choices_.chunk}}, false, 0));
+            if (choices_.layout != "array")
+                again.push_back(access({{object, where[rank].at, where[rank].bytes}}, false, 0));
             if (overflows(step, rank, where[rank])) get_unknown(side, key_of(step, rank), size, again);
         }
     }
@@ -384,10 +386,12 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, std::uint32_
     append_waiting(calls, std::move(again));
 }
 
-// What a reader makes room for: the blob of the step before it, and somewhat more.
+// What a reader makes room for: the blob of the step before it, and somewhat more. With `array` it knows.
 std::uint64_t Requests::room_before(std::uint64_t step, std::uint32_t rank) const
 {
-    return steps::room_for(blob_size(step == 0 ? 0 : step - 1, rank));
+    if (choices_.layout == "array") return UINT64_MAX;
+    const std::uint64_t before = blob_size(step == 0 ? 0 : step - 1, rank);
+    return choices_.layout == "array-adaptive" ? before + before / 64 + 64 : steps::room_for(before);
 }
 
 // The reader learns the size from its first try.

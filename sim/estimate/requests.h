@@ -72,8 +72,8 @@ private:
     void fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& calls) const;
     void get_snapshots(std::uint64_t first, std::uint64_t count, Calls& calls) const;
     void get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const;
-    void get_blobs(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const;
-    void read_slots(std::uint64_t first, std::uint64_t count, std::uint32_t from, Calls& calls) const;
+    void get_blobs(std::uint64_t first, std::uint64_t count, Calls& calls) const;
+    void read_slots(std::uint64_t first, std::uint64_t count, Calls& calls) const;
 
     const Machine& machine_;
     const Job& job_;

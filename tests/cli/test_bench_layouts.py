@@ -110,7 +110,27 @@ def test_table_of_readers_that_follow(run, tmp_path):
     sizes.write_text("100\n70000\n")
     shown = run("--points", "default", "--live", "--together", "--readers", 1, "--sizes", f"@{sizes}").out
     assert "array-aligned" in shown and "until a reader has it" in shown
+    assert "LATENCY P99" in shown and "WRITERS OPEN" in shown
     assert ("bp5" in shown) == BP5
+
+
+def test_tables_have_all_that_is_measured(run):
+    shown = run("--points", "default", "kv", "--sizes", "2k").out
+    rows = [line.split() for line in shown.splitlines() if line.startswith("2k ")]
+    names = ["array-aligned", "kv", *(["bp5"] if BP5 else [])]
+    assert sorted(row[1] for row in rows) == sorted(3 * names)
+    for name in names:
+        times, distribution, one_off = (
+            [float(cell) for cell in row[2:] if cell.replace(".", "").isdigit()]
+            for row in rows
+            if row[1] == name
+        )
+        p50, p90, p99, most = distribution[:4]
+        assert 0 < p50 <= p90 <= p99 <= most
+        assert min(one_off[:6]) > 0
+        assert times[2] == pytest.approx(times[0] + times[1], abs=0.002)
+    for title in ("READ", "BROADCAST", "NS/BYTE", "FIRST STEP", "UPDATES", "FETCHES"):
+        assert title in shown
 
 
 def test_on_disk_with_power(run):

@@ -139,7 +139,9 @@ def _report_one_off(outcomes: list[Outcome]) -> None:
         cells += [f"{min(of)} to {max(of)}" if of else "" for of in (written, read)]
         rows.append((one.size, one.name, *cells))
     show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
-    show("one-off costs, means over the ranks; requests that a target served: for the writers, for the readers")
+    show(
+        "one-off costs, means over the ranks; requests that a target served: for the writers, for the readers"
+    )
 
 
 def _of(phases: list[dict[str, Any]], part: str) -> str:
