@@ -133,8 +133,8 @@ STEPSTORE_API int stepstore_cont_objects(daos_handle_t coh, daos_handle_t th, bo
 STEPSTORE_API int stepstore_cont_object(daos_handle_t coh, daos_handle_t th, daos_obj_id_t oid,
                                         stepstore_object_cb each, void* arg);
 
-/* Destroys the snapshots at these epochs, in about the time of one: daos_cont_destroy_snap() walks over what the
- * container keeps of old versions, once for each. Those that are not there are passed over. */
+/* Destroys the snapshots at these epochs, in about the time of one: daos_cont_destroy_snap() walks over what
+ * the container keeps of old versions, once for each. Those that are not there are passed over. */
 STEPSTORE_API int stepstore_cont_destroy_snaps(daos_handle_t coh, const daos_epoch_t* epochs, uint32_t count);
 
 /* Makes everything acknowledged survive a power failure, whatever the pool's durability. -DER_NOSPACE,

@@ -1,5 +1,5 @@
-// Where `array-adaptive` keeps the blobs: rows of steps with slots of the same sizes. array_adaptive.cc has the
-// protocol.
+// Where `array-adaptive` keeps the blobs: rows of steps with slots of the same sizes. array_adaptive.cc has
+// the protocol.
 #pragma once
 
 #include "steps/stream_record.h"

@@ -220,8 +220,8 @@ private:
     std::list<Opened> opened_; // most recently used last; addresses stay
 };
 
-// The blocks of a rank's steps lie one behind the other. So those before the first step that is kept end where
-// its own begin.
+// The blocks of a rank's steps lie one behind the other. So those before the first step that is kept end
+// where its own begin.
 void free_data(const Pool& pool, const Container& container, const StreamRecord& segment, std::uint64_t end)
 {
     const bool all = segment.closed && end >= segment.steps;
