@@ -294,13 +294,14 @@ Calls Requests::of_reader(const Fetch& fetch) const
     return calls;
 }
 
-// Of a finished stream: nothing is asked for first.
+// Of a finished stream: nothing is asked for first in arrays.
 void Requests::fetch_step(std::uint64_t step, Calls& calls) const
 {
     if (choices_.in_place) get_snapshots(step, 1, calls);
     if (choices_.layout == "kv") {
+        const std::size_t poll = calls.size();
         get_blobs(step, 1, calls);
-        calls.back().waits = true;
+        calls[poll].waits = true; // the reader asks first whether the step is there
     } else if (choices_.layout == "array") {
         get_sizes(step, 1, calls);
         read_slots(step, 1, calls);

@@ -64,9 +64,7 @@ public:
     {
         collector_.begin(step);
         key_values_.make_room();
-        const bool awaited = !is_stored(record_, step);
-        if (awaited && collector_.missing() < collector_.ranks() && !get(step, collector_.missing()))
-            return false;
+        if (collector_.missing() < collector_.ranks() && !get(step, collector_.missing())) return false;
         if (asynchronous_)
             get_missing({&collector_, 1}, step);
         else
