@@ -82,6 +82,14 @@ def test_folders_that_meet_are_taken_once(cli, figures):
     assert "3 figures, 3 statements" in report(cli, "--from", figures, "--from", figures / "a").out
 
 
+def test_the_same_statement_of_two_runs_is_one(cli, figures, tmp_path):
+    again = tmp_path / "again"
+    again.mkdir()
+    text = (figures / "a" / "all.statements.json").read_text()
+    (again / "other.statements.json").write_text(text.replace("12.1", "11.9"))
+    assert "3 figures, 4 statements" in report(cli, "--from", figures, "--from", again).out
+
+
 def test_a_page_of_nothing_is_refused(cli, tmp_path):
     (tmp_path / "empty").mkdir()
     cli.fails("report", "--no-run", "--from", tmp_path / "empty", code=3, says="nothing to show")

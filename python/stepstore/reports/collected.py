@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,10 @@ class Collected:
     figures: list[Figure]
     statements: list[Statement]
 
+    def has(self, statement: Statement) -> bool:
+        """Whether it is there already, from another run that gave the same."""
+        return any(replace(one, made=statement.made) == statement for one in self.statements)
+
     def commands(self) -> set[str]:
         return {one.made.command for one in [*self.figures, *self.statements]}
 
@@ -81,7 +85,7 @@ def collect(folders: list[Path]) -> Collected:
     files = dict.fromkeys(file.resolve() for folder in folders for file in folder.rglob("*.json"))
     for file in sorted(files, key=_natural):
         if file.name.endswith(_STATEMENTS):
-            found.statements += _statements(file)
+            found.statements += [one for one in _statements(file) if not found.has(one)]
         elif _picture(file) is not None:
             found.figures.append(_figure(file))
     return found

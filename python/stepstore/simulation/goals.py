@@ -36,5 +36,5 @@ def _goal(what: str, best: str, ratio: float) -> dict[str, Any]:
         "holds": holds,
         "verdict": "beaten" if better else "reproduced" if holds else "missed",
         "why": f"the best of the reference's is {best}"
-        + ("" if holds else ": its ranks need no further request for this, or agree on less"),
+        + ("" if holds else "; here several ranks share a chunk, whose target serves them in turn"),
     }
