@@ -31,12 +31,27 @@ GroupWatch::GroupWatch(Communicator& communicator) : communicator_(communicator)
     std::vector<std::uint64_t> offsets;
     communicator.gather(encode(this_process()), all, offsets, 0);
     communicator.broadcast(all, 0);
-    WireReader from(all, "the list of the writer's processes");
-    for (int rank = 0; rank < communicator.size(); ++rank)
-        ranks_.push_back(read_process(from));
+    keep_those_in_sight(all);
     looked_ = SteadyClock::now();
-    next_to_look_at_ = (static_cast<std::size_t>(communicator.rank()) + 1) % ranks_.size();
     communicator.watch([this] { look_while_waiting(); });
+}
+
+// The list has an entry of every rank on every rank, so it is not kept. Processes of other machines cannot be
+// seen from here: there the launcher of the job has to end it. A rank of this very process lives.
+void GroupWatch::keep_those_in_sight(Bytes all)
+{
+    const ProcessIdentity mine = this_process();
+    process_ = mine.process;
+    WireReader from(all, "the list of the writer's processes");
+    for (std::uint32_t rank = 0; !from.at_end(); ++rank) {
+        const auto process = from.fixed<std::uint64_t>();
+        const auto started = from.fixed<std::uint64_t>();
+        const std::string_view host = from.text();
+        const std::string_view machine = from.text();
+        if (machine != mine.machine || (process == mine.process && started == mine.started)) continue;
+        in_sight_.push_back({rank, {std::string(host), std::string(machine), process, started}});
+        if (rank < static_cast<std::uint32_t>(communicator_.rank())) next_to_look_at_ = in_sight_.size();
+    }
 }
 
 GroupWatch::~GroupWatch()
@@ -46,8 +61,7 @@ GroupWatch::~GroupWatch()
 
 bool GroupWatch::mine() const
 {
-    return ranks_[static_cast<std::size_t>(communicator_.rank())].process ==
-           static_cast<std::uint64_t>(::getpid());
+    return process_ == static_cast<std::uint64_t>(::getpid());
 }
 
 // A look that fails tells nothing: who writes or reads what cannot be reached gets an error of its own.
@@ -92,16 +106,14 @@ const GroupWatch::Loss* GroupWatch::loss_in(std::uint64_t step, bool left_only) 
     return nullptr;
 }
 
-// Processes of other machines cannot be seen from here: there the launcher of the job has to end it.
-void GroupWatch::look_for_the_dead(std::size_t rank)
+void GroupWatch::look_for_the_dead(const Neighbour& one)
 {
-    if (life_of(ranks_[rank]) != Life::dead) return;
+    if (life_of(one.process) != Life::dead) return;
     read_on(); // it may have left before it ended
-    const auto number = static_cast<std::uint32_t>(rank);
     for (const Loss& loss : losses_)
-        if (loss.rank == number && loss.left) return;
-    losses_.push_back({number, 0, true,
-                       "rank " + std::to_string(rank) + " (" + ranks_[rank].text() +
+        if (loss.rank == one.rank && loss.left) return;
+    losses_.push_back({one.rank, 0, true,
+                       "rank " + std::to_string(one.rank) + " (" + one.process.text() +
                            ") died: the steps that all ranks have ended are kept"});
     put(losses_.back());
 }
@@ -109,8 +121,8 @@ void GroupWatch::look_for_the_dead(std::size_t rank)
 void GroupWatch::look_while_waiting()
 {
     read_on();
-    for (std::size_t rank = 0; rank < ranks_.size() && loss_in(step_, true) == nullptr; ++rank)
-        look_for_the_dead(rank);
+    for (auto one = in_sight_.begin(); one != in_sight_.end() && loss_in(step_, true) == nullptr; ++one)
+        look_for_the_dead(*one);
     const Loss* loss = loss_in(step_, true);
     if (loss == nullptr) return;
     if (!lost_) lost_ = SteadyClock::now();
@@ -122,8 +134,7 @@ void GroupWatch::look(std::uint64_t step)
     step_ = step;
     if (SteadyClock::now() - looked_ >= between_looks) {
         read_on();
-        look_for_the_dead(next_to_look_at_);
-        next_to_look_at_ = (next_to_look_at_ + 1) % ranks_.size();
+        if (!in_sight_.empty()) look_for_the_dead(in_sight_[next_to_look_at_++ % in_sight_.size()]);
     }
     if (const Loss* loss = loss_in(step, false)) throw Error(-DER_CANCELED, loss->text);
 }

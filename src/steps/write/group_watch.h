@@ -1,11 +1,11 @@
 // What becomes of the ranks of one writer: so that nobody waits for a rank that will not come.
 //
-// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log. The log is the
-// keys "Lost-0", "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the others
-// look whether its process still exists. They look while they wait for the group (Communicator::watch). Where
-// steps need not wait for anybody they look when they end one, at most ten times a second. Then each looks at
-// one other process, in turn, so that every process is looked at each tenth of a second. It tells the others
-// of a dead one.
+// A rank that gives a step up, or whose writer is destroyed without close(), says so in a log. The log is
+// the keys "Lost-0", "Lost-1", ... of the segment's side object. A rank that was killed says nothing: the
+// others look whether its process still exists. They look while they wait for the group
+// (Communicator::watch). Where steps need not wait for anybody they look when they end one, at most ten
+// times a second. Then each looks at one other process of its machine, in turn, so that every process is
+// looked at each tenth of a second. It tells the others of a dead one.
 #pragma once
 
 #include "base/process.h"
@@ -51,18 +51,24 @@ private:
     void read_on();
     void put(const Loss& loss) noexcept;
     const Loss* loss_in(std::uint64_t step, bool left_only) const;
-    void look_for_the_dead(std::size_t rank);
+    struct Neighbour { // another process of this machine
+        std::uint32_t rank = 0;
+        ProcessIdentity process;
+    };
+    void keep_those_in_sight(Bytes all);
+    void look_for_the_dead(const Neighbour& one);
     void look_while_waiting();
     bool mine() const; // false in a child of a fork
 
     Communicator& communicator_;
-    std::vector<ProcessIdentity> ranks_;
+    std::uint64_t process_ = 0; // this one's number
+    std::vector<Neighbour> in_sight_;
     std::optional<NumberedLog> log_;
     std::vector<Loss> losses_; // that were read, or seen
     std::uint64_t step_ = 0;   // that this rank is about to end
     SteadyClock::time_point looked_;
     std::optional<SteadyClock::time_point> lost_; // when a wait first met a rank that has no part in it
-    std::size_t next_to_look_at_ = 0;
+    std::size_t next_to_look_at_ = 0; // each rank begins behind itself
 };
 
 } // namespace stepstore::steps
