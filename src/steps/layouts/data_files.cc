@@ -66,23 +66,24 @@ private:
     std::size_t used_ = 0;
 };
 
+// The files are made with the first block: a rank that writes none has none, and nobody asks for them.
 class FileDataWriter final : public DataWriter {
 public:
     FileDataWriter(const Place& directory, std::uint32_t rank, bool power)
-        : blocks_(File::create(data_file(directory, "blocks", rank))),
-          sums_(File::create(data_file(directory, "sums", rank))), power_(power)
+        : directory_(directory), rank_(rank), power_(power)
     {
-        if (power_) sync_directory(directory);
     }
 
     void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
     {
+        if (ranges.empty()) return;
+        if (!sums_) make_files();
         Pieces from(memory), again(memory);
         entries_.clear();
         for (const Range& range : ranges)
             for (std::uint64_t done = 0; done < range.length; done += run_size)
                 write_run(range.index + done, std::min(run_size, range.length - done), from, again);
-        sums_.write(sums_end_, entries_);
+        sums_->write(sums_end_, entries_);
         sums_end_ += entries_.size();
         dirty_ = true;
     }
@@ -90,19 +91,26 @@ public:
     void make_durable() override
     {
         if (!power_ || !dirty_) return;
-        blocks_.sync();
-        sums_.sync();
+        blocks_->sync();
+        sums_->sync();
         dirty_ = false;
     }
 
 private:
+    void make_files()
+    {
+        blocks_ = File::create(data_file(directory_, "blocks", rank_));
+        sums_ = File::create(data_file(directory_, "sums", rank_));
+        if (power_) sync_directory(directory_);
+    }
+
     void write_run(std::uint64_t begin, std::uint64_t length, Pieces& from, Pieces& again)
     {
         for (std::uint64_t done = 0; done < length; done += piece_size)
             add_entry(begin + done, std::min(piece_size, length - done), again);
         for (std::uint64_t done = 0; done < length;) {
             const Bytes part = from.take(length - done);
-            blocks_.write(begin + done, part);
+            blocks_->write(begin + done, part);
             done += part.size();
         }
     }
@@ -126,7 +134,9 @@ private:
         store_sum(piece, entries_.data() + entries_.size() - sum_size);
     }
 
-    File blocks_, sums_;
+    Place directory_;
+    std::uint32_t rank_;
+    std::optional<File> blocks_, sums_; // both or none
     bool power_;
     bool dirty_ = false;
     std::uint64_t sums_end_ = 0;

@@ -68,7 +68,7 @@ private:
     std::uint64_t step_ = 0;   // that this rank is about to end
     SteadyClock::time_point looked_;
     std::optional<SteadyClock::time_point> lost_; // when a wait first met a rank that has no part in it
-    std::size_t next_to_look_at_ = 0; // each rank begins behind itself
+    std::size_t next_to_look_at_ = 0;             // each rank begins behind itself
 };
 
 } // namespace stepstore::steps

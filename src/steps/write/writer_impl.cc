@@ -363,23 +363,29 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     if (watch) watch->look_at_close();
     layout->finish();
     // Ranks that are done wait here for those that are not, without taking their processor.
-    const std::vector<std::uint64_t> counts = communicator->allgather(steps);
-    const auto least = std::ranges::min_element(counts);
+    std::uint64_t least = 0;
+    std::size_t last_rank = 0; // with so few steps
+    {
+        const std::vector<std::uint64_t> counts = communicator->allgather(steps);
+        const auto found = std::ranges::min_element(counts);
+        least = *found;
+        last_rank = static_cast<std::size_t>(found - counts.begin());
+    }
     std::vector<std::string> profiles;
     if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
         // also when the record cannot be stored
         const std::unique_ptr<WriterLease> until_the_end = std::move(lease);
         if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles).json));
-        mark_closed(*least);
+        mark_closed(least);
         return std::vector<std::byte>();
     });
     if (failure != nullptr) std::rethrow_exception(failure);
-    if (steps == *least) return;
-    const std::string reason = watch->reason(*least);
-    throw Error(-DER_CANCELED, "rank " + std::to_string(least - counts.begin()) + " has ended " +
-                                   std::to_string(*least) + " steps, this rank " + std::to_string(steps) +
-                                   ": the stream " + opened.location.text() +
+    if (steps == least) return;
+    const std::string reason = watch->reason(least);
+    throw Error(-DER_CANCELED, "rank " + std::to_string(last_rank) + " has ended " + std::to_string(least) +
+                                   " steps, this rank " + std::to_string(steps) + ": the stream " +
+                                   opened.location.text() +
                                    " ends after the steps that all ranks have stored" +
                                    (reason.empty() ? "" : ". There: " + reason));
 }
