@@ -84,16 +84,28 @@ double BlobSizes::mean() const
            static_cast<double>(listed_.size());
 }
 
-BlobText::BlobText(std::uint64_t most) : source_(most + turned, '\0')
+// The same for all: the ranks of a simulation are in one process.
+std::shared_ptr<const std::string> BlobText::source(std::uint64_t bytes)
 {
-    for (std::size_t i = 0; i < source_.size(); ++i)
-        source_[i] = static_cast<char>('0' + scattered(i) % 64);
+    static std::weak_ptr<const std::string> last;
+    auto there = last.lock();
+    if (there && there->size() >= bytes) return there;
+    std::string text(bytes, '\0');
+    for (std::size_t i = 0; i < text.size(); ++i)
+        text[i] = static_cast<char>('0' + scattered(i) % 64);
+    there = std::make_shared<const std::string>(std::move(text));
+    last = there;
+    return there;
+}
+
+BlobText::BlobText(std::uint64_t most) : source_(source(most + turned))
+{
     text_.reserve(most);
 }
 
 std::string_view BlobText::text(std::uint64_t step, std::uint32_t rank, std::uint64_t size)
 {
-    text_.assign(source_, scattered(rank + step * 64) % turned, size);
+    text_.assign(*source_, scattered(rank + step * 64) % turned, size);
     char mark[BlobSizes::least_size + 1];
     std::snprintf(mark, sizeof mark, "%010llx%06x", static_cast<unsigned long long>(step & 0xffffffffff),
                   rank & 0xffffff);

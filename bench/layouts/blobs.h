@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ private:
     std::vector<std::uint64_t> listed_;
 };
 
-// Text of any size that differs from rank to rank and from step to step, and does not compress well.
+// Text of any size that differs from rank to rank and from step to step, and does not compress well. For one
+// thread.
 class BlobText {
 public:
     explicit BlobText(std::uint64_t most);
@@ -36,7 +38,9 @@ public:
     std::string_view text(std::uint64_t step, std::uint32_t rank, std::uint64_t size);
 
 private:
-    std::string source_, text_;
+    static std::shared_ptr<const std::string> source(std::uint64_t bytes);
+    std::shared_ptr<const std::string> source_;
+    std::string text_;
 };
 
 } // namespace stepstore::bench
