@@ -1,12 +1,114 @@
 #include "file_system.h"
 
-#include "queue.h"
+#include "base/checksum.h"
+
+#include <mutex>
 
 namespace stepstore::sim {
 
-void FileSystem::write(std::size_t bytes)
+FileSystem::FileSystem(const Machine& machine, Network& network)
+    : machine_(machine), network_(network), servers_(machine.all_engines()),
+      lock_servers_(machine.all_engines())
 {
-    spend(machine_.file_request + static_cast<double>(bytes) / machine_.file_write_bandwidth);
+}
+
+FileSystem::File& FileSystem::file(const std::string& path)
+{
+    const auto [found, is_new] = files_.try_emplace(path);
+    if (is_new) {
+        found->second.first_server =
+            checksum(std::as_bytes(std::span(path.data(), path.size()))) % servers_.size();
+        found->second.stripes = std::min<std::uint64_t>(machine_.file_stripes, servers_.size());
+    }
+    return found->second;
+}
+
+void FileSystem::stripe(const std::string& path, std::uint64_t stripes)
+{
+    file(path).stripes = std::min<std::uint64_t>(stripes, servers_.size());
+}
+
+void FileSystem::metadata(std::size_t node)
+{
+    static_cast<void>(node); // its messages are small
+    spend(machine_.latency);
+    wait_until(metadata_.take(machine_.file_metadata) + machine_.latency);
+}
+
+// From every other node whose lock does not go together with this one. True: there was one.
+bool FileSystem::take_back(File& of, std::size_t node, bool exclusive)
+{
+    double busy_until = 0;
+    const auto conflicts = [&](const auto& other) {
+        if (other.first == node || (!exclusive && !other.second.exclusive)) return false;
+        busy_until = std::max(busy_until, other.second.busy_until);
+        const auto cached = of.cached.find(other.first);
+        if (cached != of.cached.end()) cached->second.begin = cached->second.end = 0;
+        return true;
+    };
+    const bool any = std::erase_if(of.locks, conflicts) > 0;
+    wait_until(busy_until);
+    return any;
+}
+
+void FileSystem::lock(File& of, std::size_t node, bool exclusive)
+{
+    if (machine_.file_lock == 0) return;
+    const auto mine = of.locks.find(node);
+    if (of.waiting == 0 && mine != of.locks.end() && (mine->second.exclusive || !exclusive)) return;
+    ++of.waiting;
+    spend(machine_.latency);
+    wait_until(lock_servers_[of.first_server].take(machine_.file_lock));
+    of.turn->lock();
+    if (take_back(of, node, exclusive)) spend(2 * machine_.latency + machine_.file_give_back);
+    spend(machine_.latency);
+    of.locks[node].exclusive |= exclusive;
+    --of.waiting;
+    of.turn->unlock();
+}
+
+// When a data server will have done its part.
+double FileSystem::pass(std::size_t node, std::uint64_t server, std::uint64_t bytes, Direction direction)
+{
+    const bool writes = direction == Direction::write;
+    const double carried =
+        writes ? network_.to_server(node, server, bytes) : network_.to_client(server, node, bytes);
+    const double rate = writes ? machine_.file_server_write_bandwidth : machine_.file_server_read_bandwidth;
+    const auto requests = static_cast<double>((bytes + machine_.file_rpc - 1) / machine_.file_rpc);
+    Server& of = servers_[server];
+    const double turn = of.last == direction ? 0 : machine_.file_turn;
+    of.last = direction;
+    const double served =
+        of.work.take(turn + requests * machine_.file_server_request + static_cast<double>(bytes) / rate);
+    return std::max(carried, served + machine_.latency);
+}
+
+void FileSystem::transfer(File& of, std::size_t node, std::uint64_t at, std::uint64_t bytes,
+                          Direction direction)
+{
+    const double rate =
+        direction == Direction::write ? machine_.file_write_bandwidth : machine_.file_read_bandwidth;
+    double done = now() + machine_.file_request + static_cast<double>(bytes) / rate;
+    std::map<std::uint64_t, std::uint64_t> parts; // bytes by server
+    for (std::uint64_t done_bytes = 0; done_bytes < bytes;) {
+        const std::uint64_t stripe = (at + done_bytes) / machine_.file_stripe;
+        const std::uint64_t part =
+            std::min(bytes - done_bytes, (stripe + 1) * machine_.file_stripe - (at + done_bytes));
+        parts[(of.first_server + stripe % of.stripes) % servers_.size()] += part;
+        done_bytes += part;
+    }
+    for (const auto& [server, part] : parts)
+        done = std::max(done, pass(node, server, part, direction));
+    if (const auto mine = of.locks.find(node); mine != of.locks.end())
+        mine->second.busy_until = std::max(mine->second.busy_until, done);
+    wait_until(done);
+}
+
+void FileSystem::write(std::size_t node, const std::string& path, std::uint64_t at, std::uint64_t bytes)
+{
+    File& of = file(path);
+    lock(of, node, true);
+    transfer(of, node, at, bytes, Direction::write);
 }
 
 void FileSystem::sync()
@@ -14,15 +116,26 @@ void FileSystem::sync()
     spend(machine_.file_sync);
 }
 
-void FileSystem::read(const std::string& path, std::uint64_t at, std::size_t bytes, std::uint64_t size)
+void FileSystem::read(std::size_t node, const std::string& path, std::uint64_t at, std::uint64_t bytes,
+                      std::uint64_t size)
 {
-    Window& window = windows_[path];
+    File& of = file(path);
+    Cached& cached = of.cached[node];
     const std::uint64_t end = std::min(at + bytes, size);
-    if (window.begin <= at && end <= window.end) return;
-    const std::uint64_t until = std::min(size, std::max(end, at + machine_.file_read_ahead));
-    window = {at, std::max(at, until)};
-    spend(machine_.file_request +
-          static_cast<double>(window.end - window.begin) / machine_.file_read_bandwidth);
+    const auto has_it = [&] { return cached.begin <= at && end <= cached.end; };
+    if (has_it()) return;
+    const std::scoped_lock<simgrid::s4u::Mutex> fetching(*cached.fetching); // of the node's processes
+    if (has_it()) return;
+    lock(of, node, false);
+    const std::uint64_t from = cached.begin <= at && at <= cached.end ? cached.end : at;
+    const std::uint64_t until =
+        std::max(from, std::min(size, std::max(end, from + machine_.file_read_ahead)));
+    const std::uint64_t begin = from == cached.end ? cached.begin : at;
+    transfer(of, node, from, until - from, Direction::read);
+    if (machine_.file_lock != 0 && !of.locks.contains(node))
+        return; // taken back meanwhile, with what is cached
+    cached.begin = begin;
+    cached.end = until;
 }
 
 } // namespace stepstore::sim

@@ -5,9 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-#include <sys/sysinfo.h>
-
 namespace stepstore::sim {
 
 namespace {
@@ -15,39 +12,25 @@ namespace {
 using bench::Json;
 using bench::Measured;
 
-constexpr std::uint64_t bytes_of_rank = 256 << 10; // a simulated rank: its stack, and what it has open
-constexpr double patience = 1e6;                   // virtual seconds, for a step
+constexpr double patience = 1e6; // virtual seconds, for a step
 
-// What the simulation keeps in memory: all blobs, and the ranks.
-double memory_of(const Job& job)
+} // namespace
+
+// All blobs are kept. A rank has its stack, what it has open, and its blob in four places. Arrays without a
+// size of their own need numbers of all ranks on each.
+void require_memory(const Job& job)
 {
+    constexpr double of_rank = 200 << 10, copies = 4;
+    const auto steps = static_cast<double>(job.experiment.steps);
+    const double blob = job.experiment.sizes.mean();
     const bool each = job.stream.reader.readers == steps::Readers::everyone;
-    const double reading = each ? static_cast<double>(job.readers) : 1;
-    const double step = job.experiment.sizes.mean() * job.experiment.writers;
-    return step * (static_cast<double>(job.experiment.steps) + 4 * reading) +
-           (job.experiment.writers + reading) * static_cast<double>(bytes_of_rank);
+    const double ranks = job.experiment.writers;
+    const double of_reader = each ? of_rank + copies * blob * ranks : 0;
+    require_memory(ranks, of_rank + (steps + 2 * copies) * blob, of_reader * static_cast<double>(job.readers),
+                   "writers with so many steps");
 }
 
-void check_memory(const Job& job)
-{
-    struct sysinfo machine {};
-    if (sysinfo(&machine) != 0) return;
-    const double there = static_cast<double>(machine.totalram) * machine.mem_unit;
-    if (memory_of(job) <= there) return;
-    Job smaller = job;
-    while (smaller.experiment.steps > 1 && memory_of(smaller) > there)
-        smaller.experiment.steps /= 2;
-    while (smaller.experiment.writers > 1 && memory_of(smaller) > there) {
-        smaller.experiment.writers /= 2;
-        smaller.readers /= 2;
-    }
-    const auto megabytes = [](double bytes) {
-        return std::to_string(std::llround(bytes / (1 << 20))) + " MiB";
-    };
-    refuse_job("it needs about " + megabytes(memory_of(job)) + " of memory, and this machine has " +
-               megabytes(there) + ": it can hold " + std::to_string(smaller.experiment.writers) +
-               " writers with " + std::to_string(smaller.experiment.steps) + " steps");
-}
+namespace {
 
 // ---- the run
 
@@ -172,7 +155,6 @@ private:
 
 Json simulate(const Machine& machine, const Job& job, const std::string& directory)
 {
-    check_memory(job);
     const std::string pool = directory + "/pool";
     Pool::create(pool, {.label = "", .targets = 4, .durability = Durability::process});
     return Run(machine, job, pool)();

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <sys/sysinfo.h>
 
 namespace stepstore::sim {
 
@@ -16,6 +18,8 @@ namespace {
 
 constexpr std::uint64_t most_ranks = 1 << 20;
 constexpr std::uint64_t most_steps = 1'000'000;
+
+} // namespace
 
 std::uint64_t count_of(const Json& description, const char* name, std::uint64_t least, std::uint64_t most)
 {
@@ -34,19 +38,40 @@ std::string text_of(const Json& description, const char* name)
     return description.at(name).get<std::string>();
 }
 
-} // namespace
-
 void refuse_job(const std::string& text)
 {
     throw Error(-DER_INVAL, "the job: " + text);
 }
 
-Job job_of(const Json& description)
+void require_known(const Json& description, std::span<const char* const> names)
 {
     if (!description.is_object()) refuse_job("give an object of names and values");
-    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
     for (const auto& [name, value] : description.items())
-        if (std::ranges::find(names, name) == names.end()) refuse_job("there is no field " + name);
+        if (std::ranges::none_of(names, [&](const char* one) { return name == one; }))
+            refuse_job("there is no field " + name);
+}
+
+void require_memory(double ranks, double bytes_of_rank, double bytes, const char* what)
+{
+    struct sysinfo machine {};
+    if (sysinfo(&machine) != 0) return;
+    const double there = static_cast<double>(machine.totalram) * machine.mem_unit;
+    const double needed = ranks * bytes_of_rank + bytes;
+    if (needed <= there) return;
+    const auto megabytes = [](double number) {
+        return std::to_string(std::llround(number / (1 << 20))) + " MiB";
+    };
+    const double most = std::floor((there - bytes) / bytes_of_rank);
+    refuse_job("it needs about " + megabytes(needed) + " of memory, and this machine has " +
+               megabytes(there) +
+               (most < 1 ? ": give fewer steps, or smaller ones"
+                         : ": it can hold " + std::to_string(std::llround(most)) + " " + what));
+}
+
+Job job_of(const Json& description)
+{
+    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
+    require_known(description, names);
     Job job{count_of(description, "readers", 0, most_ranks),
             {count_of(description, "steps", 1, most_steps),
              static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),

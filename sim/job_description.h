@@ -6,6 +6,7 @@
 #include "layouts/summary.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace stepstore::sim {
@@ -24,5 +25,13 @@ struct Job {
 Job job_of(const bench::Json& description);
 // Throws what job_of() throws for a job that cannot be.
 [[noreturn]] void refuse_job(const std::string& text);
+// A value of the description; they throw what job_of() throws.
+std::uint64_t count_of(const bench::Json& description, const char* name, std::uint64_t least,
+                       std::uint64_t most);
+std::string text_of(const bench::Json& description, const char* name); // empty: it is not there
+void require_known(const bench::Json& description, std::span<const char* const> names);
+// A simulation keeps so many bytes for each of `ranks`, and `bytes` for all. Refuses a job that this machine
+// cannot hold, and says the largest number of ranks that would do.
+void require_memory(double ranks, double bytes_of_rank, double bytes, const char* what);
 
 } // namespace stepstore::sim

@@ -12,6 +12,7 @@ namespace {
 // ---- objects that are open
 
 struct OpenObject {
+    std::uint64_t container; // by its label
     ObjectId oid;
     store::Placement placement;
     std::uint64_t chunk_bytes; // of an array
@@ -45,14 +46,23 @@ const OpenObject* opened(daos_handle_t handle)
     return found == open_objects().end() ? nullptr : &found->second;
 }
 
-void note_opened(int code, daos_obj_id_t oid, const daos_handle_t* handle, std::uint64_t cell,
-                 std::uint64_t chunk)
+// The containers that are open: checksums of their labels.
+std::unordered_map<std::uint64_t, std::uint64_t>& open_containers()
+{
+    static std::unordered_map<std::uint64_t, std::uint64_t> containers;
+    return containers;
+}
+
+void note_opened(int code, daos_handle_t container, daos_obj_id_t oid, const daos_handle_t* handle,
+                 std::uint64_t cell, std::uint64_t chunk)
 {
     if (code != 0) return;
     const auto targets = static_cast<unsigned>(World::current().machine().all_targets());
-    open_objects().insert_or_assign(
-        handle->cookie,
-        OpenObject{{oid.hi, oid.lo}, store::Placement(0, {oid.hi, oid.lo}, targets), cell * chunk, cell});
+    open_objects().insert_or_assign(handle->cookie, OpenObject{open_containers()[container.cookie],
+                                                               {oid.hi, oid.lo},
+                                                               store::Placement(0, {oid.hi, oid.lo}, targets),
+                                                               cell * chunk,
+                                                               cell});
 }
 
 const Library& real()
@@ -79,6 +89,29 @@ struct Call<Member> {
     }
 };
 
+int open_container(daos_handle_t pool, const char* label, unsigned flags, daos_handle_t* handle,
+                   daos_cont_info_t* info, daos_event_t* event)
+{
+    world().storage().control(world().client());
+    const int code = real().cont_open(pool, label, flags, handle, info, event);
+    const std::string_view name = label;
+    if (code == 0)
+        open_containers()[handle->cookie] = checksum(std::as_bytes(std::span(name.data(), name.size())));
+    return code;
+}
+
+int close_container(daos_handle_t handle, daos_event_t* event)
+{
+    open_containers().erase(handle.cookie);
+    return real().cont_close(handle, event);
+}
+
+// What was acknowledged is on the medium.
+int sync_nothing(daos_handle_t)
+{
+    return 0;
+}
+
 int close_kv(daos_handle_t handle, daos_event_t* event)
 {
     open_objects().erase(handle.cookie);
@@ -95,7 +128,7 @@ int open_kv(daos_handle_t container, daos_obj_id_t oid, unsigned mode, daos_hand
             daos_event_t* event)
 {
     const int code = real().kv_open(container, oid, mode, handle, event);
-    note_opened(code, oid, handle, 1, 1);
+    note_opened(code, container, oid, handle, 1, 1);
     return code;
 }
 
@@ -105,7 +138,7 @@ int open_array_with_attributes(daos_handle_t container, daos_obj_id_t oid, daos_
 {
     const int code =
         real().array_open_with_attr(container, oid, transaction, mode, cell, chunk, handle, event);
-    note_opened(code, oid, handle, cell, chunk);
+    note_opened(code, container, oid, handle, cell, chunk);
     return code;
 }
 
@@ -339,13 +372,40 @@ void transfer_chunks(Client& client, const OpenObject& object, const daos_array_
     if (!rpcs.empty()) world().storage().send_all(client, std::move(rpcs));
 }
 
+// What is kept of a large value in the place of its bytes (contents.h).
+std::optional<Contents::Value> marked_value(const daos_array_iod_t& request, const d_sg_list_t& memory)
+{
+    if (request.arr_nr != 1 || memory.sg_nr != 1) return std::nullopt;
+    const d_iov_t& piece = memory.sg_iovs[0];
+    if (!world().contents().takes(request.arr_rgs[0].rg_idx, piece.iov_len)) return std::nullopt;
+    return Contents::Value{piece.iov_len, Contents::mark_of(piece.iov_buf)};
+}
+
+// Only of a value as a whole.
+int give_mark(const Contents::Value& value, daos_array_iod_t& request, const d_sg_list_t& memory)
+{
+    const daos_range_t& range = request.arr_rgs[0];
+    if (request.arr_nr != 1 || range.rg_idx != 0 || range.rg_len != value.length || memory.sg_nr != 1)
+        return -DER_NOSYS;
+    std::memcpy(memory.sg_iovs[0].iov_buf, value.mark.data(), value.mark.size());
+    request.arr_nr_read = value.length;
+    request.arr_nr_short_read = 0;
+    return 0;
+}
+
 int write(daos_handle_t handle, daos_handle_t transaction, daos_array_iod_t* request, d_sg_list_t* memory,
           daos_event_t* event)
 {
+    // The memory is its caller's again before a call in the background has ended.
+    const auto marked = marked_value(*request, *memory);
     return carry_out(event, false, [=](Client& client) {
         const OpenObject* object = opened(handle);
         if (object == nullptr) return -DER_NO_HDL;
         transfer_chunks(client, *object, *request, Direction::write);
+        if (marked) {
+            world().contents().put(object->container, object->oid, *marked);
+            return 0;
+        }
         return real().array_write(handle, transaction, request, memory, nullptr);
     });
 }
@@ -357,6 +417,8 @@ int read(daos_handle_t handle, daos_handle_t transaction, daos_array_iod_t* requ
         const OpenObject* object = opened(handle);
         if (object == nullptr) return -DER_NO_HDL;
         transfer_chunks(client, *object, *request, Direction::read);
+        if (const auto* value = world().contents().find(object->container, object->oid))
+            return give_mark(*value, *request, *memory);
         return real().array_read(handle, transaction, request, memory, nullptr);
     });
 }
@@ -372,6 +434,10 @@ void replace_events(Library& library)
 
 void replace_objects(Library& library)
 {
+    library.cont_open = &open_container;
+    library.cont_close = &close_container;
+    library.pool_sync = &sync_nothing;
+    library.pool_sync_own = &sync_nothing;
     library.cont_create_snap = &create_snapshot;
     library.obj_generate_oid = &generate_oid;
     library.kv_open = &open_kv;
@@ -399,7 +465,6 @@ Library simulated_library()
 #define STEPSTORE_BY_POOL_SERVICE(member) library.member = &Call<&Library::member>::by_pool_service;
     STEPSTORE_BY_POOL_SERVICE(pool_connect)
     STEPSTORE_BY_POOL_SERVICE(cont_create_with_label)
-    STEPSTORE_BY_POOL_SERVICE(cont_open)
     STEPSTORE_BY_POOL_SERVICE(cont_destroy)
     STEPSTORE_BY_POOL_SERVICE(cont_alloc_oids)
     STEPSTORE_BY_POOL_SERVICE(cont_list_snap)

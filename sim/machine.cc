@@ -47,6 +47,15 @@ constexpr std::array spans = {
     Span{"file_write_bandwidth", &Machine::file_write_bandwidth, 1, fastest},
     Span{"file_read_bandwidth", &Machine::file_read_bandwidth, 1, fastest},
     Span{"file_sync", &Machine::file_sync, 0, 10 * second},
+    Span{"file_metadata", &Machine::file_metadata, 0, second},
+    Span{"file_server_request", &Machine::file_server_request, 0, second},
+    Span{"file_server_write_bandwidth", &Machine::file_server_write_bandwidth, 1, fastest},
+    Span{"file_server_read_bandwidth", &Machine::file_server_read_bandwidth, 1, fastest},
+    Span{"file_lock", &Machine::file_lock, 0, second},
+    Span{"file_give_back", &Machine::file_give_back, 0, second},
+    Span{"file_turn", &Machine::file_turn, 0, second},
+    Span{"toc_load", &Machine::toc_load, 0, second},
+    Span{"toc_search", &Machine::toc_search, 0, second},
 };
 
 struct Count {
@@ -63,6 +72,12 @@ constexpr std::array counts = {
     Count{"inline_put", &Machine::inline_put, 0, 1 << 30},
     Count{"inline_get", &Machine::inline_get, 0, 1 << 30},
     Count{"file_read_ahead", &Machine::file_read_ahead, 0, std::uint64_t{1} << 40},
+    Count{"file_rpc", &Machine::file_rpc, 4096, 1 << 30},
+    Count{"file_stripe", &Machine::file_stripe, 4096, std::uint64_t{1} << 40},
+    Count{"file_stripes", &Machine::file_stripes, 1, 65536},
+    Count{"toc_record", &Machine::toc_record, 1, 1 << 20},
+    Count{"toc_entry", &Machine::toc_entry, 1, 1 << 20},
+    Count{"toc_buffer", &Machine::toc_buffer, 4096, 1 << 30},
 };
 
 [[noreturn]] void refuse(const std::string& text)

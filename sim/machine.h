@@ -53,12 +53,30 @@ struct Machine {
     double mpi_bandwidth = 0;
     double mpi_gather_message = 0; // what a root spends on each message that it gathers
 
-    // ---- the parallel file system, for the layout posix
-    double file_request = 0;
+    // ---- the parallel file system, with a data server for each engine; for the layout posix, and for FDB's
+    // files
+    double file_request = 0;         // a process's own work on a read or write
     double file_write_bandwidth = 0; // of one process
     double file_read_bandwidth = 0;
     double file_sync = 0;
-    std::uint64_t file_read_ahead = 0; // what a read that misses brings along
+    std::uint64_t file_read_ahead = 0;      // what a read that misses brings along
+    double file_metadata = 0;               // of the metadata server, for opening, making, closing or a size
+    double file_server_request = 0;         // of a data server, for each transfer
+    double file_server_write_bandwidth = 0; // bytes per second of a data server
+    double file_server_read_bandwidth = 0;
+    std::uint64_t file_rpc = 0;     // the largest transfer
+    std::uint64_t file_stripe = 0;  // bytes
+    std::uint64_t file_stripes = 0; // data servers that a file lies on
+    double file_lock = 0;           // of the lock server, for a request; 0: without locks
+    double file_give_back = 0;      // of a node, to give a lock back
+    double file_turn = 0;           // of a data server, between a write and a read
+
+    // ---- FDB's files: a table of contents (toc) for all, an index and a data file of each writing process
+    std::uint64_t toc_record = 0; // bytes that a flush appends to the table of contents
+    std::uint64_t toc_entry = 0;  // bytes of a field in the index
+    std::uint64_t toc_buffer = 0; // bytes that a writing process collects
+    double toc_load = 0;          // a reader's work on a record of the table of contents
+    double toc_search = 0;        // on a record, for each field that it looks for
 
     std::uint64_t all_targets() const { return servers * engines * targets; }
     std::uint64_t all_engines() const { return servers * engines; }

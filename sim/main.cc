@@ -2,50 +2,47 @@
 // cluster, and prints the times as JSON. --list: prints the points of the design space. `stepstore simulate`
 // is the command for people.
 #include "description_file.h"
+#include "fields_job.h"
 #include "job.h"
 #include "machine.h"
+#include "supervised.h"
 
 #include <nlohmann/json.hpp>
 
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
+#include <functional>
 #include <iostream>
 
 namespace {
 
-namespace fs = std::filesystem;
 namespace bench = stepstore::bench;
 using stepstore::sim::job_of;
 using stepstore::sim::machine_of;
 using stepstore::sim::read_description;
 
-// Where the simulated store keeps its values.
-class Scratch {
-public:
-    Scratch()
-    {
-        const char* chosen = std::getenv("TMPDIR");
-        const fs::path shared_memory = "/dev/shm";
-        const fs::path parent = chosen                      ? fs::path(chosen)
-                                : fs::exists(shared_memory) ? shared_memory
-                                                            : "/tmp";
-        std::string name = (parent / "stepstore-simulate-XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr)
-            throw std::runtime_error("cannot make a directory in " + parent.string() +
-                                     " for what the simulation stores: set TMPDIR");
-        path_ = name;
+int print(const std::function<bench::Json()>& simulated)
+{
+    try {
+        std::cout << simulated().dump() << std::endl;
+        return 0;
+    } catch (const std::exception& error) {
+        std::cerr << "error: " << error.what() << "\n";
+        return 1;
     }
-    ~Scratch()
-    {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    std::string path() const { return path_.string(); }
+}
 
-private:
-    fs::path path_;
-};
+// What can be checked is checked before anything is made.
+int run(const stepstore::sim::Machine& machine, const bench::Json& description)
+{
+    const auto start = [&](const auto& job) {
+        require_memory(job);
+        return stepstore::sim::supervised([&](const std::string& directory) {
+            return print([&] { return simulate(machine, job, directory); });
+        });
+    };
+    if (description.is_object() && description.contains("fields"))
+        return start(stepstore::sim::fields_job_of(description));
+    return start(job_of(description));
+}
 
 } // namespace
 
@@ -61,11 +58,7 @@ int main(int count, char** arguments)
     }
     try {
         const bench::Json description = read_description(arguments[1]);
-        const auto machine = machine_of(description.at("machine"));
-        const auto job = job_of(description.at("job"));
-        const Scratch scratch;
-        std::cout << stepstore::sim::simulate(machine, job, scratch.path()).dump() << "\n";
-        return 0;
+        return run(machine_of(description.at("machine")), description.at("job"));
     } catch (const std::exception& error) {
         std::cerr << "error: " << error.what() << "\n";
         return 1;

@@ -2,9 +2,8 @@
 
 namespace stepstore::sim {
 
-Storage::Storage(const Machine& machine, std::size_t nodes)
-    : machine_(machine), targets_(machine.all_targets()), counts_(machine.all_targets()),
-      engines_(machine.all_engines()), nodes_(nodes)
+Storage::Storage(const Machine& machine, Network& network)
+    : machine_(machine), network_(network), targets_(machine.all_targets()), counts_(machine.all_targets())
 {
 }
 
@@ -15,15 +14,6 @@ void Storage::connect(Client& from) const
         from.connected_at = now() + machine_.connection * static_cast<double>(machine_.all_engines());
     }
     wait_until(from.connected_at);
-}
-
-// Both rails and the switches carry it at the same time.
-void Storage::transfer(Queue& from, double from_bandwidth, Queue& to, double to_bandwidth, std::size_t bytes)
-{
-    const auto size = static_cast<double>(bytes);
-    wait_until(std::max({from.take(size / from_bandwidth), to.take(size / to_bandwidth),
-                         switches_.take(size / machine_.bisection)}) +
-               machine_.latency);
 }
 
 std::size_t Storage::serve(const Rpc& rpc, double more)
@@ -41,17 +31,13 @@ std::size_t Storage::serve(const Rpc& rpc, double more)
 void Storage::send(Client& from, const Rpc& rpc)
 {
     const std::size_t engine = rpc.target / machine_.targets;
-    Rails& node = nodes_[from.node];
-    Rails& server = engines_[engine];
     connect(from);
     const bool bulk = !rpc.is_inline();
-    transfer(node.out, machine_.client_bandwidth, server.in, machine_.server_bandwidth,
-             envelope + (bulk ? 0 : rpc.sent));
+    wait_until(network_.to_server(from.node, engine, envelope + (bulk ? 0 : rpc.sent)));
     const double more = bulk ? take_buffer(rpc.target) : 0;
-    if (bulk && rpc.sent > 0)
-        transfer(node.out, machine_.client_bandwidth, server.in, machine_.server_bandwidth, rpc.sent);
+    if (bulk && rpc.sent > 0) wait_until(network_.to_server(from.node, engine, rpc.sent));
     const std::size_t received = serve(rpc, more);
-    transfer(server.out, machine_.server_bandwidth, node.in, machine_.client_bandwidth, envelope + received);
+    wait_until(network_.to_client(engine, from.node, envelope + received));
     if (bulk) --targets_[rpc.target].buffers_taken;
 }
 

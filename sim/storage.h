@@ -11,7 +11,7 @@
 #pragma once
 
 #include "machine.h"
-#include "queue.h"
+#include "network.h"
 #include "stepstore/client.h"
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct TargetCount {
 
 class Storage {
 public:
-    Storage(const Machine& machine, std::size_t nodes);
+    Storage(const Machine& machine, Network& network);
     const Machine& machine() const { return machine_; }
 
     // The caller waits until the reply is here.
@@ -71,21 +71,15 @@ private:
         Queue work;
         std::uint64_t buffers_taken = 0;
     };
-    struct Rails {
-        Queue out, in;
-    };
 
     void connect(Client& from) const;
-    void transfer(Queue& from, double from_bandwidth, Queue& to, double to_bandwidth, std::size_t bytes);
     double take_buffer(std::uint64_t target);
     std::size_t serve(const Rpc& rpc, double more);
 
     const Machine& machine_;
+    Network& network_;
     std::vector<Target> targets_;
     std::vector<TargetCount> counts_;
-    std::vector<Rails> engines_;
-    std::vector<Rails> nodes_;
-    Queue switches_;
     Queue pool_service_;
     bool keeps_versions_ = false;
     std::map<std::pair<ObjectId, std::uint64_t>, std::uint64_t> versions_;

@@ -28,9 +28,11 @@ void sleep_nanoseconds(std::uint64_t span)
 void access_file(const FileAccess& access)
 {
     FileSystem& files = World::current().files();
+    const std::size_t node = World::current().client().node;
     switch (access.kind) {
-    case FileAccess::write: return files.write(access.bytes);
-    case FileAccess::read: return files.read(access.path, access.at, access.bytes, access.file_size);
+    case FileAccess::open: return files.metadata(node);
+    case FileAccess::write: return files.write(node, access.path, access.at, access.bytes);
+    case FileAccess::read: return files.read(node, access.path, access.at, access.bytes, access.file_size);
     case FileAccess::sync: return files.sync();
     }
 }
@@ -63,7 +65,8 @@ std::size_t nodes_for(std::size_t ranks, std::size_t ranks_per_node)
 World::World(const Machine& machine, std::size_t ranks)
     : machine_(machine), engine_(make_engine()),
       host_(simgrid::s4u::create_full_zone("cluster")->create_host("all", 1e9)->seal()),
-      storage_(machine_, nodes_for(ranks, machine.ranks_per_node)), files_(machine_)
+      network_(machine_, nodes_for(ranks, machine.ranks_per_node)), storage_(machine_, network_),
+      files_(machine_, network_)
 {
     only = this;
     use_time(&virtual_time);

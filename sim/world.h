@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/not_copied.h"
+#include "contents.h"
 #include "file_system.h"
 #include "storage.h"
 
@@ -23,6 +24,7 @@ public:
     const Machine& machine() const { return machine_; }
     Storage& storage() { return storage_; }
     FileSystem& files() { return files_; }
+    Contents& contents() { return contents_; }
 
     // Starts a process of the simulated job, on the node of this rank.
     void start(std::size_t rank, std::function<void()> work);
@@ -36,8 +38,10 @@ private:
     Machine machine_;
     simgrid::s4u::Engine engine_;
     simgrid::s4u::Host* host_;
+    Network network_;
     Storage storage_;
     FileSystem files_;
+    Contents contents_;
     std::vector<std::unique_ptr<Client>> clients_;
     std::map<aid_t, Client*> acting_;
     std::exception_ptr failed_;

@@ -10,7 +10,7 @@ namespace stepstore {
 
 // Of a file beside the objects.
 struct FileAccess {
-    enum Kind : std::uint8_t { read, write, sync } kind;
+    enum Kind : std::uint8_t { open, read, write, sync } kind;
     const std::string& path;
     std::uint64_t at = 0;
     std::uint64_t bytes = 0;

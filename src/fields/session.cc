@@ -113,8 +113,13 @@ std::shared_ptr<Session> Session::open(const std::string& location, Access acces
     Registry& all = registry();
     const std::lock_guard lock(all.mutex);
     auto& session = all.sessions[{location, access}];
-    if (!session) session.reset(new Session(Pool::connect(location, access), access));
+    if (!session) session = open_own(location, access);
     return session;
+}
+
+std::shared_ptr<Session> Session::open_own(const std::string& location, Access access)
+{
+    return std::shared_ptr<Session>(new Session(Pool::connect(location, access), access));
 }
 
 void Session::release()

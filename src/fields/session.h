@@ -40,6 +40,8 @@ public:
     // process (or until release()). location: as Pool::connect takes it. -DER_NONEXIST: there is no pool
     // there.
     static std::shared_ptr<Session> open(const std::string& location, Access access);
+    // One of the caller's own: for a simulation, whose processes are in one.
+    static std::shared_ptr<Session> open_own(const std::string& location, Access access);
     // Lets go of all sessions of the process that nobody else holds; for tests and for programs that destroy
     // pools.
     static void release();

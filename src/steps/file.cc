@@ -15,7 +15,9 @@ File File::create(const Place& place)
     remove(place);
     Descriptor descriptor = open_file(place, O_RDWR | O_CREAT | O_EXCL);
     if (!descriptor) fail_errno(place, "cannot make the file");
-    return {std::move(descriptor), place};
+    File file(std::move(descriptor), place);
+    note_file_access({FileAccess::open, file.path()});
+    return file;
 }
 
 std::optional<File> File::open(const Place& place)
@@ -31,7 +33,11 @@ std::optional<File> File::open_to_write(const Place& place)
 std::optional<File> File::open_existing(const Place& place, int flags)
 {
     Descriptor descriptor = open_file(place, flags);
-    if (descriptor) return File(std::move(descriptor), place);
+    if (descriptor) {
+        File file(std::move(descriptor), place);
+        note_file_access({FileAccess::open, file.path()});
+        return file;
+    }
     if (errno == ENOENT) return std::nullopt;
     fail_errno(place, "cannot open the file");
 }

@@ -19,11 +19,12 @@ MILLISECOND = 1e-3
 
 def cluster_file(folder, **values):
     """A cluster that takes no time, but for what is given."""
-    ones = ("servers", "engines", "targets", "ranks_per_node")
+    usual = dict.fromkeys(("servers", "engines", "targets", "ranks_per_node", "file_stripes"), 1)
+    usual |= dict.fromkeys(("file_rpc", "file_stripe", "toc_record", "toc_entry", "toc_buffer"), 1 << 20)
+    usual["bisection"] = 1e15
     lines = ["[all]"]
     for one in load().parameters:
-        usual = 1e15 if "bandwidth" in one.name or one.name == "bisection" else 0
-        value = values.get(one.name, 1 if one.name in ones else usual)
+        value = values.get(one.name, usual.get(one.name, 1e15 if "bandwidth" in one.name else 0))
         lines.append(f'{one.name} = {{ value = {value}, unit = "{one.unit}", source = "a test" }}')
     path = folder / "cluster.toml"
     path.write_text("\n".join(lines))
@@ -87,6 +88,23 @@ def test_requests_and_the_time_of_targets_are_counted(cli):
     assert len(found["targets"]) == 8
     assert sum(one["requests"] for one in found["targets"]) >= 4 * 3
     assert sum(one["requests"] for one in found["reading"]["targets"]) >= 4 * 3
+
+
+def test_a_file_is_written_by_rank_0_and_read_by_the_window(cli):
+    cluster = cluster_file(
+        cli.directory,
+        file_request=MILLISECOND,
+        file_sync=MILLISECOND,
+        file_metadata=MILLISECOND,
+        buffers=1,
+        inline_put=1 << 20,
+        inline_get=1 << 20,
+        file_read_ahead=1 << 20,
+    )
+    found = times(cli, cluster, "--writers", 4, "--points", "posix")
+    written, read = found["stabilisation"]["by_step"], found["reading"]["acquisition"]["by_step"]
+    assert written[1] == pytest.approx(3 * MILLISECOND)  # sizes, blobs, and the index
+    assert read[0] > MILLISECOND / 2 and read[1:] == pytest.approx([0, 0], abs=1e-9)  # all in the window
 
 
 def test_the_same_job_gives_the_same_bytes(cli):

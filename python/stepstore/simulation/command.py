@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,17 @@ from stepstore.cli.common import CommandError, emit_json, show, table
 from stepstore.paths import program
 from stepstore.simulation.cluster import load, named
 from stepstore.simulation.experiments import Experiments
-from stepstore.simulation.figures import FIGURES, draw
+from stepstore.simulation.field_experiments import FieldExperiments
+from stepstore.simulation.field_figures import FIELD_FIGURES
+from stepstore.simulation.field_statements import FIELD_STATEMENTS
+from stepstore.simulation.figures import FIGURES, Drawn, draw
 from stepstore.simulation.goals import goals
 from stepstore.simulation.run import Simulator
-from stepstore.simulation.statements import GOAL, STATEMENTS
+from stepstore.simulation.statements import GOAL, STATEMENTS, Statement
 
 
 def simulate(arguments: list[str]) -> None:
+    signal.signal(signal.SIGTERM, _interrupted)
     if arguments[:1] == ["figures"]:
         return _figures(arguments[1:])
     parser = _parser(
@@ -56,7 +61,7 @@ def simulate(arguments: list[str]) -> None:
         options.readers = options.writers
     if options.readers < 1:
         parser.error("give at least 1 reader")
-    simulator = _simulator(options)
+    simulator = _simulator(options, options.cluster)
     points = chosen_points(options.points, Space(space_of("stepstore-simulate")), parser.error)
     outcomes = _outcomes(simulator, options, points)
     if options.json:
@@ -68,11 +73,17 @@ def simulate(arguments: list[str]) -> None:
 def _figures(arguments: list[str]) -> None:
     parser = _parser(
         "simulate figures",
-        "Runs the experiments of the first reference on its simulated cluster, draws each figure (PNG, "
-        "SVG, CSV) and compares what the reference states in numbers.",
+        "Runs the experiments of the two references on their simulated clusters, draws each figure (PNG, "
+        "SVG, CSV) and compares what the references state in numbers. The second reference's figures are "
+        "called fdb-N.",
     )
-    known = list(dict.fromkeys([*(one.number for one in FIGURES), *(one.figure for one in STATEMENTS)]))
-    known.sort(key=int)
+    known = _known_figures()
+    parser.add_argument(
+        "--fields-cluster",
+        default="nextgenio",
+        metavar="NAME|FILE",
+        help="the cluster of the second reference's figures (default: nextgenio)",
+    )
     parser.add_argument(
         "--directory", type=Path, default=Path("figures"), help="for the files (default: figures)"
     )
@@ -90,21 +101,40 @@ def _figures(arguments: list[str]) -> None:
     if not options.no_drawing:
         require_matplotlib()
         options.directory.mkdir(parents=True, exist_ok=True)
-    lab = Experiments(_simulator(options))
-    chosen = [] if options.no_drawing else [one for one in FIGURES if one.number in options.only]
-    lab.prepare([need for one in chosen for need in one.needs])
-    caption = f"simulated cluster {load(named(options.cluster)).name}"
-    files = [file for one in chosen for file in draw(one, lab, options.directory, caption)]
-    records = [_compared(one, lab) for one in STATEMENTS if one.figure in options.only]
+    metadata = Experiments(_simulator(options, options.cluster))
+    fields = FieldExperiments(_simulator(options, options.fields_cluster))
+    files = _drawn(FIGURES, metadata, options, options.cluster)
+    files += _drawn(FIELD_FIGURES, fields, options, options.fields_cluster)
+    records = _compared(STATEMENTS, metadata, options.only) + _compared(
+        FIELD_STATEMENTS, fields, options.only
+    )
     if not options.no_drawing:
         write_statements(options.directory, "simulated", records)
         if "13" in options.only:
-            write_statements(options.directory, "goals", goals(lab))
+            write_statements(options.directory, "goals", goals(metadata))
     if options.json:
         return emit_json({"statements": records, "files": [str(file) for file in files]})
     _show_statements(records)
     if files:
         show(f"{len(files)} files in {options.directory}")
+
+
+def _interrupted(number: int, _: object) -> None:
+    """As ^C: what was begun is taken back, and the simulations end."""
+    raise SystemExit(128 + number)
+
+
+def _known_figures() -> list[str]:
+    drawn = [one.number for one in (*FIGURES, *FIELD_FIGURES)]
+    stated = [one.figure for one in (*STATEMENTS, *FIELD_STATEMENTS)]
+    return sorted({*drawn, *stated}, key=lambda one: (one.startswith("fdb"), int(one.removeprefix("fdb-"))))
+
+
+def _drawn(figures: tuple[Drawn, ...], lab: Any, options: argparse.Namespace, cluster: str) -> list[Path]:
+    chosen = [] if options.no_drawing else [one for one in figures if one.number in options.only]
+    lab.prepare([need for one in chosen for need in one.needs])
+    caption = f"simulated cluster {load(named(cluster)).name}"
+    return [file for one in chosen for file in draw(one, lab, options.directory, caption)]
 
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -135,8 +165,8 @@ def chosen_parameters(options: argparse.Namespace) -> dict[str, float]:
     return dict(map(_parameter, options.parameter))
 
 
-def _simulator(options: argparse.Namespace) -> Simulator:
-    return Simulator(load(named(options.cluster)), **chosen_parameters(options))
+def _simulator(options: argparse.Namespace, cluster: str) -> Simulator:
+    return Simulator(load(named(cluster)), **chosen_parameters(options))
 
 
 def _parameter(text: str) -> tuple[str, float]:
@@ -169,8 +199,11 @@ def _outcomes(simulator: Simulator, options: argparse.Namespace, points: list[Po
     return outcomes
 
 
-def _compared(statement: Any, lab: Experiments) -> dict[str, Any]:
-    value = statement.value(lab)
+def _compared(statements: tuple[Statement, ...], lab: Any, only: list[str]) -> list[dict[str, Any]]:
+    return [_record(one, one.value(lab)) for one in statements if one.figure in only]
+
+
+def _record(statement: Statement, value: float) -> dict[str, Any]:
     return {
         "figure": statement.figure,
         "statement": statement.text,

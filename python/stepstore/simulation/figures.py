@@ -57,8 +57,8 @@ class Panel:
 class Drawn:
     number: str
     title: str
-    panels: Callable[[Experiments], list[Panel]]
-    needs: tuple[tuple[Engine, int, int], ...] = ()
+    panels: Callable[[Any], list[Panel]]  # of the experiments
+    needs: tuple[Any, ...] = ()  # what the experiments can prepare
 
 
 def _over_ranks(lab: Experiments, title: str, size: int, part: str, engines: tuple[Engine, ...]) -> Panel:
@@ -187,7 +187,7 @@ FIGURES = (
 )
 
 
-def draw(drawn: Drawn, lab: Experiments, directory: Path, caption: str) -> list[Path]:
+def draw(drawn: Drawn, lab: Any, directory: Path, caption: str) -> list[Path]:
     """The files that were made."""
     panels = drawn.panels(lab)
     figure, axes = blank_figure(4.5 * len(panels) + 2.5, 3.8, len(panels))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ class Simulator:
         self.values = cluster.values(**others)
         self._program = str(program(name))
         self._done: dict[str, dict[str, Any]] = {}
+        self._lock = threading.Lock()  # guards the two below
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
 
     def run(self, job: dict[str, Any], **others: float) -> dict[str, Any]:
         """others: parameters of the cluster with other values, for this job alone."""
@@ -32,16 +36,40 @@ class Simulator:
         texts = [json.dumps({"machine": self.values | others, "job": job}) for job, others in jobs]
         missing = [text for text in dict.fromkeys(texts) if text not in self._done]
         with ThreadPoolExecutor(os.cpu_count()) as workers:
-            self._done |= zip(missing, workers.map(self._one, missing), strict=True)
+            try:
+                self._done |= zip(missing, workers.map(self._one, missing), strict=True)
+            except BaseException:  # an interruption too
+                self._stop()
+                raise
+            finally:
+                workers.shutdown(cancel_futures=True)
+                self._stopped = False
         return [self._done[text] for text in texts]
 
     def _one(self, text: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="stepstore-") as folder:
             file = Path(folder) / "job.json"
             file.write_text(text, encoding="utf-8")
-            done = subprocess.run([self._program, str(file)], capture_output=True, text=True, check=False)
-        if done.returncode < 0:
-            raise CommandError(f"{self._program} was killed by signal {-done.returncode}")
-        if done.returncode != 0:
-            raise CommandError(done.stderr.strip().removeprefix("error: ") or f"{self._program} failed")
-        return json.loads(done.stdout)
+            running = self._start([self._program, str(file)])
+            output, errors = running.communicate()
+            with self._lock:
+                self._running.discard(running)
+        if running.returncode < 0:
+            raise CommandError(f"{self._program} was killed by signal {-running.returncode}")
+        if running.returncode != 0:
+            raise CommandError(errors.strip().removeprefix("error: ") or f"{self._program} failed")
+        return json.loads(output)
+
+    def _start(self, command: list[str]) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._stopped:
+                raise CommandError("interrupted")
+            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self._running.add(running)
+            return running
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for one in self._running:
+                one.terminate()

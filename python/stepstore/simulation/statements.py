@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from stepstore.simulation.experiments import (
     ALIGNED,
@@ -29,7 +30,7 @@ class Statement:
     text: str
     published: float
     fitted: bool  # a parameter was chosen so that it holds
-    value: Callable[[Experiments], float]
+    value: Callable[[Any], float]  # of the experiments
     kind: str = ABOUT
 
     def holds(self, value: float) -> bool:

@@ -1,0 +1,98 @@
+"""What the second reference states in numbers, and what its simulated cluster says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stepstore.simulation.field_experiments import (
+    FILES,
+    OBJECTS,
+    SEPARATE,
+    SERVERS,
+    SHORT,
+    TOGETHER,
+    FieldExperiments,
+    Run,
+)
+from stepstore.simulation.statements import ABOVE, Statement
+
+_FROM_FOUR_ON = tuple(one for one in SERVERS if one >= 4)
+_MOST = max(SERVERS)
+
+
+def _process(name: str) -> Callable[[FieldExperiments], float]:
+    run = Run(OBJECTS, SEPARATE, SHORT, 12, nodes=20)
+    return lambda lab: lab.side(run, name).process
+
+
+def _scaling(name: str, pattern: str) -> Callable[[FieldExperiments], float]:
+    """The bandwidth of a server where there are most of them, over that of a single one."""
+    return lambda lab: (
+        lab.bandwidth(name, OBJECTS, pattern, _MOST) / _MOST / lab.bandwidth(name, OBJECTS, pattern, 1)
+    )
+
+
+def _files_over_objects(
+    name: str, pattern: str, servers: tuple[int, ...]
+) -> Callable[[FieldExperiments], float]:
+    """The mean over these numbers of servers."""
+
+    def mean(lab: FieldExperiments) -> float:
+        ratios = [
+            lab.bandwidth(name, FILES, pattern, one) / lab.bandwidth(name, OBJECTS, pattern, one)
+            for one in servers
+        ]
+        return sum(ratios) / len(ratios)
+
+    return mean
+
+
+def _objects_over_files_read(lab: FieldExperiments) -> float:
+    return 1 / _files_over_objects("read", SEPARATE, _FROM_FOUR_ON)(lab)
+
+
+FIELD_STATEMENTS = (
+    Statement("fdb-5", "seconds of a writing process, 12 servers", 27.5, True, _process("written")),
+    Statement("fdb-5", "seconds of a reading process, 12 servers", 21.8, True, _process("read")),
+    Statement(
+        "fdb-6", "DAOS, separate, writing: 16 servers over 1, each", 1, False, _scaling("written", SEPARATE)
+    ),
+    Statement(
+        "fdb-6", "DAOS, separate, reading: 16 servers over 1, each", 1, False, _scaling("read", SEPARATE)
+    ),
+    Statement(
+        "fdb-6", "DAOS, together, writing: 16 servers over 1, each", 1, False, _scaling("written", TOGETHER)
+    ),
+    Statement(
+        "fdb-6", "DAOS, together, reading: 16 servers over 1, each", 1, False, _scaling("read", TOGETHER)
+    ),
+    Statement(
+        "fdb-6",
+        "separate, writing: Lustre over DAOS, 4 to 16 servers",
+        1,
+        True,
+        _files_over_objects("written", SEPARATE, _FROM_FOUR_ON),
+    ),
+    Statement(
+        "fdb-6",
+        "separate, reading: DAOS over Lustre, 4 to 16 servers",
+        1,
+        False,
+        _objects_over_files_read,
+        ABOVE,
+    ),
+    Statement(
+        "fdb-6",
+        "together, writing: Lustre over DAOS, 4 to 16 servers",
+        0.5,
+        True,
+        _files_over_objects("written", TOGETHER, _FROM_FOUR_ON),
+    ),
+    Statement(
+        "fdb-6",
+        "together, reading: Lustre over DAOS, 4 to 16 servers",
+        0.5,
+        True,
+        _files_over_objects("read", TOGETHER, _FROM_FOUR_ON),
+    ),
+)

@@ -1,0 +1,42 @@
+// The second reference's experiment: processes archive weather fields and flush after each step, others
+// retrieve them. On the simulated object store it is the field engine (src/fields) that does so, and on the
+// simulated file system FDB's files (fdb_files.h).
+//
+// separate: all write; then as many new processes read what was written. together: what is to be read was
+// written before; then writers and readers work at the same time, with fields of their own.
+#pragma once
+
+#include "fields/options.h"
+#include "layouts/summary.h"
+#include "machine.h"
+
+#include <cstdint>
+#include <string>
+
+namespace stepstore::sim {
+
+struct FieldsJob {
+    bool on_files = false;
+    bool together = false;
+    std::uint64_t writers = 0, readers = 0;
+    std::uint64_t steps = 0, parameters = 0, levels = 0;
+    std::uint64_t size = 0; // bytes of a field
+    fields::Options options;
+    std::string settings; // as they were given
+
+    std::uint64_t fields_of_a_step() const { return parameters * levels; }
+};
+
+// From {"fields": "objects" or "files", "pattern": "separate" or "together", "writers", "readers", "steps",
+// "parameters", "levels", "size", "set" (settings of the field engine, NAME=VALUE,...)}. -DER_INVAL: a value is
+// missing, unknown or out of its range.
+FieldsJob fields_job_of(const bench::Json& description);
+
+// Refuses a job that this machine cannot hold, with the estimate and the largest that would do.
+void require_memory(const FieldsJob& job);
+// Runs it on a pool of its own in `directory`. The result says, for what was written and for what was read:
+// "seconds", from the first beginning to the last end; "bytes"; "ends", when the mean process had ended each
+// step; and "process", the mean seconds of a process.
+bench::Json simulate(const Machine& machine, const FieldsJob& job, const std::string& directory);
+
+} // namespace stepstore::sim
