@@ -28,15 +28,15 @@ struct FieldsJob {
 };
 
 // From {"fields": "objects" or "files", "pattern": "separate" or "together", "writers", "readers", "steps",
-// "parameters", "levels", "size", "set" (settings of the field engine, NAME=VALUE,...)}. -DER_INVAL: a value is
-// missing, unknown or out of its range.
+// "parameters", "levels", "size", "set" (settings of the field engine, NAME=VALUE,...)}. -DER_INVAL: a value
+// is missing, unknown or out of its range.
 FieldsJob fields_job_of(const bench::Json& description);
 
 // Refuses a job that this machine cannot hold, with the estimate and the largest that would do.
 void require_memory(const FieldsJob& job);
-// Runs it on a pool of its own in `directory`. The result says, for what was written and for what was read:
-// "seconds", from the first beginning to the last end; "bytes"; "ends", when the mean process had ended each
-// step; and "process", the mean seconds of a process.
+// Runs it on a pool of its own in `directory`. The result has a part for what was written, and one for what
+// was read. "seconds": from the first beginning to the last end. "ends": when the mean process had ended each
+// step. "process": the seconds of the mean process. "bytes": of all.
 bench::Json simulate(const Machine& machine, const FieldsJob& job, const std::string& directory);
 
 } // namespace stepstore::sim

@@ -9,8 +9,8 @@
 //    give their locks back, and forget what they have cached of the file. Requests for a file are looked at
 //    in order of arrival. While one waits, a cached lock is not used. (Machine::file_lock = 0: without locks.)
 // 3. The bytes go over the rails of node and servers, and through the queues of the data servers, at once.
-//    The process is done when they all are, and its own work is. Each engine's node has a data server. It loses
-//    time when it turns from writing to reading, or back (Machine::file_turn).
+//    The process is done when they all are, and its own work is. Each engine's node has a data server. It
+//    loses time when it turns from writing to reading, or back (Machine::file_turn).
 // 4. A read that misses what the node has cached of the file brings the read-ahead window along.
 #pragma once
 

@@ -69,6 +69,8 @@ constexpr std::array counts = {
     Count{"targets", &Machine::targets, 1, 256},
     Count{"ranks_per_node", &Machine::ranks_per_node, 1, 4096},
     Count{"buffers", &Machine::buffers, 1, 1 << 20},
+    Count{"buffer_size", &Machine::buffer_size, 1, std::uint64_t{1} << 30},
+    Count{"memory", &Machine::memory, 1, std::uint64_t{1} << 50},
     Count{"inline_put", &Machine::inline_put, 0, 1 << 30},
     Count{"inline_get", &Machine::inline_get, 0, 1 << 30},
     Count{"file_read_ahead", &Machine::file_read_ahead, 0, std::uint64_t{1} << 40},
@@ -98,6 +100,16 @@ Number value_of(const nlohmann::ordered_json& parameters, const Row& row)
     return found->template get<Number>();
 }
 
+void require_room_for_buffers(const Machine& machine)
+{
+    const std::uint64_t of_each = machine.engines * machine.targets * machine.buffer_size;
+    if (machine.buffers * of_each <= machine.memory) return;
+    refuse("the buffers of a server's " + std::to_string(machine.engines * machine.targets) +
+           " targets take " + std::to_string(machine.buffers * of_each >> 20) + " MiB, and its memory is " +
+           std::to_string(machine.memory >> 20) +
+           " MiB: it has room for buffers=" + std::to_string(machine.memory / of_each));
+}
+
 bool is_known(const std::string& name)
 {
     const auto is = [&](const auto& row) { return name == row.name; };
@@ -116,6 +128,7 @@ Machine machine_of(const nlohmann::ordered_json& parameters)
         machine.*row.member = value_of<std::uint64_t>(parameters, row);
     for (const auto& [name, value] : parameters.items())
         if (!is_known(name)) refuse("there is none with the name " + name);
+    require_room_for_buffers(machine);
     return machine;
 }
 

@@ -17,6 +17,7 @@ struct Machine {
     std::uint64_t servers = 0;
     std::uint64_t engines = 0; // of a server; each has a rail of its own
     std::uint64_t targets = 0; // of an engine
+    std::uint64_t memory = 0;  // of a server, bytes: the buffers of its targets are in it
 
     // ---- network
     double latency = 0;          // of one message, from process to process
@@ -38,11 +39,12 @@ struct Machine {
     double further_extent = 0;  // of one request, in the same chunk
     double write_bandwidth = 0; // of its medium
     double read_bandwidth = 0;
-    std::uint64_t buffers = 0;    // registered buffers for transfers
-    double buffer_shortage = 0;   // more work for a transfer that finds none free
-    double overwritten = 0;       // more work on a chunk for each version that a snapshot keeps of it
-    std::uint64_t inline_put = 0; // values up to this size come with the request
-    std::uint64_t inline_get = 0; // values of keys up to this size come with the reply
+    std::uint64_t buffers = 0;     // registered buffers for transfers
+    std::uint64_t buffer_size = 0; // bytes
+    double buffer_shortage = 0;    // more work for a transfer that finds none free
+    double overwritten = 0;        // more work on a chunk for each version that a snapshot keeps of it
+    std::uint64_t inline_put = 0;  // values up to this size come with the request
+    std::uint64_t inline_get = 0;  // values of keys up to this size come with the reply
 
     // ---- once
     double connection = 0; // of a process to an engine, with its first request

@@ -1,5 +1,5 @@
-// The network of the cluster: the rails of client nodes, those of servers, and the switches between them. Each
-// carries one message after the other.
+// The network of the cluster: the rails of client nodes, those of servers, and the switches between them.
+// Each carries one message after the other.
 #pragma once
 
 #include "machine.h"

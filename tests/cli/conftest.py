@@ -58,14 +58,16 @@ class CommandLine:
         for name in ("STEPSTORE_DEBUG", "STEPSTORE_BUILD"):
             self.environment.pop(name, None)
 
-    def __call__(self, *arguments: object, code: int = 0, stdin: bytes = b"", **environment: str) -> Result:
+    def __call__(
+        self, *arguments: object, code: int = 0, stdin: bytes = b"", timeout: int = 120, **environment: str
+    ) -> Result:
         done = subprocess.run(
             [sys.executable, "-m", "stepstore", *map(str, arguments)],
             cwd=self.directory,
             env={**self.environment, **environment},
             input=stdin,
             capture_output=True,
-            timeout=120,
+            timeout=timeout,
             check=False,
         )
         result = Result(

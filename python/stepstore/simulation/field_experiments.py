@@ -1,8 +1,8 @@
-"""The second reference's experiments on its simulated cluster: bandwidths of weather fields, in bytes per second
-from the first beginning to the last end.
+"""The second reference's experiments on its simulated cluster: bandwidths of weather fields, in bytes per
+second from the first beginning to the last end.
 
-Objects: a step is as the one before, so few are simulated, and the others taken to be the same again. Files: all
-steps are simulated, since the table of contents grows.
+Objects: a step is as the one before, so few are simulated, and the others taken to be the same again.
+Files: all steps are simulated, since the table of contents grows.
 """
 
 from __future__ import annotations
