@@ -1,10 +1,10 @@
 // How FDB's engine for files ("toc") uses a file system: what a process touches for each field. No contents.
 //
-// A writing process has a data file and an index file of its own. It collects fields in a buffer, which it
-// writes when it is full. A flush writes the rest, then the step's index, and appends a record to the table
-// of contents that all processes share; each is synced before the next. A reading process reads the whole table
-// of contents once. For each field it searches the records, from the newest on, for one that may have it;
-// then it opens that index, once for each step, and reads the field from the data file.
+// A writing process has a data file and an index file of its own. It collects fields in a buffer, which
+// it writes when it is full. A flush writes the rest, then the step's index, and appends a record to the
+// table of contents that all processes share; each is synced before the next. A reading process reads the
+// whole table of contents once. For each field it searches the records, from the newest on, for one that
+// may have it; then it opens that index, once for each step, and reads the field from the data file.
 #pragma once
 
 #include "file_system.h"

@@ -3,11 +3,12 @@
 //
 // 1. Opening, making, closing, and asking for a size goes to the metadata server, which serves one request
 //    after the other.
-// 2. An access of a file's bytes needs the node's lock of the file: a write an exclusive one, a read a shared
-//    one. A node keeps its lock for all its processes, and later accesses ask nobody. A request that does not
-//    go together with the locks of other nodes waits until what is under way there is over. These nodes then
-//    give their locks back, and forget what they have cached of the file. Requests for a file are looked at
-//    in order of arrival. While one waits, a cached lock is not used. (Machine::file_lock = 0: without locks.)
+// 2. An access of a file's bytes needs the node's lock of the file: a write an exclusive one, a read a
+//    shared one. A node keeps its lock for all its processes, and later accesses ask nobody. A request
+//    that does not go together with the locks of other nodes waits until what is under way there is over.
+//    These nodes then give their locks back, and forget what they have cached of the file. Requests for a
+//    file are looked at in order of arrival. While one waits, a cached lock is not used.
+//    (Machine::file_lock = 0: without locks.)
 // 3. The bytes go over the rails of node and servers, and through the queues of the data servers, at once.
 //    The process is done when they all are, and its own work is. Each engine's node has a data server. It
 //    loses time when it turns from writing to reading, or back (Machine::file_turn).
