@@ -68,7 +68,6 @@ constexpr std::string_view refused[] = {
     "BurstBufferPath",
     "BurstBufferVerbose",
     "DataFileTransport",
-    "FlattenSteps",
     "IgnoreFlattenSteps",
     "NodeLocal",
     "RemoteDataPath",

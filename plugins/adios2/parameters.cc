@@ -84,6 +84,8 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
             {{"auto", Reading::automatic}, {"stream", Reading::stream}, {"random", Reading::random}});
     } else if (same_name(name, "StreamReader")) { // BP5's name for it; bpls -t sets it
         if (on_off(name, value)) parameters.reading = Reading::stream;
+    } else if (same_name(name, "FlattenSteps")) {
+        parameters.flatten_steps = on_off(name, value);
     } else if (same_name(name, "ReaderShortCircuitReads")) {
         parameters.short_circuit_reads = on_off(name, value);
     } else if (same_name(name, "ArrayOrder")) {
@@ -125,7 +127,7 @@ std::vector<std::string> parameter_names()
     std::set<std::string> names = {"PluginName", "PluginLibrary", "verbose",
                                    "Location",   "Communicator",  "GroupTimeoutSecs",
                                    "Reading",    "StreamReader",  "ReaderShortCircuitReads",
-                                   "ArrayOrder"};
+                                   "ArrayOrder", "FlattenSteps"};
     for (const auto& name : steps::WriterOptions::names())
         names.insert(name);
     for (const auto& name : steps::ReaderOptions::names())

@@ -25,6 +25,7 @@ struct Parameters {
     double group_timeout = 60.0;
     Reading reading = Reading::automatic;
     bool python = false;              // the program uses ADIOS2's Python interface
+    bool flatten_steps = false;       // all that is written is one step, as in BP5
     bool short_circuit_reads = false; // gets of arrays fetch nothing: for measuring metadata alone, as in BP5
     steps::Order order = steps::Order::row_major;
     steps::WriterOptions writer;

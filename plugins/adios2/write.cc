@@ -36,7 +36,7 @@ WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
                            const std::shared_ptr<Communicator>& communicator)
     : io_(io), attributes_(io), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
-      engine_name_(parameters.location), core_fits_(misfit().empty())
+      engine_name_(parameters.location), core_fits_(misfit().empty()), flatten_(parameters.flatten_steps)
 {
 }
 
@@ -50,19 +50,23 @@ adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)
         throw Error(-DER_INVAL, "stepstore: BeginStep after a Put outside of a step on the stream " +
                                     writer_.location().text() +
                                     ": call BeginStep before the first Put, or use no steps at all");
-    writer_.begin_step();
+    if (in_step_ || !flatten_ || !writer_.in_step()) writer_.begin_step(); // refuses a second one
     next_put_ = 0;
     ++begun_;
+    in_step_ = true;
     steps_used_ = true;
     return adios2::StepStatus::OK;
 }
 
 void WriteAdapter::end_step()
 {
-    if (!writer_.in_step())
+    if (!in_step_)
         throw Error(-DER_INVAL,
                     "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
-    end_writers_step();
+    in_step_ = false;
+    if (!flatten_) return end_writers_step();
+    writer_.end_part();
+    ++parts_;
 }
 
 // As in BP5 the shape that a global array has now is that of the step, also where it was set after the last
@@ -96,7 +100,7 @@ steps::DimsView WriteAdapter::shape_now(steps::VariableId id)
 
 std::size_t WriteAdapter::current_step() const
 {
-    return static_cast<std::size_t>(writer_.steps()); // between steps the next one, as in BP5
+    return static_cast<std::size_t>(writer_.steps()) + parts_; // between steps the next one, as in BP5
 }
 
 void WriteAdapter::perform_puts()
@@ -106,10 +110,10 @@ void WriteAdapter::perform_puts()
 
 void WriteAdapter::close()
 {
-    // Where a program uses no steps, a rank that put nothing still has a part in the one step of the others.
-    if (!steps_used_) {
-        const bool has_part = implicit_step_ || !core_of(io_).GetAttributes().empty();
-        if (communicator_->max(has_part ? 1 : 0) != 0 && !implicit_step_) begin_implicit_step();
+    // Where all is one step, a rank that put nothing still has a part in that of the others.
+    if (flatten_ || !steps_used_) {
+        const bool has_part = writer_.in_step() || !core_of(io_).GetAttributes().empty();
+        if (communicator_->max(has_part ? 1 : 0) != 0 && !writer_.in_step()) writer_.begin_step();
     }
     if (writer_.in_step()) end_writers_step();
     writer_.close();

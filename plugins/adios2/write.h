@@ -83,6 +83,9 @@ private:
     steps::Order order_;
     std::string engine_name_;
     bool core_fits_;
+    const bool flatten_;         // the program's steps are parts of one step, which close() ends
+    std::size_t parts_ = 0;      // of it that have ended
+    bool in_step_ = false;       // between the program's BeginStep and EndStep
     bool steps_used_ = false;    // the program called BeginStep
     bool implicit_step_ = false; // it put without BeginStep: all is one step, as in ADIOS2's own engines
 };

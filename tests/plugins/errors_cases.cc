@@ -36,8 +36,8 @@ CASE(parameters)
     EXPECT_EQ(opening_error({{"NumAggregators", "2"}, {"BufferChunkSize", "16Mb"}, {"asyncwrite", "Guided"}}),
               "");
     EXPECT_EQ(opening_error({{"QueueLimit", "3"}, {"RendezvousReaderCount", "0"}}), "");
-    for (const char* part : {"FlattenSteps", "another engine", "remove it"})
-        EXPECT(contains(opening_error({{"FlattenSteps", "true"}}), part));
+    for (const char* part : {"TarInfo", "another engine", "remove it"})
+        EXPECT(contains(opening_error({{"TarInfo", "0"}}), part));
     EXPECT(contains(opening_error({{"GroupTimeoutSecs", "soon"}}), "GroupTimeoutSecs"));
     EXPECT(!opening_error({{"ChunkSize", "0x"}}).empty());
     EXPECT(contains(opening_error({{"Location", ""}}), "Location=out/gs"));

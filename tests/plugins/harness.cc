@@ -54,10 +54,10 @@ adios2::IO make_io(adios2::ADIOS& adios, const std::string& io_name, const std::
 {
     auto io = adios.DeclareIO(io_name, order);
     io.SetEngine(run.plugin() ? "Plugin" : run.engine);
-    if (!run.plugin()) return io;
-    io.SetParameters({{"PluginName", "stepstore"},
-                      {"PluginLibrary", "stepstore_adios2"},
-                      {"Location", location_of(name)}});
+    if (run.plugin())
+        io.SetParameters({{"PluginName", "stepstore"},
+                          {"PluginLibrary", "stepstore_adios2"},
+                          {"Location", location_of(name)}});
     for (const auto& [key, value] : more)
         io.SetParameter(key, value);
     return io;

@@ -134,7 +134,12 @@ std::span<std::byte> DataPuts::span(Block block)
 void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
 {
     perform_elements(spans, encoder);
-    if (waiting_.empty()) return;
+    if (!waiting_.empty()) perform_waiting(spans, encoder, data, profile);
+    if (spans) spans_.clear();
+}
+
+void DataPuts::perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
+{
     const auto order = [](const Waiting& one) {
         return one.source == Source::staged ? 0 : one.source == Source::program ? 1 : 2;
     };

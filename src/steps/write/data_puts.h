@@ -59,6 +59,7 @@ private:
     bool gathered(const Waiting& one) const; // to be copied together with others
     void settle(Waiting& one, Encoder& encoder, Profile& profile);
     std::optional<Bytes> packed(const Block& block, const Encoder& encoder);
+    void perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
     void perform_elements(bool spans, Encoder& encoder);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
 

@@ -106,6 +106,11 @@ void Writer::perform_puts()
     impl_->perform_puts(false);
 }
 
+void Writer::end_part()
+{
+    impl_->end_part();
+}
+
 void Writer::end_step()
 {
     impl_->end_step(nullptr);

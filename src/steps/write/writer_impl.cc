@@ -239,6 +239,19 @@ void Writer::Impl::perform_puts(bool spans)
     }
 }
 
+void Writer::Impl::end_part()
+{
+    require_step("end_part");
+    if (lost != nullptr) std::rethrow_exception(lost);
+    try {
+        perform_puts(true);
+    } catch (...) {
+        lost = std::current_exception(); // the memory of what is left is not ours any more
+        throw;
+    }
+    in_use.clear();
+}
+
 // In a handler: tells the others why. In some layouts they wait for this rank's blob.
 void Writer::Impl::give_up()
 {

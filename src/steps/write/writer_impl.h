@@ -28,6 +28,7 @@ public:
     std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
+    void end_part();
     using ShapeNow = FunctionRef<DimsView(VariableId)>;
     void end_step(const ShapeNow* shape_now); // nullptr: those of the puts
     void close();
