@@ -44,9 +44,9 @@ void AttributeWatch::listen()
 
 void AttributeWatch::look_at_told(const std::function<void(const steps::Attribute&)>& changed)
 {
-    const auto& present = core_of(io_).GetAttributes();
     for (const auto& name : told_)
-        if (present.contains(name)) changed(read(name)); // else removed: the stream keeps it
+        if (const auto type = io_.AttributeType(name); !type.empty()) // else removed: the stream keeps it
+            changed(read(name, type));
     told_.clear();
 }
 
@@ -66,20 +66,20 @@ void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& ch
             now.push_back(std::move(*before++));
             continue;
         }
-        auto value = read(name);
+        auto value = read(name, io_.AttributeType(name));
         changed(value);
         now.emplace_back(name, *attribute, std::move(value));
     }
     known_ = std::move(now);
 }
 
-steps::Attribute AttributeWatch::read(const std::string& name)
+steps::Attribute AttributeWatch::read(const std::string& name, const std::string& type_name)
 {
-    const auto type_name = io_.AttributeType(name);
     steps::Attribute result;
     bool done = false;
     auto read_as = [&]<class T>(std::type_identity<T>) {
-        if (done || type_name != adios2::GetType<T>()) return;
+        static const std::string of_this_type = adios2::GetType<T>();
+        if (done || type_name != of_this_type) return;
         done = true;
         auto attribute = io_.InquireAttribute<T>(name);
         auto data = attribute.Data();

@@ -39,7 +39,7 @@ private:
     };
     bool unchanged() const;
     void look_at_told(const std::function<void(const steps::Attribute&)>& changed);
-    steps::Attribute read(const std::string& name);
+    steps::Attribute read(const std::string& name, const std::string& type_name);
 
     adios2::IO io_;
     std::vector<Known> known_; // in the order of the names

@@ -5,8 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -71,6 +76,31 @@ TEST(Checksum, OfPiecesEqualsTheOneOfTheWhole)
         stream.update(as_bytes(std::string_view(text).substr(at, step)));
     EXPECT_EQ(stream.digest(), checksum(as_bytes(text)));
 }
+
+#ifdef __x86_64__
+// Whether values are in the upper halves of the vector registers; nullopt: this processor does not say.
+std::optional<bool> upper_halves_are_used()
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__builtin_cpu_supports("avx") || __get_cpuid_count(0xd, 1, &a, &b, &c, &d) == 0 || (a & 4) == 0)
+        return std::nullopt;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
+    return (a & 0x44) != 0; // of 256 and of 512 bits
+}
+
+TEST(Checksum, LeavesTheVectorRegistersAsTheyWere)
+{
+    if (!upper_halves_are_used()) GTEST_SKIP() << "the processor does not tell";
+    const std::vector<std::byte> data(100'000, std::byte{3});
+    __asm__ volatile("vzeroupper" ::: "memory");
+    ASSERT_FALSE(*upper_halves_are_used());
+    static_cast<void>(checksum(data));
+    EXPECT_FALSE(*upper_halves_are_used());
+    ChecksumStream stream;
+    stream.update(data);
+    EXPECT_FALSE(*upper_halves_are_used());
+}
+#endif
 
 TEST(FunctionRef, CallsTheOriginalObject)
 {
