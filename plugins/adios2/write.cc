@@ -191,6 +191,14 @@ void WriteAdapter::look_for_operators(V& variable, Known& entry)
     }
 }
 
+// Of a single value that several parts put the first counts, as in BP5.
+bool WriteAdapter::counts(Known& value) const
+{
+    if (!flatten_) return true;
+    if (!value.part) value.part = parts_;
+    return *value.part == parts_;
+}
+
 template <class T>
 void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
 {
@@ -201,7 +209,7 @@ void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mo
         if (!steps::is_value(entry.kind))
             throw Error(-DER_NOTSUPPORTED, "stepstore: variable '" + entry.name +
                                                "' is an array of strings: put single strings");
-        writer_.put_string(entry.id, *values);
+        if (counts(entry)) writer_.put_string(entry.id, *values);
     } else {
         put_elements(variable, values, mode);
     }
@@ -221,10 +229,8 @@ void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mod
     if (!writer_.in_step()) begin_implicit_step();
     auto& entry = known(variable);
     look_for_operators(variable, entry);
-    if (steps::is_value(entry.kind))
-        writer_.put_value(entry.id, values);
-    else
-        put_array(variable, entry, values, mode);
+    if (!steps::is_value(entry.kind)) return put_array(variable, entry, values, mode);
+    if (counts(entry)) writer_.put_value(entry.id, values);
 }
 
 template <class V>

@@ -6,6 +6,7 @@
 #include "parameters.h"
 #include "steps/write/writer.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace stepstore::adios {
@@ -44,6 +45,7 @@ private:
         const void* operation = nullptr; // that its blocks go through
         // ADIOS2 has promised (ConstantDims) that shape, start and count stay; kept once they are known.
         bool constant = false;
+        std::optional<std::size_t> part = std::nullopt; // with flatten_, of a value: that put it first
         steps::Dims shape, count;
     };
     struct Put {
@@ -51,6 +53,7 @@ private:
         Known* known;
     };
     Known& entry_of(const void* identity);
+    bool counts(Known& value) const;
     // V: an adios2::Variable<T>, or a StructVariable.
     template <class V>
     Known& known(V& variable);

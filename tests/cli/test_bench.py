@@ -36,8 +36,8 @@ def test_metadata(cli, engine):
     names = [
         f"{kind}/2 ranks/{what}"
         for kind, parts in (
-            ("e3sm", ("writer", "installation", "traversal", "bytes")),
-            ("warpx", ("writer", "installation", "bytes")),
+            ("e3sm", ("writer", "limit", "installation", "traversal", "bytes")),
+            ("warpx", ("writer", "limit", "installation", "bytes")),
         )
         for what in parts
     ]

@@ -7,10 +7,10 @@ using namespace plugin_test;
 using adios2::Dims;
 
 constexpr std::size_t steps = 3;
-const std::size_t& ranks()
+
+std::size_t ranks()
 {
-    static const auto count = static_cast<std::size_t>(run.ranks);
-    return count;
+    return static_cast<std::size_t>(run.ranks);
 }
 
 void write_flattened(const adios2::Params& more = {})
@@ -86,10 +86,10 @@ void look(adios2::IO& io, adios2::Engine& reader)
         }
     int value = -1;
     reader.Get("value", value, adios2::Mode::Sync);
-    EXPECT_EQ(value, static_cast<int>(steps) - 1);
+    EXPECT_EQ(value, 0); // of single values what was put first
     std::string text;
     reader.Get("text", text, adios2::Mode::Sync);
-    EXPECT_EQ(text, "step " + std::to_string(steps - 1));
+    EXPECT_EQ(text, "step 0");
 }
 
 void read_flattened()

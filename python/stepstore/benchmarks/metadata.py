@@ -42,7 +42,8 @@ def _parse(words: list[str]) -> Namespace:
         "metadata",
         "Runs ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as writers. Prints "
         "milliseconds per step of rank 0: for writing, for installing the metadata, and for looking at "
-        "everything. Prints bytes of metadata per rank and step.",
+        "everything. Prints bytes of metadata per rank and step. The limit is what ADIOS2's engine NULL, "
+        "which does nothing, takes for writing.",
     )
     parser.add_adios2()
     parser.list("ranks", [4, 16], "numbers of ranks")
@@ -83,7 +84,7 @@ def _program(given: str) -> str:
 
 
 def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Path) -> list[Case]:
-    names = ["writer", "installation", *(["traversal"] if kind == "e3sm" else []), "bytes"]
+    names = ["writer", "limit", "installation", *(["traversal"] if kind == "e3sm" else []), "bytes"]
     cases = {
         name: Case(
             f"{kind}/{ranks} ranks/{name}",
@@ -101,6 +102,8 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
             sum(path.stat().st_size for path in peer.iterdir() if "md." in path.name) / ranks / options.steps
         )
         mine["bytes"] = _stored_bytes(ours) / ranks / options.steps
+        mine["limit"] = _writer(program, kind, ranks, options, folder, "unused", ["NULL"])
+        theirs["limit"] = theirs["writer"]
         for name, case in cases.items():
             case.add(mine[name], theirs[name])
         shutil.rmtree(ours)
@@ -112,21 +115,37 @@ def _round(
     program: str, kind: str, ranks: int, options: Namespace, folder: Path, name: str, engine: list[str]
 ) -> dict[str, float]:
     """Milliseconds per step of one writing and one reading run."""
-    common = [program, f"--{kind}", "--num_steps", str(options.steps), "--filename", name]
-    printed = run(options.mpirun, ranks, [*common, "--file_writer", *engine], folder, 600)
+    found = {"writer": _writer(program, kind, ranks, options, folder, name, engine)}
     # Of warpx' blocks each would be looked up 10,000 times.
     skip = ["--skip_traversal"] if kind == "warpx" else []
-    printed += run(options.mpirun, ranks, [*common, *skip, "--file_reader", *engine], folder, 600)
+    command = [*_command(program, kind, options, name), *skip, "--file_reader", *engine]
+    printed = run(options.mpirun, ranks, command, folder, 600)
     if f"NSteps= {options.steps}," not in printed:
         raise CommandError(
             f"PerfMetaData did not read back the {options.steps} steps that it wrote: "
             f"{' | '.join(printed.splitlines()[-3:])}"
         )
-    found = {}
-    for key, line in _LINES.items():
-        if match := line.search(printed):
-            found[key] = float(match[1]) * 1e3 / (1 if key == "writer" else options.steps)
+    for key in ("installation", "traversal"):
+        if match := _LINES[key].search(printed):
+            found[key] = float(match[1]) * 1e3 / options.steps
     return found
+
+
+def _writer(
+    program: str, kind: str, ranks: int, options: Namespace, folder: Path, name: str, engine: list[str]
+) -> float:
+    command = [*_command(program, kind, options, name), "--file_writer", *engine]
+    printed = run(options.mpirun, ranks, command, folder, 600)
+    match = _LINES["writer"].search(printed)
+    if match is None:
+        raise CommandError(
+            f"PerfMetaData did not say how long it wrote: {' | '.join(printed.splitlines()[-3:])}"
+        )
+    return float(match[1]) * 1e3
+
+
+def _command(program: str, kind: str, options: Namespace, name: str) -> list[str]:
+    return [program, f"--{kind}", "--num_steps", str(options.steps), "--filename", name]
 
 
 def _stored_bytes(location: Path) -> float:
