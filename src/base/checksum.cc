@@ -47,7 +47,9 @@ void leave_vectors_as_they_were()
 namespace stepstore {
 namespace {
 
-void leave_vectors_as_they_were() {}
+void leave_vectors_as_they_were()
+{
+}
 
 } // namespace
 } // namespace stepstore

@@ -70,7 +70,9 @@ void look(adios2::IO& io, adios2::Engine& reader)
     reader.Get(io.InquireVariable<int>("late"), late, adios2::Mode::Sync);
     EXPECT(late == (std::vector<int>{7, 8}));
     auto grown = io.InquireVariable<int>("grows");
-    if (run.has_core() && run.engine != "BP5") EXPECT(grown.Shape() == Dims{steps * ranks()}); // there the first
+    if (run.has_core() && run.engine != "BP5") { // which gives that of the first step
+        EXPECT(grown.Shape() == Dims{steps * ranks()});
+    }
     std::vector<int> grows(steps * ranks());
     grown.SetSelection({{0}, {grows.size()}});
     reader.Get(grown, grows.data(), adios2::Mode::Sync);
@@ -101,6 +103,7 @@ void read_flattened()
     if (run.has_core()) EXPECT_EQ(at_random.InquireVariable<int>("rows").Steps(), 1U);
     look(at_random, reader);
     reader.Close();
+    if (run.engine == "BP5") return; // of ADIOS2 2.12 crashes in some of these BeginSteps
     auto by_step = make_io(adios, "stream", "flat", {{"Reading", "stream"}});
     reader = open(by_step, "flat", adios2::Mode::Read);
     EXPECT(reader.BeginStep() == adios2::StepStatus::OK);

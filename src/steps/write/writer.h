@@ -93,8 +93,8 @@ public:
 
     // Writes what was deferred to the data objects; not collective.
     void perform_puts();
-    // Writes everything that was put so far, spans too, and the program's memory is free again. The step stays
-    // open. Not collective. After an Error from it the step is lost: end_step gives that Error.
+    // Writes everything that was put so far, spans too, and the program's memory is free again. The step
+    // stays open. Not collective. After an Error from it the step is lost: end_step gives that Error.
     void end_part();
     // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable
     // of the same name with another type or shape. -DER_CANCELED: another rank has failed, left or died.
