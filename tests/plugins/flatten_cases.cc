@@ -1,4 +1,5 @@
-// FlattenSteps: a writer's steps that readers see as one. Also run with BP5, which has it.
+// FlattenSteps: a writer's steps that readers see as one. Also run with BP5, on one rank: on several, that of
+// ADIOS2 2.12 crashes in some runs.
 #include "harness.h"
 
 namespace {
@@ -103,7 +104,6 @@ void read_flattened()
     if (run.has_core()) EXPECT_EQ(at_random.InquireVariable<int>("rows").Steps(), 1U);
     look(at_random, reader);
     reader.Close();
-    if (run.engine == "BP5") return; // of ADIOS2 2.12 crashes in some of these BeginSteps
     auto by_step = make_io(adios, "stream", "flat", {{"Reading", "stream"}});
     reader = open(by_step, "flat", adios2::Mode::Read);
     EXPECT(reader.BeginStep() == adios2::StepStatus::OK);
