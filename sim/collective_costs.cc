@@ -14,9 +14,16 @@ double hops(std::size_t ranks)
 
 } // namespace
 
+double CollectiveCosts::exchange() const
+{
+    if (!machine.is_one()) return hops(ranks) * machine.mpi_hop;
+    const double turns = static_cast<double>(ranks) / static_cast<double>(machine.processors);
+    return 2 * hops(ranks) * machine.mpi_hop * std::max(1.0, turns);
+}
+
 double CollectiveCosts::barrier() const
 {
-    return hops(ranks) * machine.mpi_hop;
+    return exchange();
 }
 
 double CollectiveCosts::broadcast(std::size_t bytes) const
@@ -35,7 +42,7 @@ double CollectiveCosts::gather(std::size_t all_bytes) const
 
 double CollectiveCosts::allgather(std::size_t all_bytes) const
 {
-    return hops(ranks) * machine.mpi_hop + static_cast<double>(all_bytes) / machine.mpi_bandwidth;
+    return exchange() + static_cast<double>(all_bytes) / machine.mpi_bandwidth;
 }
 
 } // namespace stepstore::sim

@@ -40,6 +40,8 @@ public:
     int rank() const override { return static_cast<int>(rank_); }
     int size() const override { return static_cast<int>(group_->costs.ranks); }
 
+    bool on_one_machine() override { return group_->costs.machine.is_one(); }
+
     void barrier() override
     {
         next();

@@ -14,16 +14,23 @@ using bench::Measured;
 
 constexpr double patience = 1e6; // virtual seconds, for a step
 
+// Whether each reader rank is simulated: it reads for itself.
+bool each_reads(const Machine& machine, const Job& job)
+{
+    const steps::Readers readers = job.stream.reader.readers;
+    return readers == steps::Readers::everyone || (readers == steps::Readers::automatic && machine.is_one());
+}
+
 } // namespace
 
 // All blobs are kept. A rank has its stack, what it has open, and its blob in four places. Arrays without a
 // size of their own need numbers of all ranks on each.
-void require_memory(const Job& job)
+void require_memory(const Machine& machine, const Job& job)
 {
     constexpr double of_rank = 200 << 10, copies = 4;
     const auto steps = static_cast<double>(job.experiment.steps);
     const double blob = job.experiment.sizes.mean();
-    const bool each = job.stream.reader.readers == steps::Readers::everyone;
+    const bool each = each_reads(machine, job);
     const double ranks = job.experiment.writers;
     const double of_reader = each ? of_rank + copies * blob * ranks : 0;
     require_memory(ranks, of_rank + (steps + 2 * copies) * blob, of_reader * static_cast<double>(job.readers),
@@ -62,6 +69,58 @@ private:
     std::string_view blob_;
 };
 
+// On one machine: a rank with its own work on metadata, which waits for a processor.
+class BusyWriter final : public bench::StepWriter {
+public:
+    BusyWriter(std::unique_ptr<bench::StepWriter> writer, World& world)
+        : writer_(std::move(writer)), world_(world)
+    {
+    }
+    void begin_step(std::string_view blob) override
+    {
+        bytes_ = static_cast<double>(blob.size());
+        writer_->begin_step(blob);
+    }
+    void end_step() override
+    {
+        world_.storage().work(world_.machine().encode + bytes_ / world_.machine().encode_bandwidth);
+        writer_->end_step();
+    }
+    void close() override { writer_->close(); }
+    steps::Costs costs() const override { return writer_->costs(); }
+
+private:
+    std::unique_ptr<bench::StepWriter> writer_;
+    World& world_;
+    double bytes_ = 0;
+};
+
+class BusyReader final : public bench::StepReader {
+public:
+    BusyReader(std::unique_ptr<bench::StepReader> reader, World& world, const bench::Experiment& experiment)
+        : reader_(std::move(reader)), world_(world),
+          work_(world.machine().decode +
+                experiment.writers * (world.machine().decode_blob +
+                                      experiment.sizes.mean() / world.machine().decode_bandwidth))
+    {
+    }
+    bool begin_step() override
+    {
+        const bool there = reader_->begin_step();
+        if (there) world_.storage().work(work_);
+        return there;
+    }
+    std::string_view blob(std::uint32_t writer) override { return reader_->blob(writer); }
+    void end_step() override { reader_->end_step(); }
+    void close() override { reader_->close(); }
+    steps::Costs costs() const override { return reader_->costs(); }
+
+private:
+    std::unique_ptr<bench::StepReader> reader_;
+    World& world_;
+    double work_;
+};
+
 class Run {
 public:
     Run(const Machine& machine, const Job& job, std::string pool)
@@ -77,7 +136,7 @@ public:
               [this](std::size_t rank, auto ranks) { write(rank, std::move(ranks)); });
         const std::vector<TargetCount> written = world_.storage().counts();
         if (job_.readers > 0) {
-            const bool each = job_.stream.reader.readers == steps::Readers::everyone;
+            const bool each = each_reads(world_.machine(), job_);
             readers_.resize(each ? job_.readers : 1);
             start(each ? communicators(world_.machine(), job_.readers)
                        : std::vector{alone_for_all(world_.machine(), job_.readers)},
@@ -101,16 +160,25 @@ private:
     void write(std::size_t rank, std::shared_ptr<Communicator> ranks)
     {
         const auto open = [&] {
-            return job_.stride == 0 ? bench::open_writer(location_, job_.stream.writer, ranks)
-                                    : std::unique_ptr<bench::StepWriter>(
-                                          std::make_unique<ExtentWriter>(pool_, job_.stride, *ranks));
+            std::unique_ptr<bench::StepWriter> writer;
+            if (job_.stride != 0)
+                writer = std::make_unique<ExtentWriter>(pool_, job_.stride, *ranks);
+            else
+                writer = bench::open_writer(location_, job_.stream.writer, ranks);
+            if (world_.machine().is_one()) writer = std::make_unique<BusyWriter>(std::move(writer), world_);
+            return writer;
         };
         writers_[rank].times = bench::write_steps(job_.experiment, *ranks, open, {});
     }
 
     void read(std::size_t rank, std::shared_ptr<Communicator> ranks)
     {
-        const auto open = [&] { return bench::open_reader(location_, job_.stream.reader, patience, ranks); };
+        const auto open = [&] {
+            auto reader = bench::open_reader(location_, job_.stream.reader, patience, ranks);
+            if (world_.machine().is_one())
+                reader = std::make_unique<BusyReader>(std::move(reader), world_, job_.experiment);
+            return reader;
+        };
         readers_[rank].times = bench::read_steps(job_.experiment, *ranks, open, {});
     }
 

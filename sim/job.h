@@ -10,7 +10,7 @@
 namespace stepstore::sim {
 
 // Refuses a job that this machine cannot hold, with the estimate and the largest that would do.
-void require_memory(const Job& job);
+void require_memory(const Machine& machine, const Job& job);
 // Runs the job on a pool of its own in `directory`. The result is what stepstore-bench-layouts prints, in
 // virtual seconds; "targets" has what each simulated target served.
 bench::Json simulate(const Machine& machine, const Job& job, const std::string& directory);

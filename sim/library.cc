@@ -218,7 +218,7 @@ template <class Rest>
 int carry_out(daos_event_t* event, bool is_inline, Rest rest)
 {
     Client& client = world().client();
-    spend(world().machine().call + (is_inline ? 0 : world().machine().registration));
+    world().storage().work(world().machine().call + (is_inline ? 0 : world().machine().registration));
     if (event == nullptr) return rest(client);
     state_of(event)->running = true;
     beside([event, rest, &client] {

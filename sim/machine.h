@@ -31,6 +31,14 @@ struct Machine {
     double further_rpc = 0;  // for each message of a call after the first
     double registration = 0; // of memory for a transfer that is not inline
 
+    // ---- one machine, on which all ranks and targets run
+    std::uint64_t processors = 0; // that they share; 0: it is a cluster, and each has one of its own
+    double encode = 0;           // a writer's work on a step beside its requests; counted on one machine only
+    double encode_bandwidth = 0; // of its blob
+    double decode = 0;           // a reader's work on a step
+    double decode_blob = 0;      // and on each of its blobs
+    double decode_bandwidth = 0;
+
     // ---- a target: one thread that serves its requests in turn
     double kv_put = 0;
     double kv_get = 0;
@@ -80,6 +88,7 @@ struct Machine {
     double toc_load = 0;          // a reader's work on a record of the table of contents
     double toc_search = 0;        // on a record, for each field that it looks for
 
+    bool is_one() const { return processors > 0; }
     std::uint64_t all_targets() const { return servers * engines * targets; }
     std::uint64_t all_engines() const { return servers * engines; }
 };

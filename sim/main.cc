@@ -34,7 +34,7 @@ int print(const std::function<bench::Json()>& simulated)
 int run(const stepstore::sim::Machine& machine, const bench::Json& description)
 {
     const auto start = [&](const auto& job) {
-        require_memory(job);
+        require_memory(machine, job);
         return stepstore::sim::supervised([&](const std::string& directory) {
             return print([&] { return simulate(machine, job, directory); });
         });

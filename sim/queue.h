@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
 namespace stepstore::sim {
 
@@ -33,8 +34,26 @@ public:
         return busy_until_;
     }
 
+    double busy_until() const { return busy_until_; }
+    void stay_busy(double until) { busy_until_ = until; }
+
 private:
     double busy_until_ = 0;
+};
+
+// The processors of one machine. Work goes to the one that is free first.
+class Processors {
+public:
+    explicit Processors(std::size_t count) : busy_until_(count) {}
+    // When work is done that begins now, or later.
+    double take(double begin, double work)
+    {
+        double& first = *std::ranges::min_element(busy_until_);
+        return first = std::max({first, begin, now()}) + work;
+    }
+
+private:
+    std::vector<double> busy_until_;
 };
 
 // Runs `work` beside the caller, on its node, as a helper of its own.

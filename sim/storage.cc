@@ -3,7 +3,8 @@
 namespace stepstore::sim {
 
 Storage::Storage(const Machine& machine, Network& network)
-    : machine_(machine), network_(network), targets_(machine.all_targets()), counts_(machine.all_targets())
+    : machine_(machine), network_(network), targets_(machine.all_targets()), counts_(machine.all_targets()),
+      processors_(machine.processors)
 {
 }
 
@@ -24,8 +25,24 @@ std::size_t Storage::serve(const Rpc& rpc, double more)
     TargetCount& count = counts_[rpc.target];
     ++count.requests;
     count.busy += service;
-    wait_until(targets_[rpc.target].work.take(service));
+    wait_until(done_by_target(targets_[rpc.target].work, service));
     return received;
+}
+
+// On one machine a target needs a processor too.
+double Storage::done_by_target(Queue& target, double service)
+{
+    if (!machine_.is_one()) return target.take(service);
+    target.stay_busy(processors_.take(target.busy_until(), service));
+    return target.busy_until();
+}
+
+void Storage::work(double seconds)
+{
+    if (machine_.is_one())
+        wait_until(processors_.take(now(), seconds));
+    else
+        spend(seconds);
 }
 
 void Storage::send(Client& from, const Rpc& rpc)

@@ -59,6 +59,8 @@ public:
     void send_all(Client& from, std::vector<Rpc> rpcs);
     // An operation of the pool service.
     void control(Client& from);
+    // A process's own. On one machine it waits for a processor.
+    void work(double seconds);
     const std::vector<TargetCount>& counts() const { return counts_; }
 
     // From now on what is overwritten is kept: there is a snapshot.
@@ -74,6 +76,7 @@ private:
 
     void connect(Client& from) const;
     double take_buffer(std::uint64_t target);
+    double done_by_target(Queue& target, double service);
     std::size_t serve(const Rpc& rpc, double more);
 
     const Machine& machine_;
@@ -81,6 +84,7 @@ private:
     std::vector<Target> targets_;
     std::vector<TargetCount> counts_;
     Queue pool_service_;
+    Processors processors_;
     bool keeps_versions_ = false;
     std::map<std::pair<ObjectId, std::uint64_t>, std::uint64_t> versions_;
 };

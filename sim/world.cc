@@ -25,10 +25,27 @@ void sleep_nanoseconds(std::uint64_t span)
     spend(static_cast<double>(span) * 1e-9);
 }
 
+// In the memory of the machine: the process's own work.
+void access_local_file(World& world, const FileAccess& access)
+{
+    const Machine& machine = world.machine();
+    const auto bytes = static_cast<double>(access.bytes);
+    switch (access.kind) {
+    case FileAccess::write:
+        return world.storage().work(machine.file_request + bytes / machine.file_write_bandwidth);
+    case FileAccess::read:
+        return world.storage().work(machine.file_request + bytes / machine.file_read_bandwidth);
+    case FileAccess::sync: return spend(machine.file_sync);
+    case FileAccess::open: return;
+    }
+}
+
 void access_file(const FileAccess& access)
 {
-    FileSystem& files = World::current().files();
-    const std::size_t node = World::current().client().node;
+    World& world = World::current();
+    if (world.machine().is_one()) return access_local_file(world, access);
+    FileSystem& files = world.files();
+    const std::size_t node = world.client().node;
     switch (access.kind) {
     case FileAccess::open: return files.metadata(node);
     case FileAccess::write: return files.write(node, access.path, access.at, access.bytes);

@@ -102,7 +102,10 @@ private:
         }
         const std::uint64_t steps = std::clamp<std::uint64_t>(sampled_messages / ranks, 1, settled);
         for (std::uint64_t i = 0; i < steps; ++i) {
-            const std::vector<Calls> calls = requests_.of_writers(sample_step() + i);
+            std::vector<Calls> calls = requests_.of_writers(sample_step() + i);
+            if (machine_.is_one())
+                for (Calls& one : calls)
+                    one.insert(one.begin(), {encoding(), true, {}});
             const Replayed found = replay(machine_, on_nodes(calls));
             // with snapshots all wait for the slowest
             writing.stored += (choices_.in_place ? found.last : found.mean) / static_cast<double>(steps);
@@ -118,6 +121,17 @@ private:
             writing.exchange += 2 * exchange + machine_.control + 2 * machine_.latency + machine_.call +
                                 machine_.kv_put + 2 * machine_.latency;
         return writing;
+    }
+
+    // The ranks' own work, which counts on one machine.
+    double encoding() const
+    {
+        return machine_.encode + job_.experiment.sizes.mean() / machine_.encode_bandwidth;
+    }
+    double decoding() const // of a step
+    {
+        const double blob = machine_.decode_blob + job_.experiment.sizes.mean() / machine_.decode_bandwidth;
+        return machine_.decode + job_.experiment.writers * blob;
     }
 
     std::vector<Process> on_nodes(const std::vector<Calls>& calls) const
@@ -183,7 +197,8 @@ private:
             reading.messages = 2 * steps;
             return reading;
         }
-        const Calls calls = requests_.of_reader(fetch);
+        Calls calls = requests_.of_reader(fetch);
+        if (machine_.is_one()) calls.push_back({decoding() * steps, true, {}});
         const std::uint64_t count = choices_.delegated ? 1 : job_.readers;
         reading.messages = static_cast<double>(messages_in(calls));
         reading.is_bound = count > most_messages / std::max<std::uint64_t>(messages_in(calls), 1);
@@ -202,6 +217,12 @@ private:
     double read_files() const
     {
         double time = 0;
+        if (machine_.is_one()) {
+            const double turns = static_cast<double>(job_.readers) / static_cast<double>(machine_.processors);
+            return (2 * machine_.file_request + decoding() +
+                    static_cast<double>(step_bytes_) / machine_.file_read_bandwidth) *
+                   static_cast<double>(job_.experiment.steps) * std::max(1.0, turns);
+        }
         const std::uint64_t step = step_bytes_ + 8ULL * job_.experiment.writers;
         const std::uint64_t size = step * job_.experiment.steps;
         const std::uint64_t window_bytes = std::max<std::uint64_t>(machine_.file_read_ahead, 64);

@@ -23,7 +23,7 @@ class Network {
 public:
     Network(const Machine& machine, const std::vector<Process>& processes)
         : machine_(machine), processes_(processes), states_(processes.size()),
-          targets_(machine.all_targets()), servers_(machine.all_engines())
+          targets_(machine.all_targets()), servers_(machine.all_engines()), processors_(machine.processors)
     {
         std::size_t nodes = 0;
         for (const Process& one : processes)
@@ -60,6 +60,8 @@ private:
         {
             return busy_until_ = std::max(busy_until_, arrival) + service;
         }
+        double busy_until() const { return busy_until_; }
+        void stay_busy(double until) { busy_until_ = until; }
 
     private:
         double busy_until_ = 0;
@@ -101,7 +103,7 @@ private:
         const Calls& calls = *processes_[process].calls;
         while (state.next < calls.size()) {
             const Call& call = calls[state.next++];
-            time += call.own;
+            time = work(time, call.own);
             double departure = time;
             for (const Message& message : call.messages) {
                 flights_.push_back({&message, process, call.waits});
@@ -113,6 +115,14 @@ private:
             return;
         }
         state.done = std::max(state.done, time);
+    }
+
+    // On one machine work waits for the processor that is free first.
+    double work(double time, double seconds)
+    {
+        if (!machine_.is_one() || seconds <= 0) return time + seconds;
+        double& first = *std::ranges::min_element(processors_);
+        return first = std::max(first, time) + seconds;
     }
 
     void advance(const Event& event)
@@ -180,8 +190,11 @@ private:
     {
         Target& target = targets_[flight.message->target];
         ++target.served;
-        return target.work.take(time, work_of_target(machine_, *flight.message) +
-                                          (flight.short_of_buffers ? machine_.buffer_shortage : 0));
+        const double service = work_of_target(machine_, *flight.message) +
+                               (flight.short_of_buffers ? machine_.buffer_shortage : 0);
+        if (!machine_.is_one()) return target.work.take(time, service);
+        target.work.stay_busy(work(std::max(time, target.work.busy_until()), service));
+        return target.work.busy_until();
     }
 
     void take_reply(const Flight& flight, double time)
@@ -198,6 +211,7 @@ private:
     std::vector<Target> targets_;
     std::vector<Rails> servers_, nodes_;
     Line switches_;
+    std::vector<double> processors_; // until when each is busy
     std::vector<Flight> flights_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t scheduled_ = 0;

@@ -72,7 +72,8 @@ Choices choices_of(const Machine& machine, const Job& job)
                     writer.step_mode == steps::StepMode::snapshot,
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
                     0,
-                    job.stream.reader.readers != steps::Readers::everyone,
+                    job.stream.reader.readers == steps::Readers::delegate ||
+                        (job.stream.reader.readers == steps::Readers::automatic && !machine.is_one()),
                     job.stream.reader.gets == steps::Gets::async};
     const std::string name = writer.object_class.empty() ? "SX" : writer.object_class;
     const int object_class = Library::ours().oclass_name2id(name.c_str());

@@ -108,6 +108,22 @@ def test_a_file_is_written_by_rank_0_and_read_by_the_window(cli):
     written, read = found["stabilisation"]["by_step"], found["reading"]["acquisition"]["by_step"]
     assert written[1] == pytest.approx(3 * MILLISECOND)  # sizes, blobs, and the index
     assert read[0] > MILLISECOND / 2 and read[1:] == pytest.approx([0, 0], abs=1e-9)  # all in the window
+def test_ranks_of_one_machine_share_its_processors(cli):
+    cluster = cluster_file(
+        cli.directory, processors=2, ranks_per_node=8, encode=MILLISECOND, decode_blob=MILLISECOND, buffers=1
+    )
+    found = times(cli, cluster, "--writers", 4, "--readers", 2, "--points", "kv,ReadAhead=0")
+    assert found["stabilisation"]["by_step"][2] == pytest.approx((1 + 1 + 2 + 2) / 4 * MILLISECOND)
+    # Each reader reads for itself, and works on 4 blobs.
+    assert found["reading"]["acquisition"]["by_step"][2] == pytest.approx(4 * MILLISECOND)
+    assert found["reading"]["acquisition"]["parts"]["broadcast"] == 0
+
+
+def test_a_target_of_one_machine_needs_a_processor(cli):
+    free = {"processors": 1, "ranks_per_node": 8, "targets": 64, "inline_put": 1 << 20, "buffers": 1}
+    cluster = cluster_file(cli.directory, kv_put=MILLISECOND, **free)
+    written = times(cli, cluster, "--writers", 4, "--points", "kv")["stabilisation"]
+    assert written["by_step"][2] == pytest.approx((1 + 2 + 3 + 4) / 4 * MILLISECOND)
 
 
 def test_the_same_job_gives_the_same_bytes(cli):

@@ -23,6 +23,7 @@ from stepstore.simulation.field_figures import FIELD_FIGURES
 from stepstore.simulation.field_statements import FIELD_STATEMENTS
 from stepstore.simulation.figures import FIGURES, Drawn, draw
 from stepstore.simulation.goals import goals
+from stepstore.simulation.measure import measure, validate
 from stepstore.simulation.run import Simulator
 from stepstore.simulation.statements import GOAL, STATEMENTS, Statement
 
@@ -31,6 +32,10 @@ def simulate(arguments: list[str]) -> None:
     signal.signal(signal.SIGTERM, _interrupted)
     if arguments[:1] == ["figures"]:
         return _figures(arguments[1:])
+    if arguments[:1] == ["measure"]:
+        return measure(arguments[1:])
+    if arguments[:1] == ["validate"]:
+        return validate(arguments[1:])
     parser = _parser(
         "simulate",
         "Runs a job on a simulated cluster: ranks write a blob of metadata each in every step, other "
