@@ -48,6 +48,7 @@ public:
     // When work is done that begins now, or later.
     double take(double begin, double work)
     {
+        if (work <= 0) return std::max(begin, now());
         double& first = *std::ranges::min_element(busy_until_);
         return first = std::max({first, begin, now()}) + work;
     }
