@@ -34,14 +34,18 @@ int print(const std::function<bench::Json()>& simulated)
 int run(const stepstore::sim::Machine& machine, const bench::Json& description)
 {
     const auto start = [&](const auto& job) {
-        require_memory(machine, job);
         return stepstore::sim::supervised([&](const std::string& directory) {
             return print([&] { return simulate(machine, job, directory); });
         });
     };
-    if (description.is_object() && description.contains("fields"))
-        return start(stepstore::sim::fields_job_of(description));
-    return start(job_of(description));
+    if (description.is_object() && description.contains("fields")) {
+        const auto job = stepstore::sim::fields_job_of(description);
+        require_memory(job);
+        return start(job);
+    }
+    const auto job = job_of(description);
+    require_memory(machine, job);
+    return start(job);
 }
 
 } // namespace

@@ -108,6 +108,8 @@ def test_a_file_is_written_by_rank_0_and_read_by_the_window(cli):
     written, read = found["stabilisation"]["by_step"], found["reading"]["acquisition"]["by_step"]
     assert written[1] == pytest.approx(3 * MILLISECOND)  # sizes, blobs, and the index
     assert read[0] > MILLISECOND / 2 and read[1:] == pytest.approx([0, 0], abs=1e-9)  # all in the window
+
+
 def test_ranks_of_one_machine_share_its_processors(cli):
     cluster = cluster_file(
         cli.directory, processors=2, ranks_per_node=8, encode=MILLISECOND, decode_blob=MILLISECOND, buffers=1
