@@ -56,8 +56,8 @@ build() {
 # Programs that look at BP's files themselves, or read them with ADIOS2's default engine.
 not_ours='Cuda|FortranToCpp|DataSizeAggregate|DirectIO|MetadataFDClose|BufferSize|InquireDefine'
 not_ours+='|SelectionsOn|ZfpConfig'
-# Cases that do so; and those that Stepstore does not pass (docs/adios2.md says why).
-known='WriteReadLocal2DChangeCount|WriteReadLocalVaryingNumberOfBlocks|WriteReadFlatten'
+# Cases that do so.
+known='WriteReadLocal2DChangeCount|WriteReadLocalVaryingNumberOfBlocks'
 sources=()
 for source in "$tests"/TestBP*.cpp "$tests"/operations/TestBP*.cpp; do
     name=$(basename "$source" .cpp)

@@ -1,5 +1,5 @@
-// FlattenSteps: a writer's steps that readers see as one. Also run with BP5, on one rank: on several, that of
-// ADIOS2 2.12 crashes in some runs.
+// FlattenSteps: a writer's steps that readers see as one. By hand it also runs with BP5: that of ADIOS2 2.12
+// crashes in some runs, when it reads step by step.
 #include "harness.h"
 
 namespace {
