@@ -143,6 +143,12 @@ def test_the_same_job_gives_the_same_bytes(cli):
         assert now["reading"]["acquisition"]["by_step"] == pytest.approx(before["acquisition"], rel=1e-9)
 
 
+def test_the_table_is_that_of_the_benchmark(cli):
+    shown = cli("simulate", "--writers", 2, "--steps", 2, "--sizes", "1k", "--points", "kv").out
+    assert "STABILISATION" in shown and "UPDATES" in shown
+    assert "virtual time" in shown
+
+
 def test_each_point_of_the_space_runs(cli):
     records = cli(
         "simulate", "--writers", 3, "--readers", 2, "--steps", 2, "--sizes", "1k", "--points", "all", "--json"

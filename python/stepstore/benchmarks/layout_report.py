@@ -134,14 +134,19 @@ def _report_one_off(outcomes: list[Outcome]) -> None:
         writing = [each["stabilisation"] for each in one.written]
         reading = [each["acquisition"] for each in one.readings if each["acquisition"]]
         cells = [_of(side, part) for side in (writing, reading) for part in ("open", "first", "close")]
-        written = [target["updates"] for each in one.written for target in each["targets"]]
-        read = [target["fetches"] for each in one.readings for target in each["targets"]]
+        written = [_requests(target, "updates") for each in one.written for target in each["targets"]]
+        read = [_requests(target, "fetches") for each in one.readings for target in each["targets"]]
         cells += [f"{min(of)} to {max(of)}" if of else "" for of in (written, read)]
         rows.append((one.size, one.name, *cells))
     show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
     show(
         "one-off costs, means over the ranks; requests that a target served: for the writers, for the readers"
     )
+
+
+def _requests(target: dict[str, Any], kind: str) -> int:
+    """Simulated targets count all kinds together."""
+    return int(target.get(kind, target.get("requests", 0)))
 
 
 def _of(phases: list[dict[str, Any]], part: str) -> str:
