@@ -74,12 +74,12 @@ double FileSystem::pass(std::size_t node, std::uint64_t server, std::uint64_t by
     const double carried =
         writes ? network_.to_server(node, server, bytes) : network_.to_client(server, node, bytes);
     const double rate = writes ? machine_.file_server_write_bandwidth : machine_.file_server_read_bandwidth;
-    const auto requests = static_cast<double>((bytes + machine_.file_rpc - 1) / machine_.file_rpc);
+    const std::uint64_t requests = (bytes + machine_.file_rpc - 1) / machine_.file_rpc;
     Server& of = servers_[server];
     const double turn = of.last == direction ? 0 : machine_.file_turn;
     of.last = direction;
-    const double served =
-        of.work.take(turn + requests * machine_.file_server_request + static_cast<double>(bytes) / rate);
+    const double served = of.work.take(turn + static_cast<double>(requests) * machine_.file_server_request +
+                                       static_cast<double>(bytes) / rate);
     return std::max(carried, served + machine_.latency);
 }
 
