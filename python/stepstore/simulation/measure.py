@@ -127,7 +127,7 @@ class Measurements:
             "engines": (1, "measured: one machine"),
             "targets": (min(max(self._processors, 4), 16), "published: one for each processor, 4 to 16"),
             "ranks_per_node": (4096, "measured: one machine"),
-            "buffers": (1 << 20, _FREE),
+            "buffers": (1024, _FREE),
             "processors": (self._processors, "measured: processors that a process may use"),
             **{
                 one: (self._store[one][0], store) for one in ("kv_put", "kv_get", "array_write", "array_read")
