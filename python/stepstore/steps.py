@@ -375,7 +375,7 @@ class Steps:
         try:
             yield
         except Error as error:
-            if name in error.message:
+            if f"'{name}'" in error.message:
                 raise
             where = f"{name} of step {self._handle.current_step() if step is None else step}"
             raise Error(error.code, f"{self.location}: {where}: {error.message}") from error

@@ -67,6 +67,16 @@ def test_data_and_open(cli):
     assert not list(cli.directory.glob("stepstore-bench-*"))
 
 
+@pytest.mark.skipif(not PLUGIN, reason="needs the plugin")
+def test_xarray(cli):
+    pytest.importorskip("xarray")
+    run = ("bench", "xarray", "--size", 2, "--steps", "1,4", "--blocks", "2", "--rounds", 1)
+    records = cli(*run, "--directory", cli.directory, "--json").json
+    check(records, ["load/2 MiB/1 steps/2 blocks", "load/2 MiB/4 steps/2 blocks"])
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+    cli("bench", "xarray", "--size", 1, "--steps", "3", code=2)
+
+
 def test_arrays(cli):
     run = (
         "bench",

@@ -51,6 +51,10 @@ MODULES = {
         "stepstore.benchmarks.fields:fields",
         "FDB's C++ interface on its engine for files and on Stepstore: archive, list, retrieve",
     ),
+    "xarray": (
+        "stepstore.benchmarks.xarray:xarray",
+        "a stream opened and loaded with xarray, next to numpy.fromfile of the same bytes",
+    ),
 }
 BENCHMARKS = PROGRAMS | MODULES
 
@@ -60,7 +64,7 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
     """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'application',
-    'data', 'open', 'fields'.
+    'data', 'open', 'fields', 'xarray'.
     Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is

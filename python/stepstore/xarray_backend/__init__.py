@@ -1,0 +1,107 @@
+"""xr.open_dataset(LOCATION, engine="stepstore"): streams of steps as xarray datasets. docs/xarray.md.
+
+xarray finds this by its entry point; nothing has to be imported.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import xarray as xr
+from xarray.backends import BackendEntrypoint
+
+from stepstore import _core
+from stepstore.errors import Error
+from stepstore.xarray_backend.contents import Names, contents_of
+from stepstore.xarray_backend.follow import StepstoreAccessor, View
+from stepstore.xarray_backend.sources import open_source
+from stepstore.xarray_backend.survey import Selection
+
+__all__ = ["StepstoreAccessor", "StepstoreBackendEntrypoint"]
+
+_DECODING = (
+    "mask_and_scale",
+    "decode_times",
+    "concat_characters",
+    "decode_coords",
+    "use_cftime",
+    "decode_timedelta",
+)
+
+
+class StepstoreBackendEntrypoint(BackendEntrypoint):
+    """The engine "stepstore"."""
+
+    description: ClassVar[str] = "Streams of steps in Stepstore's objects, also while they are written"
+    url: ClassVar[str] = "https://github.com/stepstore/stepstore/blob/main/docs/xarray.md"
+    open_dataset_parameters: ClassVar[tuple[str, ...] | None] = (
+        "filename_or_obj",
+        "drop_variables",
+        *_DECODING,
+        "steps",
+        "dims",
+        "snapshot",
+        "open_timeout",
+    )
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """A location in a pool that is there, or on DAOS."""
+        if not isinstance(filename_or_obj, str | os.PathLike):
+            return False
+        try:
+            *_, exists = _core.resolve_location(os.fspath(filename_or_obj))
+        except (Error, TypeError):
+            return False
+        return bool(exists)
+
+    def open_dataset(  # type: ignore[override]
+        self,
+        filename_or_obj: str | os.PathLike[str],
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        mask_and_scale: bool = True,
+        decode_times: bool = True,
+        concat_characters: bool = True,
+        decode_coords: bool = True,
+        use_cftime: bool | None = None,
+        decode_timedelta: bool | None = None,
+        steps: Selection = None,
+        dims: Mapping[str, Iterable[str]] | None = None,
+        snapshot: int = 0,
+        open_timeout: float = 0.0,
+    ) -> xr.Dataset:
+        """The steps of a stream that are there now, lazily.
+
+        steps: which; a number (negative: from the end) gives a dataset without the dimension `step`; a slice
+        or a list: some; None: all. dims: names of dimensions by variable, without `step`, before what
+        conventions say. snapshot: the epoch of a snapshot of the container: the stream as it was then.
+        open_timeout: seconds to wait for a stream that is not there yet, and for its first step; without a
+        step the dataset is empty. The others are xarray's own.
+
+        Errors: stepstore.Error as of stepstore.open_steps, DER_NONEXIST for a step that is not there;
+        ValueError where dims do not fit.
+        """
+        dropped = frozenset([drop_variables] if isinstance(drop_variables, str) else drop_variables or ())
+        decoding = {
+            "mask_and_scale": mask_and_scale,
+            "decode_times": decode_times,
+            "concat_characters": concat_characters,
+            "decode_coords": decode_coords,
+            "use_cftime": use_cftime,
+            "decode_timedelta": decode_timedelta,
+        }
+        source = open_source(os.fspath(filename_or_obj), open_timeout, snapshot)
+        given = Names(axes={name: tuple(names) for name, names in (dims or {}).items()})
+        found = contents_of(source, steps, given, dropped)
+        if found.left_out:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
+            warnings.warn(
+                f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}",
+                stacklevel=3,
+            )
+        names = Names(found.names.steps, {**given.axes, **found.names.axes})
+        view = View(source, found.end, names, dropped, decoding, found.left_out)
+        return view.dataset(found)

@@ -1,0 +1,84 @@
+"""ds.stepstore: what a dataset of a stream knows of it, and the steps that come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import xarray as xr
+
+from stepstore.errors import DER_INVAL, Error
+from stepstore.steps import open_steps
+from stepstore.xarray_backend.contents import Contents, Names, contents_of
+from stepstore.xarray_backend.sources import Source
+
+ENCODING = "stepstore"
+
+
+@dataclass(frozen=True)
+class View:
+    """Of a dataset, in its encoding: which stream, and how it was opened. end: the first step that was not
+    there yet."""
+
+    source: Source
+    end: int
+    names: Names
+    dropped: frozenset[str]
+    decoding: dict[str, Any]
+    left_out: dict[str, str]
+
+    def dataset(self, found: Contents) -> xr.Dataset:
+        dataset = xr.Dataset(found.variables, attrs=found.attributes)
+        dataset = dataset.set_coords(found.coordinates)
+        dataset = xr.decode_cf(dataset, **self.decoding)
+        dataset.encoding = {"source": self.source.location, ENCODING: self}
+        dataset.set_close(self.source.release)
+        return dataset
+
+
+@xr.register_dataset_accessor("stepstore")  # type: ignore[no-untyped-call]
+class StepstoreAccessor:
+    """Of datasets that xr.open_dataset(..., engine="stepstore") has opened from a stream of steps."""
+
+    def __init__(self, dataset: xr.Dataset):
+        view = dataset.encoding.get(ENCODING)
+        if not isinstance(view, View):
+            raise Error(
+                DER_INVAL,
+                "this dataset does not know its stream: use ds.stepstore on what "
+                'xr.open_dataset(..., engine="stepstore") returned for a stream of steps',
+            )
+        self._view = view
+        self._chunked = any(variable.chunks for variable in dataset.variables.values())
+
+    def __repr__(self) -> str:
+        return f"<stepstore {self.location}: steps before {self._view.end}>"
+
+    @property
+    def location(self) -> str:
+        """Pool, container and stream."""
+        return self._view.source.location
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The variables of the stream that have no place in the dataset, and why."""
+        return dict(self._view.left_out)
+
+    def follow(self, timeout: float | None = None) -> Iterator[xr.Dataset]:
+        """A dataset for each step that the dataset does not have yet, as it comes, until the writer ends the
+        stream. Each has the dimension `step` of size 1, and dimensions as in this dataset.
+
+        timeout: seconds without a new step after which Error DER_TIMEDOUT is raised; None: waits for ever. A
+        writer that dies raises Error DER_CANCELED after its last step.
+        """
+        view, source = self._view, self._view.source
+        if source.snapshot:
+            return
+        with open_steps(source.location, stream=True, SelectSteps=f"{view.end}:n") as steps:
+            for shown in steps.follow(timeout):
+                number = view.end + shown
+                found = contents_of(source, [number], view.names, view.dropped)
+                after = replace(view, end=number + 1, left_out=found.left_out)
+                dataset = after.dataset(found)
+                yield dataset.chunk() if self._chunked else dataset

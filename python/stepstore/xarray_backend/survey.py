@@ -1,0 +1,126 @@
+"""Which variables a stream has in which steps, and of what shape: one walk through the steps' metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.steps import _DTYPES, Steps, _structure
+from stepstore.store import decode_key
+from stepstore.xarray_backend.sources import OpenStream
+
+Box = tuple[int, ...]
+Chunks = tuple[int, ...]
+# What the user may say of steps: all, one (which has no dimension for steps), some.
+Selection = int | slice | Sequence[int] | None
+
+
+@dataclass
+class Seen:
+    """A variable and the steps that have it. boxes: its shape in each; of local arrays the blocks come first;
+    None where the blocks differ. values: of single values and of strings, which metadata holds."""
+
+    name: str
+    kind: str
+    dtype: np.dtype[Any]
+    id: int
+    steps: list[int] = field(default_factory=list)
+    boxes: list[Box | None] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    @property
+    def is_text(self) -> bool:
+        return bool(self.dtype.kind == "O")
+
+
+def chosen_steps(steps: Steps, there: int, selection: Selection) -> list[int]:
+    """The numbers of the steps that are wanted, of those before `there`, in the order of the selection."""
+    first = steps.first
+    if selection is None:
+        return list(range(first, there))
+    if isinstance(selection, slice):
+        return [number for number in range(there)[selection] if number >= first]
+    wanted = [selection] if isinstance(selection, int | np.integer) else list(selection)
+    numbers = [int(number) + there if number < 0 else int(number) for number in wanted]
+    for number in numbers:
+        if not first <= number < there:
+            known = f"has the steps {first} to {there - 1}" if there > first else "has no step yet"
+            raise Error(
+                DER_NONEXIST, f"{steps.location}: there is no step {number} to open: the stream {known}"
+            )
+    if len(set(numbers)) != len(numbers):
+        raise Error(DER_INVAL, f"{steps.location}: a step is named twice in steps={selection!r}")
+    return numbers
+
+
+def survey(stream: OpenStream, numbers: Sequence[int], dropped: Collection[str]) -> list[Seen]:
+    """The variables of the steps, in the order of their definitions; without those of these names."""
+    handle = stream.steps._handle
+    known: list[Any] = []
+    seen: dict[int, Seen] = {}
+    for number in numbers:
+        present = handle.variables(number)
+        if present and present[-1] >= len(known):
+            known = handle.definitions()
+        for variable in present:
+            if variable not in seen:
+                seen[variable] = _new(known[variable], variable)
+            if seen[variable].name not in dropped:
+                _look(stream.steps, seen[variable], number)
+    return [one for _, one in sorted(seen.items()) if one.steps]
+
+
+def _new(known: tuple[bytes, str, str, Any], variable: int) -> Seen:
+    name, kind_type, kind, structure = known
+    described = _structure(structure)
+    dtype: np.dtype[Any] = _DTYPES.get(kind_type, np.dtype(object))
+    if described is not None:
+        dtype = described.dtype
+    return Seen(decode_key(name), kind, dtype, variable)
+
+
+def _look(steps: Steps, seen: Seen, number: int) -> None:
+    seen.steps.append(number)
+    if seen.kind == "global value":
+        seen.values.append(_value(steps, seen, 0, number))
+        seen.boxes.append(())
+    elif seen.kind == "local array":
+        counts = [steps._turned(count) for _, _, _, count, _ in steps._handle.blocks(seen.id, number)]
+        alike = len(set(counts)) == 1
+        seen.boxes.append((len(counts), *counts[0]) if alike else None)
+    else:
+        shape = steps._turned(steps._handle.shape(seen.id, number))
+        seen.boxes.append(shape)
+        if seen.is_text:
+            seen.values.append([_value(steps, seen, block, number) for block in range(shape[0])])
+
+
+def _value(steps: Steps, seen: Seen, block: int, number: int) -> Any:
+    raw = steps._handle.get_value(seen.id, block, number)
+    return decode_key(raw) if seen.is_text else np.frombuffer(raw, seen.dtype)[0]
+
+
+def chunks_of(steps: Steps, seen: Seen, box: Box) -> tuple[Chunks, ...]:
+    """The blocks of the last step along each dimension, where they are a grid; else each dimension whole."""
+    whole = tuple((size,) for size in box)
+    if seen.kind == "local array":
+        return ((1,) * box[0], *whole[1:])
+    if seen.kind != "global array" or 0 in box:
+        return whole
+    blocks = {
+        (steps._turned(start), steps._turned(count))
+        for _, _, start, count, _ in steps._handle.blocks(seen.id, seen.steps[-1])
+        if 0 not in count
+    }
+    axes = [sorted({start[axis] for start, _ in blocks}) for axis in range(len(box))]
+    if not blocks or int(np.prod([len(starts) for starts in axes])) != len(blocks):
+        return whole
+    chunks = []
+    for size, starts in zip(box, axes, strict=True):
+        ends = [*starts[1:], size]
+        chunks.append(tuple(end - start for start, end in zip([0, *starts[1:]], ends, strict=True)))
+    return tuple(chunks)
