@@ -1,4 +1,4 @@
-"""stepstore bench xarray: a stream opened and loaded with xarray, next to numpy.fromfile of the same bytes."""
+"""stepstore bench xarray: a stream loaded with xarray, next to numpy.fromfile of the same bytes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def xarray(words: list[str]) -> None:
     """How long xr.open_dataset(...).load() takes."""
     parser = Parser(
         "xarray",
-        "Writes a 2-D array of doubles in steps with ADIOS2, once with each number of blocks of rows, and the "
-        "same bytes into a file. Then takes the milliseconds of xr.open_dataset(...).load(), from opening to "
-        "the last element, and of numpy.fromfile, in turn. Both read what the machine's memory holds already.",
+        "Writes a 2-D array of doubles in steps with ADIOS2, in each number of blocks of rows, and the same "
+        "bytes into a file. Prints the milliseconds of xr.open_dataset(...).load(), from opening to the last "
+        "element, and of numpy.fromfile, in turn. Both read what the memory of the machine holds already.",
     )
     parser.number("size", 256, "of the stream, MiB", "MIB")
     parser.list("steps", [1, 16], "numbers of steps")

@@ -61,7 +61,7 @@ class _Builder:
         self._seen = survey(stream, self._numbers, dropped)
         last = self._numbers[-1] if self._numbers else None
         attributes = {} if last is None else stream.steps.attributes(last)
-        # Also of variables that are dropped, or in none of these steps: their attributes are not the dataset's.
+        # The attributes of variables that are dropped, or not in these steps, are not the dataset's.
         known = {*(one.name for one in self._seen), *stream.steps.definitions()}
         self._conventions: Conventions = sort_out(attributes, known)
         self._given = names
@@ -105,7 +105,7 @@ class _Builder:
         self._result.coordinates.add(name)
 
     def _step_dimension(self, seen: Seen) -> str | None:
-        """None: the variable has no dimension of steps: one step is wanted, or only the first of all has it."""
+        """None: it has no dimension of steps, since one step is wanted, or only the first of all has it."""
         if self._one_step:
             return None
         known = self._given.steps.get(seen.name)

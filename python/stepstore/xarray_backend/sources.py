@@ -13,7 +13,6 @@ from typing import Any
 from stepstore import _core
 from stepstore.errors import Error
 from stepstore.steps import Steps, open_steps
-from stepstore.store import decode_key
 
 # Readers that nobody uses now, over all streams. The oldest are closed first.
 _MOST_IDLE = 16
@@ -29,7 +28,7 @@ class OpenStream:
 
     def id_of(self, name: str) -> int:
         if name not in self._ids:
-            self._ids = {decode_key(known): i for i, (known, *_) in enumerate(self.steps._known())}
+            self._ids = {known: number for number, known in enumerate(self.steps.definitions())}
         return self._ids[name] if name in self._ids else self.steps._id(name)
 
     def read(
@@ -136,7 +135,7 @@ class _Idle:
             one.close()
 
     def forget_after_fork(self) -> None:
-        """A reader's event queue belongs to the process that made it. The child neither uses nor closes it."""
+        """The event queue of a reader belongs to its process. The child neither uses nor closes it."""
         self._lock = threading.Lock()
         self._parents += self._streams
         self._streams = []

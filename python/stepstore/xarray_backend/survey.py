@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
-from stepstore.steps import _DTYPES, Steps, _structure
-from stepstore.store import decode_key
+from stepstore.steps import Steps, Variable
 from stepstore.xarray_backend.sources import OpenStream
 
 Box = tuple[int, ...]
@@ -27,7 +26,7 @@ class Seen:
     name: str
     kind: str
     dtype: np.dtype[Any]
-    id: int
+    variable: Variable
     steps: list[int] = field(default_factory=list)
     boxes: list[Box | None] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
@@ -68,40 +67,29 @@ def survey(stream: OpenStream, numbers: Sequence[int], dropped: Collection[str])
             known = handle.definitions()
         for variable in present:
             if variable not in seen:
-                seen[variable] = _new(known[variable], variable)
+                found = stream.steps._variable(known[variable], variable, number)
+                seen[variable] = Seen(found.name, found.kind, np.dtype(found.dtype), found)
             if seen[variable].name not in dropped:
                 _look(stream.steps, seen[variable], number)
     return [one for _, one in sorted(seen.items()) if one.steps]
 
 
-def _new(known: tuple[bytes, str, str, Any], variable: int) -> Seen:
-    name, kind_type, kind, structure = known
-    described = _structure(structure)
-    dtype: np.dtype[Any] = _DTYPES.get(kind_type, np.dtype(object))
-    if described is not None:
-        dtype = described.dtype
-    return Seen(decode_key(name), kind, dtype, variable)
-
-
 def _look(steps: Steps, seen: Seen, number: int) -> None:
     seen.steps.append(number)
     if seen.kind == "global value":
-        seen.values.append(_value(steps, seen, 0, number))
+        seen.values.append(steps._value(seen.variable, 0, number))
         seen.boxes.append(())
     elif seen.kind == "local array":
-        counts = [steps._turned(count) for _, _, _, count, _ in steps._handle.blocks(seen.id, number)]
+        counts = [
+            steps._turned(count) for _, _, _, count, _ in steps._handle.blocks(seen.variable.id, number)
+        ]
         alike = len(set(counts)) == 1
         seen.boxes.append((len(counts), *counts[0]) if alike else None)
     else:
-        shape = steps._turned(steps._handle.shape(seen.id, number))
+        shape = steps._turned(steps._handle.shape(seen.variable.id, number))
         seen.boxes.append(shape)
         if seen.is_text:
-            seen.values.append([_value(steps, seen, block, number) for block in range(shape[0])])
-
-
-def _value(steps: Steps, seen: Seen, block: int, number: int) -> Any:
-    raw = steps._handle.get_value(seen.id, block, number)
-    return decode_key(raw) if seen.is_text else np.frombuffer(raw, seen.dtype)[0]
+            seen.values.append([steps._value(seen.variable, block, number) for block in range(shape[0])])
 
 
 def chunks_of(steps: Steps, seen: Seen, box: Box) -> tuple[Chunks, ...]:
@@ -113,7 +101,7 @@ def chunks_of(steps: Steps, seen: Seen, box: Box) -> tuple[Chunks, ...]:
         return whole
     blocks = {
         (steps._turned(start), steps._turned(count))
-        for _, _, start, count, _ in steps._handle.blocks(seen.id, seen.steps[-1])
+        for _, _, start, count, _ in steps._handle.blocks(seen.variable.id, seen.steps[-1])
         if 0 not in count
     }
     axes = [sorted({start[axis] for start, _ in blocks}) for axis in range(len(box))]
