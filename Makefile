@@ -1,11 +1,12 @@
 # The commands of the README. Each does its own set-up.
-.PHONY: help demo test setup clean
+.PHONY: help demo test setup wheel clean
 
 help:
 	@echo 'make demo   a simulation writes its steps to objects, an analysis reads them live, compared with BP5'
 	@echo 'make test   all tests'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
-	@echo 'make clean  remove build/, .venv/ and demo/ (the cached ADIOS2 build in ~/.cache/stepstore stays)'
+	@echo 'make wheel  manylinux wheels for the Pythons at hand, each tried, into dist/'
+	@echo 'make clean  remove build/, .venv/, demo/ and dist/ (not ~/.cache/stepstore)'
 
 demo:
 	@scripts/demo.sh
@@ -16,5 +17,8 @@ test:
 setup:
 	@scripts/setup.sh
 
+wheel:
+	@scripts/wheel.sh
+
 clean:
-	rm -rf build .venv demo
+	rm -rf build .venv demo dist

@@ -30,19 +30,30 @@ def _make_known_or_warn() -> None:
 
 
 class _WhenImported(importlib.abc.MetaPathFinder):
-    """Finds the package adios2 as Python would, and lets the engine be made known after it was loaded."""
+    """Finds the package adios2 as Python would, and lets the engine be made known after it was loaded.
+
+    It stays until then: importlib.util.find_spec("adios2") asks only whether there is one.
+    """
+
+    def __init__(self) -> None:
+        self._looking = False
 
     def find_spec(self, name: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != "adios2":
+        if name != "adios2" or self._looking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self._looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._looking = False
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
 
             def run_and_make_known(module: ModuleType) -> None:
                 run(module)
-                _make_known_or_warn()
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    _make_known_or_warn()
 
             spec.loader.exec_module = run_and_make_known  # type: ignore[method-assign]
         return spec
