@@ -13,6 +13,7 @@
 #include "stepstore/error.h"
 #include "stepstore/export.h"
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -87,6 +88,7 @@ class Library;        // the function table (include/stepstore/libdaos.h)
 struct ContainerInfo; // administration.h
 struct ObjectInfo;
 class EventQueue;
+class KeyPages;
 
 // The completion of one asynchronous call. Memory that the call uses must stay until wait() returned.
 class STEPSTORE_API Pending {
@@ -98,10 +100,15 @@ public:
     void wait();                       // throws the call's Error; a second wait returns at once
     bool ready();                      // does not block
     std::uint64_t cells_short() const; // of an array's read, after wait(): as in ReadResult
+    bool tells_cells_short() const;    // no: a DAOS system does not say, and cells_short() is 0
+    // What EventQueue::poll gives of this call. Null: there is nothing to wait for.
+    using Id = const void*;
+    Id id() const;
     struct State;
 
 private:
     friend class EventQueue;
+    class KeyPages;
     friend class KeyValue;
     friend class Array;
     std::unique_ptr<State> state_;
@@ -112,14 +119,35 @@ public:
     ~EventQueue();
     EventQueue(EventQueue&&) noexcept;
     EventQueue& operator=(EventQueue&&) noexcept;
+    // Waits for calls of the queue to complete, up to `timeout` (0: looks once), and returns those that have.
+    // Their wait() returns at once then. Calls may be launched meanwhile. A queue that is polled is polled by
+    // one thread at a time, and that thread alone waits for its calls. Not on a simulated cluster.
+    std::vector<Pending::Id> poll(std::chrono::microseconds timeout);
     struct State;
 
 private:
     friend class Pool;
     friend class KeyValue;
     friend class Array;
-    EventQueue();
+    explicit EventQueue(std::shared_ptr<State> state);
     std::shared_ptr<State> state_;
+};
+
+// The keys of a key-value, page by page. A key that is put or removed meanwhile may be given or not.
+class STEPSTORE_API KeyPages {
+public:
+    ~KeyPages();
+    KeyPages(KeyPages&&) noexcept;
+    KeyPages& operator=(KeyPages&&) noexcept;
+    // The next keys, up to about a thousand, in no promised order. They stay valid until the next call. Empty:
+    // there are no more.
+    std::span<const std::string_view> next();
+    struct State;
+
+private:
+    friend class KeyValue;
+    KeyPages();
+    std::unique_ptr<State> state_;
 };
 
 class STEPSTORE_API KeyValue {
@@ -140,12 +168,16 @@ public:
     bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true
     std::vector<std::string> list() const;                              // all keys, in no promised order
     void list(const std::function<bool(std::string_view)>& each) const; // until it returns false
+    KeyPages pages() const;                                             // all keys, some at a time
     void destroy();                                                     // punches the whole object
 
     // Asynchronous; key and value memory must live until the wait.
     Pending put(EventQueue& queue, std::string_view key, Bytes value, Condition condition = Condition::none);
-    // *size: capacity in, size of the value out; 0 and no error when there is no such key.
-    Pending get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size) const;
+    // *size: capacity in, size of the value out; 0 and no error when there is no such key, DER_NONEXIST with
+    // Condition::must_exist. DER_REC2BIG: there is room for less; *size has the size.
+    Pending get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size,
+                     Condition condition = Condition::none) const;
+    EventQueue event_queue() const; // a new one on its pool
 
     struct State;
 
@@ -173,9 +205,13 @@ public:
     void punch(std::span<const Range> ranges);
     void destroy();
 
+    // Asynchronous; memory must live until the wait.
+    Pending write(EventQueue& queue, std::uint64_t index, Bytes memory);
+    Pending read(EventQueue& queue, std::uint64_t index, MutableBytes memory) const;
     Pending write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory);
     Pending read(EventQueue& queue, std::span<const Range> ranges,
                  std::span<const MutableBytes> memory) const;
+    EventQueue event_queue() const; // a new one on its pool
 
     struct State;
 

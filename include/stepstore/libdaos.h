@@ -57,6 +57,7 @@
     X(array_stat, daos_array_stat)                                                                           \
     X(eq_create, daos_eq_create)                                                                             \
     X(eq_destroy, daos_eq_destroy)                                                                           \
+    X(eq_poll, daos_eq_poll)                                                                                 \
     X(event_init, daos_event_init)                                                                           \
     X(event_fini, daos_event_fini)                                                                           \
     X(event_test, daos_event_test)

@@ -233,6 +233,11 @@ void Array::destroy()
     check(state_->library(), rc, [&] { return "destroy " + state_->name(); });
 }
 
+EventQueue Array::event_queue() const
+{
+    return EventQueue(std::make_shared<EventQueue::State>(state_->container->pool));
+}
+
 template <class Memory, class Start>
 Pending Array::State::launch(const std::shared_ptr<EventQueue::State>& queue,
                              const std::shared_ptr<State>& array, const char* what,
@@ -244,8 +249,20 @@ Pending Array::State::launch(const std::shared_ptr<EventQueue::State>& queue,
     call.array.emplace(ranges, memory);
     if (call.array->is_empty()) return pending; // nothing to wait for
     call.tried = [&call, what, of = array.get()] { return of->tried(what, *call.array); };
-    call.launched(start(*call.array, &call.event));
+    call.start([&] { return start(*call.array, &call.launch.event); });
     return pending;
+}
+
+Pending Array::write(EventQueue& queue, std::uint64_t index, Bytes memory)
+{
+    const Range range{index, cells_of(memory.size(), state_->attributes)};
+    return write(queue, {&range, 1}, {&memory, 1});
+}
+
+Pending Array::read(EventQueue& queue, std::uint64_t index, MutableBytes memory) const
+{
+    const Range range{index, cells_of(memory.size(), state_->attributes)};
+    return read(queue, {&range, 1}, {&memory, 1});
 }
 
 Pending Array::write(EventQueue& queue, std::span<const Range> ranges, std::span<const Bytes> memory)

@@ -55,18 +55,52 @@ std::uint64_t put_flags(Condition condition)
                                                     : DAOS_COND_KEY_UPDATE;
 }
 
-// The keys of a listing lie one after the other in `text`, whose pieces are one here.
-template <class Each>
-bool give(const char* text, const std::vector<daos_key_desc_t>& descriptors, std::uint32_t count, Each& each)
+} // namespace
+
+struct KeyPages::State : NotCopied {
+    explicit State(std::shared_ptr<KeyValue::State> of) : object(std::move(of)) {}
+    void list(); // fills `page`; it may stay empty before the end
+
+    std::shared_ptr<KeyValue::State> object;
+    daos_anchor_t anchor{};
+    std::vector<daos_key_desc_t> descriptors{1024};
+    std::vector<char> text = std::vector<char>(64 << 10); // the keys, one after the other
+    std::vector<std::string_view> page;
+};
+
+void KeyPages::State::list()
 {
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (!each(std::string_view(text, descriptors[i].kd_key_len))) return false;
-        text += descriptors[i].kd_key_len;
+    page.clear();
+    auto count = static_cast<std::uint32_t>(descriptors.size());
+    d_iov_t piece;
+    d_iov_set(&piece, text.data(), text.size());
+    d_sg_list_t memory{.sg_nr = 1, .sg_nr_out = 0, .sg_iovs = &piece};
+    const int rc = object->library().kv_list(object->handle, object->container->transaction, &count,
+                                             descriptors.data(), &memory, &anchor, nullptr);
+    if (rc == -DER_KEY2BIG && descriptors[0].kd_key_len > text.size()) {
+        text.resize(descriptors[0].kd_key_len);
+        return;
     }
-    return true;
+    check(object->library(), rc, [&] { return "list the keys of " + object->name(); });
+    const char* at = text.data();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        page.emplace_back(at, descriptors[i].kd_key_len);
+        at += descriptors[i].kd_key_len;
+    }
 }
 
-} // namespace
+KeyPages::KeyPages() = default;
+KeyPages::~KeyPages() = default;
+KeyPages::KeyPages(KeyPages&&) noexcept = default;
+KeyPages& KeyPages::operator=(KeyPages&&) noexcept = default;
+
+std::span<const std::string_view> KeyPages::next()
+{
+    state_->page.clear();
+    while (state_->page.empty() && !daos_anchor_is_eof(&state_->anchor))
+        state_->list();
+    return state_->page;
+}
 
 KeyValue::KeyValue() = default;
 KeyValue::~KeyValue() = default;
@@ -159,23 +193,22 @@ std::vector<std::string> KeyValue::list() const
 
 void KeyValue::list(const std::function<bool(std::string_view)>& each) const
 {
-    std::vector<daos_key_desc_t> descriptors(1024);
-    std::vector<char> text(64 << 10);
-    daos_anchor_t anchor{};
-    while (!daos_anchor_is_eof(&anchor)) {
-        auto count = static_cast<std::uint32_t>(descriptors.size());
-        d_iov_t piece;
-        d_iov_set(&piece, text.data(), text.size());
-        d_sg_list_t memory{.sg_nr = 1, .sg_nr_out = 0, .sg_iovs = &piece};
-        const int rc = state_->library().kv_list(state_->handle, state_->container->transaction, &count,
-                                                 descriptors.data(), &memory, &anchor, nullptr);
-        if (rc == -DER_KEY2BIG && descriptors[0].kd_key_len > text.size()) {
-            text.resize(descriptors[0].kd_key_len);
-            continue;
-        }
-        check(state_->library(), rc, [&] { return "list the keys of " + state_->name(); });
-        if (!give(text.data(), descriptors, count, each)) return;
-    }
+    KeyPages keys = pages();
+    for (auto page = keys.next(); !page.empty(); page = keys.next())
+        for (const std::string_view key : page)
+            if (!each(key)) return;
+}
+
+KeyPages KeyValue::pages() const
+{
+    KeyPages keys;
+    keys.state_ = std::make_unique<KeyPages::State>(state_);
+    return keys;
+}
+
+EventQueue KeyValue::event_queue() const
+{
+    return EventQueue(std::make_shared<EventQueue::State>(state_->container->pool));
 }
 
 void KeyValue::destroy()
@@ -193,13 +226,15 @@ Pending KeyValue::put(EventQueue& queue, std::string_view key, Bytes value, Cond
     call.tried = [&call, object = state_.get()] {
         return "put " + stepstore::quoted(call.key) + " into " + object->name();
     };
-    call.launched(state_->library().kv_put(state_->handle, state_->container->transaction,
-                                           put_flags(condition), call.key.c_str(), value.size(), value.data(),
-                                           &call.event));
+    call.start([&] {
+        return state_->library().kv_put(state_->handle, state_->container->transaction, put_flags(condition),
+                                        call.key.c_str(), value.size(), value.data(), &call.launch.event);
+    });
     return pending;
 }
 
-Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size) const
+Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* into, std::size_t* size,
+                           Condition condition) const
 {
     static_assert(sizeof(std::size_t) == sizeof(daos_size_t));
     Pending pending;
@@ -209,9 +244,12 @@ Pending KeyValue::get_into(EventQueue& queue, std::string_view key, std::byte* i
     call.tried = [&call, object = state_.get()] {
         return "get " + stepstore::quoted(call.key) + " from " + object->name();
     };
-    call.launched(state_->library().kv_get(state_->handle, state_->container->transaction, 0,
-                                           call.key.c_str(), reinterpret_cast<daos_size_t*>(size), into,
-                                           &call.event));
+    const std::uint64_t flags = condition == Condition::must_exist ? DAOS_COND_KEY_GET : 0;
+    call.start([&] {
+        return state_->library().kv_get(state_->handle, state_->container->transaction, flags,
+                                        call.key.c_str(), reinterpret_cast<daos_size_t*>(size), into,
+                                        &call.launch.event);
+    });
     return pending;
 }
 

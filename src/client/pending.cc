@@ -1,8 +1,11 @@
 #include "client/pending.h"
 
+#include <type_traits>
 #include <utility>
 
 namespace stepstore {
+
+static_assert(std::is_standard_layout_v<Pending::State::Launched>);
 
 EventQueue::State::State(std::shared_ptr<Pool::State> of) : pool(std::move(of))
 {
@@ -15,15 +18,36 @@ EventQueue::State::~State()
     pool->library().eq_destroy(handle, 0);
 } // what was pending kept this open, so it is empty
 
-EventQueue::EventQueue() = default;
+EventQueue::EventQueue(std::shared_ptr<State> state) : state_(std::move(state))
+{
+}
 EventQueue::~EventQueue() = default;
 EventQueue::EventQueue(EventQueue&&) noexcept = default;
 EventQueue& EventQueue::operator=(EventQueue&&) noexcept = default;
 
+std::vector<Pending::Id> EventQueue::poll(std::chrono::microseconds timeout)
+{
+    constexpr std::size_t most = 256; // then the caller looks at them first
+    const Library& library = state_->pool->library();
+    std::vector<Pending::Id> done;
+    while (done.size() < most) { // one by one: the message of an error is that of the last one taken out
+        daos_event_t* event = nullptr;
+        const int found =
+            library.eq_poll(state_->handle, 0, done.empty() ? timeout.count() : DAOS_EQ_NOWAIT, 1, &event);
+        if (found < 0) fail(library, found, "wait for calls on pool " + state_->pool->location);
+        if (found == 0) break;
+        Pending::State& call = *reinterpret_cast<Pending::State::Launched*>(event)->call;
+        call.completed(event->ev_error);
+        done.push_back(&call);
+    }
+    return done;
+}
+
 Pending::State::State(std::shared_ptr<EventQueue::State> in, std::shared_ptr<const void> of)
     : queue(std::move(in)), object(std::move(of))
 {
-    check(library(), library().event_init(&event, queue->handle, nullptr),
+    launch.call = this;
+    check(library(), library().event_init(&launch.event, queue->handle, nullptr),
           [&] { return "make an event on pool " + queue->pool->location; });
 }
 
@@ -31,36 +55,35 @@ Pending::State::~State()
 {
     while (running && !test(DAOS_EQ_WAIT)) {
     }
-    library().event_fini(&event);
-}
-
-void Pending::State::launched(int rc)
-{
-    check(library(), rc, tried);
-    running = true;
+    library().event_fini(&launch.event);
 }
 
 // True when the call has completed.
 bool Pending::State::test(std::int64_t timeout)
 {
     bool done = false;
-    const int rc = library().event_test(&event, timeout, &done);
-    if (rc != 0) { // the queue is gone, and with it the event
-        running = false;
-        code = rc;
-        return true;
-    }
-    if (!done) return false;
-    running = false;
-    code = event.ev_error;
+    const int rc = library().event_test(&launch.event, timeout, &done);
+    if (rc == 0 && !done) return false;
+    completed(rc == 0 ? launch.event.ev_error
+                      : rc); // where that fails, the queue is gone, and with it the event
     return true;
+}
+
+void Pending::State::completed(int result) noexcept
+{
+    running = false;
+    try {
+        if (result != 0) fail(library(), result, tried());
+    } catch (...) {
+        failure = std::current_exception();
+    }
 }
 
 void Pending::State::wait()
 {
     while (running && !test(DAOS_EQ_WAIT)) {
     }
-    if (const int failed = std::exchange(code, 0)) fail(library(), failed, tried());
+    if (const auto failed = std::exchange(failure, nullptr)) std::rethrow_exception(failed);
 }
 
 Pending::Pending() = default;
@@ -76,8 +99,17 @@ void Pending::wait()
 std::uint64_t Pending::cells_short() const
 {
     if (!state_ || !state_->array) return 0;
-    const daos_size_t cells = state_->array->iod.arr_nr_short_read;
-    return cells == ArrayCall::not_told ? 0 : cells;
+    return tells_cells_short() ? state_->array->iod.arr_nr_short_read : 0;
+}
+
+Pending::Id Pending::id() const
+{
+    return state_ && state_->is_launched ? state_.get() : nullptr;
+}
+
+bool Pending::tells_cells_short() const
+{
+    return state_ && state_->array && state_->array->iod.arr_nr_short_read != ArrayCall::not_told;
 }
 
 bool Pending::ready()

@@ -5,6 +5,7 @@
 #include "client/state.h"
 #include "stepstore/admin.h"
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -36,17 +37,33 @@ struct Pending::State : NotCopied {
     ~State();
 
     const Library& library() const { return queue->pool->library(); }
-    // With the result of the call that launched the event: fails at once when it was not launched.
-    void launched(int code);
+    // `call` launches the event, and gives an error at once when it does not. Another thread may see it
+    // completed before the call returns.
+    template <class Call>
+    void start(Call&& call)
+    {
+        is_launched = running = true;
+        const int code = call();
+        if (code == 0) return;
+        is_launched = running = false;
+        fail(library(), code, tried());
+    }
     void wait();
     bool ready() { return !running || test(DAOS_EQ_NOWAIT); }
+    // With the result of the call, in the thread that took the event out: that has the message of an error.
+    void completed(int result) noexcept;
 
     std::shared_ptr<EventQueue::State> queue;
     std::shared_ptr<const void> object; // stays open until the call completed
     std::function<std::string()> tried; // for the message of an error
-    daos_event_t event{};
+    // The event comes first: a poll gives its address.
+    struct Launched {
+        daos_event_t event{};
+        State* call = nullptr;
+    } launch;
+    bool is_launched = false;
     bool running = false;
-    int code = 0; // of the completed call, until it was thrown
+    std::exception_ptr failure; // of the completed call, until it was thrown
 
     // What the call refers to:
     std::string key;

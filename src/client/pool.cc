@@ -196,9 +196,7 @@ std::vector<ContainerEntry> Pool::containers() const
 
 EventQueue Pool::event_queue() const
 {
-    EventQueue queue;
-    queue.state_ = std::make_shared<EventQueue::State>(state_);
-    return queue;
+    return EventQueue(std::make_shared<EventQueue::State>(state_));
 }
 
 void Pool::sync() const

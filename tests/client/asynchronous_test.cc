@@ -1,6 +1,7 @@
 // Event queues, and errors that arrive through them: injected into a copy of our library's table.
 #include "client/client_fixture.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -116,6 +117,77 @@ TEST_F(AsynchronousTest, ServesSeveralThreads)
         thread.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(kv.list().size(), 200U);
+}
+
+// Launches calls while another thread polls, and takes each call once, with its own error.
+TEST_F(AsynchronousTest, IsPolledForWhatHasCompleted)
+{
+    auto kv = key_value();
+    auto queue = pool->event_queue();
+    EXPECT_TRUE(queue.poll(std::chrono::microseconds(0)).empty());
+    EXPECT_EQ(Pending().id(), nullptr);
+    constexpr std::size_t calls = 300;
+    std::vector<Pending::Id> done;
+    std::thread poller([&] {
+        while (done.size() < calls) {
+            const auto some = queue.poll(std::chrono::milliseconds(100));
+            done.insert(done.end(), some.begin(), some.end());
+        }
+    });
+    std::vector<Pending> pending;
+    const auto value = bytes(std::string(50'000, 'v'));
+    for (std::size_t i = 0; i < calls; ++i)
+        pending.push_back(kv.put(queue, "key " + std::to_string(i / 2), value, Condition::must_not_exist));
+    poller.join();
+    std::vector<Pending::Id> launched;
+    for (const auto& each : pending)
+        launched.push_back(each.id());
+    std::ranges::sort(done);
+    std::ranges::sort(launched);
+    EXPECT_EQ(done, launched);
+    for (std::size_t i = 0; i < calls; i += 2) { // one of each two comes second
+        int refused = 0;
+        for (const std::size_t one : {i, i + 1}) {
+            try {
+                pending[one].wait();
+            } catch (const Error& error) {
+                ++refused;
+                const std::string key = "\"key " + std::to_string(i / 2) + "\""; // in the library's message
+                EXPECT_EQ(error.code(), -DER_EXIST);
+                EXPECT_NE(std::string(error.what()).find(key), std::string::npos) << error.what();
+            }
+        }
+        EXPECT_EQ(refused, 1);
+    }
+}
+
+TEST_F(AsynchronousTest, TellsAKeyThatIsMissingFromAnEmptyValue)
+{
+    auto kv = key_value();
+    auto queue = kv.event_queue();
+    kv.put("empty", {});
+    std::array<std::byte, 4> room;
+    std::size_t size = room.size();
+    kv.get_into(queue, "empty", room.data(), &size, Condition::must_exist).wait();
+    EXPECT_EQ(size, 0U);
+    size = room.size();
+    auto absent = kv.get_into(queue, "absent", room.data(), &size, Condition::must_exist);
+    EXPECT_ERROR(-DER_NONEXIST, absent.wait());
+}
+
+TEST_F(AsynchronousTest, LaunchesNothingForNoCells)
+{
+    auto array = container->create_array(container->object_id(4, 0, ObjectType::array), {.cell_size = 4});
+    auto queue = array.event_queue();
+    EXPECT_EQ(array.write(queue, 0, {}).id(), nullptr);
+    EXPECT_ERROR(-DER_INVAL, array.write(queue, 0, bytes("three")));
+    array.write(queue, 2, bytes("abcd")).wait();
+    std::vector<std::byte> read(12);
+    auto pending = array.read(queue, 1, read);
+    pending.wait();
+    EXPECT_TRUE(pending.tells_cells_short());
+    EXPECT_EQ(pending.cells_short(), 1U);
+    EXPECT_EQ(read, bytes(std::string_view("\0\0\0\0abcd\0\0\0\0", 12)));
 }
 
 // ---- faults
