@@ -23,6 +23,8 @@ namespace stepstore::python {
 namespace nb = nanobind;
 
 void bind_store(nb::module_& module);
+void bind_objects(nb::module_& module);
+void bind_completions(nb::module_& module);
 void bind_admin(nb::module_& module);
 void bind_steps(nb::module_& module);
 
@@ -63,6 +65,35 @@ inline nb::object to_text(std::string_view text)
     return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+inline nb::bytes to_bytes(std::string_view text)
+{
+    return nb::bytes(text.data(), text.size());
+}
+
+// Bytes that are filled before Python sees them, so that a large value is not copied once more.
+class NewBytes {
+public:
+    explicit NewBytes(std::size_t size)
+        : object_(nb::steal<nb::object>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))),
+          size_(size)
+    {
+        if (!object_.is_valid()) throw nb::python_error();
+    }
+    MutableBytes memory() const
+    {
+        return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_};
+    }
+    nb::object first(std::size_t size)
+    {
+        if (size == size_) return std::move(object_);
+        return nb::bytes(memory().data(), size);
+    }
+
+private:
+    nb::object object_;
+    std::size_t size_;
+};
+
 // Runs `body` without the interpreter's lock: for everything that may touch the store.
 template <class Body>
 decltype(auto) unlocked(Body&& body)
@@ -77,6 +108,12 @@ template <class T>
 class Closable {
 public:
     explicit Closable(T handle) : handle_(std::make_shared<T>(std::move(handle))) {}
+    Closable(Closable&&) noexcept = default;
+    Closable& operator=(Closable&&) noexcept = default;
+    ~Closable()
+    {
+        if (handle_ && PyGILState_Check()) close(); // which may wait; a moved-from one has nothing to close
+    }
 
     // For what is answered from memory.
     T& get()
@@ -88,9 +125,14 @@ public:
     template <class Body>
     auto use(Body&& body)
     {
-        get();
-        const std::shared_ptr<T> held = handle_;
+        const std::shared_ptr<T> held = hold();
         return unlocked([&] { return body(*held); });
+    }
+    // Stays open while this lives.
+    std::shared_ptr<T> hold()
+    {
+        get();
+        return handle_;
     }
     void close()
     {
@@ -102,6 +144,17 @@ public:
 private:
     std::shared_ptr<T> handle_;
 };
+
+using PoolHandle = Closable<Pool>;
+using ContainerHandle = Closable<Container>;
+using KeyValueHandle = Closable<KeyValue>;
+using ArrayHandle = Closable<Array>;
+
+// "none", "must_not_exist" or "must_exist"; else -DER_INVAL.
+Condition condition_of(const std::string& name);
+
+// The stepstore.Error of this one.
+nb::object error_object(const Error& error);
 
 nb::dict to_dict(const Finding& finding);
 

@@ -11,13 +11,14 @@ namespace nb = nanobind;
 // stepstore.Error: made here so that errors raised in C++ and in Python are one type.
 PyObject* error_type = nullptr;
 
-void raise_error(int code, const char* message)
-{
-    nb::object error = nb::steal(PyObject_CallFunction(error_type, "is", code, message));
-    if (error.is_valid()) PyErr_SetObject(error_type, error.ptr());
-}
-
 } // namespace
+
+nb::object stepstore::python::error_object(const Error& error)
+{
+    nb::object made = nb::steal(PyObject_CallFunction(error_type, "is", error.code(), error.what()));
+    if (!made.is_valid()) throw nb::python_error();
+    return made;
+}
 
 NB_MODULE(_core, module)
 {
@@ -30,7 +31,7 @@ NB_MODULE(_core, module)
         try {
             std::rethrow_exception(thrown);
         } catch (const stepstore::Error& error) {
-            raise_error(error.code(), error.what());
+            PyErr_SetObject(error_type, stepstore::python::error_object(error).ptr());
         }
     });
     stepstore::python::bind_store(module);

@@ -33,6 +33,12 @@ public:
         }
         reader_.emplace(location, options, self_communicator());
     }
+    ~StepsHandle()
+    {
+        if (PyGILState_Check()) close(); // which may wait
+    }
+    StepsHandle(const StepsHandle&) = delete;
+    StepsHandle& operator=(const StepsHandle&) = delete;
 
     template <class Body>
     auto use(Body&& body)
@@ -83,12 +89,7 @@ std::string raw(const steps::Scalar& scalar, steps::Type type)
     return {reinterpret_cast<const char*>(scalar.bytes.data()), steps::size_of(type)};
 }
 
-nb::bytes to_bytes(const std::string& text)
-{
-    return nb::bytes(text.data(), text.size());
-}
-
-nb::list to_bytes(const std::vector<std::string>& texts)
+nb::list to_list(const std::vector<std::string>& texts)
 {
     nb::list result;
     for (const std::string& text : texts)
@@ -194,7 +195,7 @@ nb::object attribute(StepsHandle& self, const nb::bytes& name, Step step)
         self.use([&](Reader& reader) { return reader.attribute(text_of(name), step_of(step)); });
     if (!found) return nb::none();
     return nb::make_tuple(std::string(steps::name_of(found->type)), found->array,
-                          nb::bytes(found->data.data(), found->data.size()), to_bytes(found->strings));
+                          nb::bytes(found->data.data(), found->data.size()), to_list(found->strings));
 }
 
 // (name, size, [(name, offset, type, number of elements)]); None: of another type.
@@ -305,7 +306,7 @@ void bind_looking(nb::class_<StepsHandle>& handle)
         .def(
             "attribute_names",
             [](StepsHandle& self, Step step) {
-                return to_bytes(
+                return to_list(
                     self.use([&](Reader& reader) { return reader.attribute_names(step_of(step)); }));
             },
             nb::arg("step") = nb::none())
@@ -381,7 +382,7 @@ void bind_steps(nb::module_& module)
     module.def(
         "list_streams",
         [](const std::string& location) {
-            return to_bytes(unlocked([&] { return steps::list_streams(location); }));
+            return to_list(unlocked([&] { return steps::list_streams(location); }));
         },
         nb::arg("location"));
     module.def(

@@ -1,18 +1,11 @@
-// Pools, containers, key-value and array objects for Python, one to one with the C++ client.
+// Pools and containers for Python, one to one with the C++ client.
 #include "common.h"
 
 #include "base/text.h"
 
-#include <array>
-
 namespace stepstore::python {
 
 namespace {
-
-using PoolHandle = Closable<Pool>;
-using ContainerHandle = Closable<Container>;
-using KeyValueHandle = Closable<KeyValue>;
-using ArrayHandle = Closable<Array>;
 
 Access access_of(bool read_only)
 {
@@ -32,59 +25,6 @@ ObjectType object_type_of(const std::string& name)
     if (name == "array") return ObjectType::array;
     if (name == "array_bytes") return ObjectType::array_bytes;
     throw Error(-DER_INVAL, "object type '" + name + "': use key_value, array or array_bytes");
-}
-
-Condition condition_of(const std::string& name)
-{
-    if (name == "none") return Condition::none;
-    if (name == "must_not_exist") return Condition::must_not_exist;
-    if (name == "must_exist") return Condition::must_exist;
-    throw Error(-DER_INVAL, "condition '" + name + "': use none, must_not_exist or must_exist");
-}
-
-nb::bytes to_bytes(std::string_view text)
-{
-    return nb::bytes(text.data(), text.size());
-}
-
-// Bytes that are filled before Python sees them, so that a large value is not copied once more.
-class NewBytes {
-public:
-    explicit NewBytes(std::size_t size)
-        : object_(nb::steal<nb::object>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))),
-          size_(size)
-    {
-        if (!object_.is_valid()) throw nb::python_error();
-    }
-    MutableBytes memory() const
-    {
-        return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_};
-    }
-    nb::object first(std::size_t size)
-    {
-        if (size == size_) return std::move(object_);
-        return nb::bytes(memory().data(), size);
-    }
-
-private:
-    nb::object object_;
-    std::size_t size_;
-};
-
-nb::object get_value(KeyValueHandle& self, const nb::bytes& key)
-{
-    const auto get_into = [&](MutableBytes into) {
-        return self.use([&](auto& it) { return it.get_into(text_of(key), into); });
-    };
-    std::array<std::byte, 4096> small; // one call for usual values
-    std::optional<std::size_t> size = get_into(small);
-    if (size && *size <= small.size()) return nb::bytes(small.data(), *size);
-    while (size) { // again when it was replaced by a larger one meanwhile
-        NewBytes value(*size);
-        size = get_into(value.memory());
-        if (size && *size <= value.memory().size()) return value.first(*size);
-    }
-    return nb::none();
 }
 
 void bind_object_id(nb::module_& module)
@@ -261,99 +201,6 @@ void bind_container(nb::module_& module)
     bind_container_objects(container);
 }
 
-void bind_key_value(nb::module_& module)
-{
-    nb::class_<KeyValueHandle>(module, "KeyValue")
-        .def_prop_ro("id", [](KeyValueHandle& self) { return self.get().id(); })
-        .def(
-            "put",
-            [](KeyValueHandle& self, const nb::bytes& key, nb::handle value, const std::string& condition) {
-                const Buffer memory(value, false);
-                const Condition wanted = condition_of(condition);
-                self.use([&](auto& it) { it.put(text_of(key), memory.bytes(), wanted); });
-            },
-            nb::arg("key"), nb::arg("value"), nb::arg("condition") = "none")
-        .def("get", &get_value, nb::arg("key"))
-        .def(
-            "read_into",
-            [](KeyValueHandle& self, const nb::bytes& key, nb::handle into) {
-                const Buffer memory(into, true);
-                return self.use([&](auto& it) { return it.get_into(text_of(key), memory.writable()); });
-            },
-            nb::arg("key"), nb::arg("into"))
-        .def(
-            "size",
-            [](KeyValueHandle& self, const nb::bytes& key) {
-                return self.use([&](auto& it) { return it.get_into(text_of(key), {}); });
-            },
-            nb::arg("key"))
-        .def(
-            "remove",
-            [](KeyValueHandle& self, const nb::bytes& key, const std::string& condition) {
-                const Condition wanted = condition_of(condition);
-                self.use([&](auto& it) { it.remove(text_of(key), wanted); });
-            },
-            nb::arg("key"), nb::arg("condition") = "none")
-        .def("keys",
-             [](KeyValueHandle& self) {
-                 const std::vector<std::string> keys = self.use([&](auto& it) { return it.list(); });
-                 std::vector<nb::bytes> found;
-                 found.reserve(keys.size());
-                 for (const std::string& key : keys)
-                     found.push_back(to_bytes(key));
-                 return found;
-             })
-        .def("destroy", [](KeyValueHandle& self) { self.use([&](auto& it) { it.destroy(); }); })
-        .def("close", &KeyValueHandle::close)
-        .def_prop_ro("closed", &KeyValueHandle::closed);
-}
-
-void bind_array(nb::module_& module)
-{
-    nb::class_<ArrayHandle>(module, "Array")
-        .def_prop_ro("id", [](ArrayHandle& self) { return self.get().id(); })
-        .def_prop_ro("cell_size", [](ArrayHandle& self) { return self.get().attributes().cell_size; })
-        .def_prop_ro("chunk_size", [](ArrayHandle& self) { return self.get().attributes().chunk_size; })
-        .def(
-            "write",
-            [](ArrayHandle& self, std::uint64_t index, nb::handle data) {
-                const Buffer memory(data, false);
-                self.use([&](auto& it) { it.write(index, memory.bytes()); });
-            },
-            nb::arg("index"), nb::arg("data"))
-        .def(
-            "read",
-            [](ArrayHandle& self, std::uint64_t index, std::size_t bytes) {
-                NewBytes cells(bytes);
-                self.use([&](auto& it) { it.read(index, cells.memory()); });
-                return cells.first(bytes);
-            },
-            nb::arg("index"), nb::arg("bytes"))
-        .def(
-            "read_into",
-            [](ArrayHandle& self, std::uint64_t index, nb::handle into) {
-                const Buffer memory(into, true);
-                return self.use([&](auto& it) { return it.read(index, memory.writable()); }).cells_short;
-            },
-            nb::arg("index"), nb::arg("into"),
-            "Fills the buffer. Returns how many of its cells lie beyond the end.")
-        .def("size", [](ArrayHandle& self) { return self.use([&](auto& it) { return it.size(); }); })
-        .def(
-            "set_size",
-            [](ArrayHandle& self, std::uint64_t cells) { self.use([&](auto& it) { it.set_size(cells); }); },
-            nb::arg("cells"))
-        .def(
-            "punch",
-            [](ArrayHandle& self, std::uint64_t index, std::uint64_t length) {
-                const Range range{index, length};
-                self.use([&](auto& it) { it.punch({&range, 1}); });
-            },
-            nb::arg("index"), nb::arg("length"))
-        .def("destroy", [](ArrayHandle& self) { self.use([&](auto& it) { it.destroy(); }); })
-        .def("close", &ArrayHandle::close)
-        .def_prop_ro("closed", &ArrayHandle::closed);
-}
-
 } // namespace
 
 void bind_store(nb::module_& module)
@@ -361,8 +208,8 @@ void bind_store(nb::module_& module)
     bind_object_id(module);
     bind_pool(module);
     bind_container(module);
-    bind_key_value(module);
-    bind_array(module);
+    bind_objects(module);
+    bind_completions(module);
 }
 
 } // namespace stepstore::python

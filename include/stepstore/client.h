@@ -139,8 +139,8 @@ public:
     ~KeyPages();
     KeyPages(KeyPages&&) noexcept;
     KeyPages& operator=(KeyPages&&) noexcept;
-    // The next keys, up to about a thousand, in no promised order. They stay valid until the next call. Empty:
-    // there are no more.
+    // The next keys, up to about a thousand, in no promised order. They stay valid until the next call.
+    // Empty: there are no more.
     std::span<const std::string_view> next();
     struct State;
 

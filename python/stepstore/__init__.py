@@ -19,10 +19,16 @@ Every failure of the store is a stepstore.Error with a code (a negative DER_ num
 Calls that touch the store release the interpreter's lock.
 """
 
-from stepstore.errors import Error
-from stepstore.store import Array, Container, KeyValue, ObjectId, Pool, Snapshot
-from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
+from typing import TYPE_CHECKING, Any
+
 from stepstore import _core, adios2_engine
+from stepstore.array import Array
+from stepstore.errors import Error
+from stepstore.key_value import KeyValue
+from stepstore.store import Container, ObjectId, Pool, Snapshot
+
+if TYPE_CHECKING:
+    from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
 
 __version__ = _core.__version__
 adios2_engine.install()
@@ -46,6 +52,23 @@ __all__ = [
     "open_steps",
     "plugin_path",
 ]
+
+# What needs numpy is imported when it is asked for first.
+_OF_STEPS = {"Attribute", "Block", "Field", "StepStatus", "Steps", "Structure", "Variable", "open_steps"}
+
+
+def __getattr__(name: str) -> Any:
+    if name != "steps" and name not in _OF_STEPS:
+        raise AttributeError(f"module 'stepstore' has no attribute {name!r}")
+    from importlib import import_module
+
+    steps = import_module("stepstore.steps")
+    value = globals()[name] = steps if name == "steps" else getattr(steps, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_STEPS, "steps"})
 
 
 def plugin_path() -> str:

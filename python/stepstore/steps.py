@@ -17,7 +17,7 @@ While it runs, every step once::
 from __future__ import annotations
 
 import contextlib
-import enum
+import itertools
 import json
 import math
 import os
@@ -29,108 +29,28 @@ from typing import Any
 import numpy as np
 
 from stepstore import _core
+from stepstore.buffers import decode_key, encode_key
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
-from stepstore.store import decode_key, encode_key
+from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 
-_DTYPES = {
-    "float32": np.dtype(np.float32),
-    "float64": np.dtype(np.float64),
-    "float128": np.dtype(np.longdouble),
-    "complex64": np.dtype(np.complex64),
-    "complex128": np.dtype(np.complex128),
-    "character": np.dtype("S1"),
-    **{f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
+__all__ = [
+    "Aggregated",
+    "Attribute",
+    "Block",
+    "Field",
+    "StepStatus",
+    "Steps",
+    "Structure",
+    "Variable",
+    "aggregate",
+    "open_steps",
+]
+
 # How often waiting calls look whether the user wants to stop (Ctrl-C).
 _INTERRUPT_SECONDS = 0.2
+_SHOWN = 50  # variables in a notebook
 _TIMED_OUT = -1011
 _CANCELED = -1018
-
-
-class StepStatus(enum.Enum):
-    OK = "ok"
-    NOT_READY = "not_ready"
-    END_OF_STREAM = "end_of_stream"
-    WRITER_DIED = "writer_died"  # no further step, unless another writer appends: asking again looks again
-
-
-@dataclass(frozen=True)
-class Field:
-    """Of a struct: count elements of the type, from the byte offset on."""
-
-    name: str
-    offset: int
-    type: str
-    count: int
-
-
-@dataclass(frozen=True)
-class Structure:
-    """What the elements of a variable of the type struct consist of. size: bytes."""
-
-    name: str
-    size: int
-    fields: tuple[Field, ...]
-
-    @property
-    def dtype(self) -> np.dtype:
-        if not self.fields:
-            return np.dtype(f"V{self.size}")
-        formats = [
-            _DTYPES[one.type] if one.count == 1 else (_DTYPES[one.type], (one.count,)) for one in self.fields
-        ]
-        return np.dtype(
-            {
-                "names": [one.name for one in self.fields],
-                "formats": formats,
-                "offsets": [one.offset for one in self.fields],
-                "itemsize": self.size,
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks
-    stand alone. structure: of the type struct."""
-
-    name: str
-    type: str
-    kind: str
-    shape: tuple[int, ...] | None
-    id: int
-    structure: Structure | None = None
-
-    @property
-    def is_value(self) -> bool:
-        return self.kind.endswith("value")
-
-    @property
-    def dtype(self) -> np.dtype:
-        """object for strings; of structs one with fields."""
-        if self.structure is not None:
-            return self.structure.dtype
-        return _DTYPES.get(self.type, np.dtype(object))
-
-
-@dataclass(frozen=True)
-class Block:
-    """What one put wrote. start: None where the block stands alone; minimum, maximum: None when not
-    recorded."""
-
-    writer: int
-    index: int
-    start: tuple[int, ...] | None
-    count: tuple[int, ...]
-    minimum: Any
-    maximum: Any
-
-
-@dataclass(frozen=True)
-class Attribute:
-    name: str
-    type: str
-    value: Any
 
 
 @dataclass(frozen=True)
@@ -325,11 +245,13 @@ class Steps:
         number = self._step(step)
         found = {}
         for name in self._handle.attribute_names(number):
-            kind, is_list, data, strings = self._handle.attribute(name, number)
+            if (attribute := self._handle.attribute(name, number)) is None:
+                continue
+            kind, is_list, data, strings = attribute
             values: Any = (
                 [decode_key(text) for text in strings]
                 if kind == "string"
-                else np.frombuffer(data, _DTYPES[kind])
+                else np.frombuffer(data, DTYPES[kind])
             )
             text = decode_key(name)
             found[text] = Attribute(text, kind, values if is_list or len(values) != 1 else values[0])
@@ -353,14 +275,38 @@ class Steps:
 
     def reader_profile(self) -> dict[str, Any]:
         """What reading cost so far."""
-        return json.loads(self._handle.profile())
+        profile: dict[str, Any] = json.loads(self._handle.profile())
+        return profile
 
     def describe(self) -> dict[str, Any]:
         """The stream's own record: layout, sizes, ranks, state."""
         return self._handle.describe()
 
     def close(self) -> None:
+        """Lets go of the stream. Again: nothing happens."""
         self._handle.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<closed stepstore.Steps>"
+        return f"<stepstore.Steps {self.location!r}, {len(self)} steps>"
+
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        yield "location", self.location
+        yield "steps", f"{len(self)}{'' if self.ended else ', and more may come'}"
+        if self._stream and not self._handle.in_step():
+            return
+        for variable in itertools.islice(self.variables().values(), _SHOWN):
+            yield variable.name, variable.summary
+
+    def _repr_html_(self) -> str:
+        from stepstore.notebook import table
+
+        return table("stepstore.Steps", [("", "closed")] if self.closed else self._facts())
 
     def __enter__(self) -> Steps:
         return self
@@ -415,7 +361,7 @@ class Steps:
         shape: tuple[int, ...] | None = None
         if kind != "local array":
             shape = self._turned(self._handle.shape(number, step))
-        return Variable(decode_key(name), kind_type, kind, shape, number, _structure(structure))
+        return Variable(decode_key(name), kind_type, kind, shape, number, structure_of(structure))
 
     def _known(self) -> list[tuple[bytes, str, str, Any]]:
         """The definitions up to the last step there is now (in a walk: the current one): looking at a step
@@ -452,7 +398,8 @@ class Steps:
     def _minmax(self, variable: Variable, found: tuple[bytes, bytes] | None) -> tuple[Any, Any]:
         if found is None or variable.type == "string":
             return None, None
-        return tuple(np.frombuffer(raw, variable.dtype)[0] for raw in found)  # type: ignore[return-value]
+        least, most = (np.frombuffer(raw, variable.dtype)[0] for raw in found)
+        return least, most
 
     def _value(self, variable: Variable, block: int, step: int | None) -> Any:
         raw = self._handle.get_value(variable.id, block, step)
@@ -488,15 +435,6 @@ class Steps:
                 f"{shape}",
             )
         return first, size
-
-
-def _structure(known: Any) -> Structure | None:
-    if known is None:
-        return None
-    name, size, fields = known
-    return Structure(
-        decode_key(name), size, tuple(Field(decode_key(field), *where) for field, *where in fields)
-    )
 
 
 def _memory(data: np.ndarray) -> np.ndarray:

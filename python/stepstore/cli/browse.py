@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from stepstore import _core
+from stepstore.array import Array
+from stepstore.buffers import decode_key
 from stepstore.cli.address import Address, escape, not_found, open_container, resolve
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
-from stepstore.store import Array, Container, KeyValue, decode_key
+from stepstore.key_value import KeyValue
+from stepstore.store import Container
 
 LocationArgument = Annotated[
     str,

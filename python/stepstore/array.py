@@ -1,0 +1,301 @@
+"""Array objects, with the calls of numpy and h5py users."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, overload
+
+from stepstore.buffers import memory_of, plain, room_for, size_in_bytes
+from stepstore.errors import DER_INVAL, Error
+from stepstore.handles import StoredObject, Waits
+
+if TYPE_CHECKING:
+    from types import EllipsisType
+    from typing import TypeAlias, TypeVar
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from stepstore import _core
+    from stepstore.buffers import Memory, Room
+
+    Filled = TypeVar("Filled", bound=Room)
+    Index: TypeAlias = int | slice | EllipsisType | tuple[()] | tuple[int | slice | EllipsisType]
+
+_READ_UNSEEN = 64 << 20  # bytes that aread makes room for without a look at the size
+_ITERATED = 1 << 20  # bytes that iteration reads at a time
+
+
+class Array(StoredObject):
+    """A one-dimensional array object of cells; what was never written reads as zero.
+
+    It grows with what is written behind its end, and with resize. Offsets and counts are in cells. As an
+    array of numpy its shape is (size,), and its elements are of `dtype`: the one that it was opened with, or
+    unsigned bytes, or raw cells (V4 and so on). array[i], array[i:j] and array[i:j:k] read, and assignments
+    to them write, within the size; numpy.asarray(array) reads all.
+
+    Failures of the store are Error: DER_NO_PERM (opened for reading only), DER_NO_HDL (closed), DER_CSUM
+    (damaged), DER_NOSPACE, DER_INVAL (not a whole number of cells). Wrong kinds are TypeError.
+    """
+
+    _handle: _core.Array
+
+    def __init__(self, handle: _core.Array, waits: Waits, container: str, dtype: npt.DTypeLike | None = None):
+        super().__init__(handle, waits, container)
+        self._dtype = None if dtype is None else self._checked(dtype)
+
+    @property
+    def cell_size(self) -> int:
+        """Bytes in a cell."""
+        return self._handle.cell_size
+
+    @property
+    def chunk_size(self) -> int:
+        """Cells in a chunk, which lies on one target."""
+        return self._handle.chunk_size
+
+    @property
+    def size(self) -> int:
+        """The number of cells, which may be more than len() can say."""
+        return self._handle.size()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of an element, one cell."""
+        if self._dtype is None:
+            return self._checked("u1" if self.cell_size == 1 else f"V{self.cell_size}")
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.size,)
+
+    @property
+    def ndim(self) -> int:
+        return 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.cell_size
+
+    def view(self, dtype: npt.DTypeLike) -> Array:
+        """The same open array with elements of another type, of the size of a cell. Closing one closes both."""
+        return Array(self._handle, self._waits, self._container, dtype)
+
+    def __len__(self) -> int:
+        size = self.size
+        if size > sys.maxsize:
+            raise OverflowError(
+                f"array {self.id} has {size} cells, more than len() can say ({sys.maxsize}): use .size"
+            )
+        return size
+
+    def __bool__(self) -> bool:
+        return self.size > 0
+
+    # ---- reading and writing
+    def write(self, index: int, data: Memory | str) -> None:
+        """Writes bytes, or any array, from cell `index` on; its size is a multiple of the cell size."""
+        self._handle.write(index, memory_of(data))
+
+    @overload
+    def read(self, index: int = 0, count: int | None = None) -> bytes: ...
+    @overload
+    def read(self, index: int = 0, count: int | None = None, *, dtype: npt.DTypeLike) -> npt.NDArray[Any]: ...
+    @overload
+    def read(self, index: int = 0, *, out: Filled) -> Filled: ...
+    def read(
+        self, index: int = 0, count: int | None = None, dtype: npt.DTypeLike | None = None, out: Any = None
+    ) -> Any:
+        """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy
+        array of dtype. out: fills this contiguous memory instead, and returns it; cells behind the end of the
+        array read as zero."""
+        if out is not None:
+            self._no_count(count, dtype)
+            self.read_into(index, out)
+            return out
+        index, count = self._cut(index, count, self.size)
+        if dtype is None:
+            return self._handle.read(index, self._checked_size(index, count))
+        values = self._room(index, count, dtype)
+        self.read_into(index, values)
+        return values
+
+    def read_into(self, index: int, into: Room) -> int:
+        """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many
+        of them lie behind the end of the array; these read as zero."""
+        return self._handle.read_into(index, room_for(into))
+
+    def resize(self, cells: int) -> None:
+        """Cuts the array, or lets it grow with zeroes."""
+        self._handle.set_size(cells)
+
+    def punch(self, index: int, count: int) -> None:
+        """Makes a hole: these cells read as zero and take no space."""
+        self._handle.punch(index, count)
+
+    # ---- awaitable
+    async def awrite(self, index: int, data: Memory | str) -> None:
+        """write. The memory must not change before it has completed."""
+        await self._waits.queues.call(self._handle, "write", index, memory_of(data))
+
+    async def aread(
+        self, index: int = 0, count: int | None = None, dtype: npt.DTypeLike | None = None, out: Any = None
+    ) -> Any:
+        """read."""
+        if out is not None:
+            self._no_count(count, dtype)
+            await self.aread_into(index, out)
+            return out
+        if count is None or count * self.cell_size > _READ_UNSEEN:
+            index, count = self._cut(index, count, await self._asize())
+        if dtype is not None:
+            values = self._room(index, count, dtype)
+            short = await self.aread_into(index, values)
+            return values[: (values.nbytes - short * self.cell_size) // values.itemsize]
+        call = self._waits.queues.call
+        data, short = await call(self._handle, "read", index, self._checked_size(index, count))
+        if short is None:
+            short = max(0, min(count, index + count - await self._asize()))
+        return data if short == 0 else data[: (count - short) * self.cell_size]
+
+    async def aread_into(self, index: int, into: Room) -> int:
+        """read_into."""
+        memory = room_for(into)
+        short: int | None = await self._waits.queues.call(self._handle, "read_into", index, memory)
+        if short is None:  # a DAOS system does not say
+            cells = size_in_bytes(memory) // self.cell_size
+            short = max(0, min(cells, index + cells - await self._asize()))
+        return short
+
+    async def _asize(self) -> int:
+        from stepstore.aio import in_thread
+
+        return await in_thread(self._handle.size)
+
+    # ---- as an array of numpy
+    def __getitem__(self, key: Index) -> Any:
+        """An element, or a numpy array of the elements of a slice."""
+        if (number := self._number(key)) is not None:
+            return self._elements(number, 1)[0]
+        start, stop, step = self._slice(key).indices(self.size)
+        wanted = range(start, stop, step)
+        if not wanted:
+            return self._elements(0, 0)
+        first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
+        values = self._elements(first, last - first + 1)
+        return values[::step] if step != 1 else values
+
+    def __setitem__(self, key: Index, value: Any) -> None:
+        """Writes elements within the size; value: of the shape of the slice, or that broadcasts to it."""
+        import numpy as np
+
+        if (number := self._number(key)) is not None:
+            wanted = range(number, number + 1)
+        else:
+            wanted = range(*self._slice(key).indices(self.size))
+        values = np.asarray(value, dtype=self.dtype)
+        if values.size > 1 and values.shape != (len(wanted),):
+            raise ValueError(
+                f"array {self.id} of {self.size} cells: {len(wanted)} cells are assigned values of shape "
+                f"{values.shape}; write(index, values) and resize(cells) make the array larger"
+            )
+        if not wanted:
+            return
+        values = np.broadcast_to(values.reshape(-1), (len(wanted),))
+        if wanted.step < 0:
+            wanted, values = wanted[::-1], values[::-1]
+        if wanted.step == 1:
+            self.write(wanted[0], values)
+        else:
+            self._handle.write_strided(wanted[0], wanted.step, memory_of(values))
+
+    def __iter__(self) -> Iterator[Any]:
+        at = 0
+        page = max(1, _ITERATED // self.cell_size)
+        while len(values := self.read(at, page, dtype=self.dtype)):
+            yield from values
+            at += len(values)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"array {self.id} is not in memory: reading it makes a copy")
+        values = self.read(dtype=self.dtype)
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        yield from super()._facts()
+        yield "type of a cell", self._dtype if self._dtype is not None else f"{self.cell_size} bytes"
+        yield "cells in a chunk", self.chunk_size
+        yield "cells", self.size
+
+    # ---- inside
+    def _cut(self, index: int, count: int | None, size: int) -> tuple[int, int]:
+        index = min(index, size)
+        return index, size - index if count is None else min(count, size - index)
+
+    def _checked_size(self, index: int, count: int) -> int:
+        """Bytes of the cells."""
+        if (size := count * self.cell_size) > sys.maxsize:
+            raise Error(
+                DER_INVAL,
+                f"array {self.id}: {count} cells from {index} on are more than memory can hold: read fewer "
+                "cells at once",
+            )
+        return size
+
+    def _room(self, index: int, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        import numpy as np
+
+        kind = plain(np.dtype(dtype))
+        size = self._checked_size(index, count)
+        if not kind.itemsize or size % kind.itemsize:
+            raise Error(DER_INVAL, f"{size} bytes of array {self.id} are not a whole number of {kind} values")
+        return np.empty(size // kind.itemsize, dtype=kind)
+
+    def _no_count(self, count: int | None, dtype: object) -> None:
+        if count is not None or dtype is not None:
+            raise TypeError("with out= its memory says how much is read, and as what: leave count and dtype")
+
+    def _elements(self, index: int, count: int) -> npt.NDArray[Any]:
+        values = self._room(index, count, self.dtype)
+        if count:
+            self.read_into(index, values)
+        return values
+
+    def _number(self, key: Any) -> int | None:
+        """The cell of an index; None: it is none."""
+        if isinstance(key, tuple) and len(key) == 1:
+            key = key[0]
+        if not hasattr(key, "__index__") or getattr(key, "ndim", 0) > 0:
+            return None
+        number = key.__index__()
+        size = self.size
+        if not -size <= number < size:
+            raise IndexError(f"array {self.id} has {size} cells, and no cell {number}")
+        return int(number) % size
+
+    def _slice(self, key: Any) -> slice:
+        if isinstance(key, tuple) and len(key) == 1:
+            key = key[0]
+        if key is Ellipsis or (isinstance(key, tuple) and not key):
+            return slice(None)
+        if isinstance(key, slice):
+            return key
+        raise TypeError(
+            f"array {self.id} takes one integer or slice as index, not {type(key).__name__}: it has one "
+            "dimension"
+        )
+
+    def _checked(self, dtype: npt.DTypeLike) -> np.dtype[Any]:
+        import numpy as np
+
+        kind = plain(np.dtype(dtype))
+        if kind.itemsize != self.cell_size:
+            raise Error(
+                DER_INVAL,
+                f"array {self.id} has cells of {self.cell_size} bytes, and {kind} has {kind.itemsize}: the "
+                "two must be the same",
+            )
+        return kind

@@ -1,0 +1,101 @@
+"""What all handles of the store share: they close, and work in `with`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from stepstore._core import ObjectId
+    from stepstore.aio import Queues
+
+
+class Waits:
+    """Of a pool and all that is opened from it: where it is, and the calls in flight of event loops."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._queues: Queues | None = None
+
+    @property
+    def queues(self) -> Queues:
+        if self._queues is None:
+            from stepstore.aio import Queues  # asyncio takes longer to import than all else here
+
+            self._queues = Queues()
+        return self._queues
+
+    def close(self) -> None:
+        """Waits for what is in flight."""
+        if self._queues is not None:
+            self._queues.close()
+
+
+class Handle:
+    """Something open. `with` closes it; so does forgetting it."""
+
+    def __init__(self, handle: Any, waits: Waits):
+        self._handle = handle
+        self._waits = waits
+
+    def close(self) -> None:
+        """Lets go of it; what was opened from it stays open. Again: nothing happens."""
+        self._handle.close()
+
+    @property
+    def closed(self) -> bool:
+        closed: bool = self._handle.closed
+        return closed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- how it shows itself: also when it is closed, and without a walk over what it holds
+    @property
+    def _name(self) -> str:
+        return f"stepstore.{type(self).__name__}"
+
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        """What a notebook shows; after an Error nothing more."""
+        return iter(())
+
+    def __repr__(self) -> str:
+        return f"<closed {self._name}>" if self.closed else f"<{self._name}>"
+
+    def _repr_html_(self) -> str:
+        from stepstore.notebook import table
+
+        return table(self._name, [("", "closed")] if self.closed else self._facts())
+
+
+class StoredObject(Handle):
+    """What key-values and arrays share."""
+
+    def __init__(self, handle: Any, waits: Waits, container: str):
+        super().__init__(handle, waits)
+        self._container = container
+
+    @property
+    def id(self) -> ObjectId:
+        """The full id of the object, with its kind and class."""
+        found: ObjectId = self._handle.id
+        return found
+
+    def destroy(self) -> None:
+        """Removes the object with all that it holds; snapshots keep theirs."""
+        self._handle.destroy()
+
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        yield "object", self.id
+        yield "container", self._container
+        yield "pool", self._waits.location
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return super().__repr__()
+        return f"<{self._name} {self.id} in {self._container!r}>"

@@ -1,0 +1,34 @@
+"""How things show themselves in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from stepstore.errors import Error
+
+
+def table(title: str, facts: Iterable[tuple[str, Any]]) -> str:
+    """A box with a title, and lines of a name and a value, up to the first Error, which it shows. Everything
+    is escaped."""
+    from html import escape
+
+    lines = "".join(
+        f"<tr><th style='text-align:left'>{escape(str(name))}</th>"
+        f"<td style='text-align:left'>{escape(str(value))}</td></tr>"
+        for name, value in _up_to_error(facts)
+    )
+    return f"<div><strong>{escape(title)}</strong><table>{lines}</table></div>"
+
+
+def shortened(values: Sequence[Any], shown: int = 20) -> str:
+    """The first of them, and how many more there are."""
+    text = ", ".join(map(str, values[:shown])) or "none"
+    return text if len(values) <= shown else f"{text}, and {len(values) - shown} more"
+
+
+def _up_to_error(facts: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    try:
+        yield from facts
+    except Error as error:
+        yield "error", error

@@ -1,0 +1,52 @@
+"""How things show themselves in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import stepstore
+
+
+def test_what_is_open_and_what_is_closed(pool, box):
+    values = box.key_value(1)
+    values.update(a=b"1", b=b"2")
+    array = box.create_array(2, dtype="f4", chunk_size=50, size=7)
+    assert repr(pool) == f"stepstore.Pool({pool.location!r})"
+    assert repr(box) == "<stepstore.Container 'box'>"
+    assert repr(values) == f"<stepstore.KeyValue {values.id} in 'box'>"
+    assert repr(array) == f"<stepstore.Array {array.id} in 'box'>"
+    shown = [one._repr_html_() for one in (pool, box, values, array)]
+    for html in shown:
+        assert html.startswith("<div><strong>stepstore.") and pool.location in html
+    assert ">box<" in shown[0] and ">a, b<" in shown[2]
+    assert all(f">{fact}<" in shown[3] for fact in ("float32", 50, 7, array.id))
+    for one in (array, values, box, pool):
+        one.close()
+        name = type(one).__name__
+        assert repr(one) == f"<closed stepstore.{name}>"
+        assert f"stepstore.{name}" in one._repr_html_() and "closed" in one._repr_html_()
+
+
+def test_names_are_escaped(pool, box):
+    values = box.key_value(1)
+    values["<script>alert('&')</script>"] = b""
+    html = values._repr_html_()
+    assert "<script>" not in html and "&lt;script&gt;alert(&#x27;&amp;&#x27;)" in html
+
+
+def test_many_are_cut(pool, box):
+    values = box.key_value(1)
+    values.update((f"{n:05}", b"") for n in range(5000))
+    html = values._repr_html_()
+    assert len(html) < 2000 and "more" in html
+
+
+def test_an_error_is_shown_not_raised(pool, box, monkeypatch):
+    array = box.create_array(2)
+
+    class Broken:
+        closed, id, cell_size, chunk_size = False, array.id, 1, 1
+
+        def size(self):
+            raise stepstore.Error(-1, "the disk is <gone>")
+
+    monkeypatch.setattr(array, "_handle", Broken())
+    assert "the disk is &lt;gone&gt;" in array._repr_html_()

@@ -1,0 +1,44 @@
+"""Snapshots and pools as context managers."""
+
+from __future__ import annotations
+
+import pytest
+import stepstore
+
+
+def test_a_snapshot_is_closed_at_the_end_of_with(box):
+    values = box.key_value(1)
+    values["a"] = b"old"
+    epoch = box.create_snapshot("before")
+    values["a"] = b"new"
+    for snapshot in ("before", epoch):
+        with box.at_snapshot(snapshot) as then:
+            assert then.key_value(1)["a"] == b"old"
+            with pytest.raises(stepstore.Error):
+                then.key_value(1)["a"] = b"no"
+        assert then.closed
+    assert values["a"] == b"new" and not box.closed
+
+
+def test_a_snapshot_for_a_while(box):
+    values = box.key_value(1)
+    values["a"] = b"old"
+    with box.snapshot() as now:
+        values["a"] = b"new"
+        assert dict(now.key_value(1)) == {"a": b"old"}
+        assert len(box.snapshots()) == 1
+    assert now.closed and box.snapshots() == []
+    with box.snapshot("kept") as now:
+        assert now.key_value(1)["a"] == b"new"
+    assert [one.name for one in box.snapshots()] == ["kept"]
+    with pytest.raises(RuntimeError, match="of the user"), box.snapshot():
+        raise RuntimeError("of the user")
+    assert [one.name for one in box.snapshots()] == ["kept"]
+
+
+def test_a_pool_is_closed_at_the_end_of_with(tmp_path):
+    stepstore.Pool.create(tmp_path / "q")
+    with stepstore.Pool.connect(tmp_path / "q") as pool, pool.create_container("c") as container:
+        container.key_value(1)["a"] = b"1"
+    assert pool.closed and container.closed
+    stepstore.Pool.destroy(tmp_path / "q")

@@ -1,0 +1,120 @@
+"""The types that the package promises, as mypy sees them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stepstore
+
+pytest.importorskip("mypy")
+HERE = Path(__file__).parent
+CLOSABLE = ("Pool", "Container", "KeyValue", "Array", "Steps")
+# The tree of sources: the build tree has links to it, and the stub of the extension beside the extension.
+PACKAGE = Path(stepstore.__file__).resolve().parent
+
+
+def mypy(*arguments: object, cache: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cache,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "MYPYPATH": str(Path(stepstore.__file__).parents[1]),
+            "PYTHONPATH": str(Path(stepstore.__file__).parents[1]),
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_package_is_typed(tmp_path):
+    modules = [
+        f"stepstore{'' if path.stem == '__init__' else '.' + path.stem}"
+        for path in sorted(PACKAGE.glob("*.py"))
+    ]
+    options = [option for name in modules if name != "stepstore.__main__" for option in ("-m", name)]
+    mypy("--strict", "--follow-imports=silent", *options, cache=tmp_path)
+
+
+def test_a_program_of_a_user_is_typed(tmp_path):
+    mypy("--strict", HERE / "user_program.py", cache=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "values[3] = b''",
+        "values.put('k', 5)",
+        "text: str = values['k']",
+        "array.write('a', b'')",
+        "pool.nonsense()",
+    ],
+)
+def test_a_wrong_program_is_not(tmp_path, line):
+    program = f"""
+import stepstore
+def wrong(pool: stepstore.Pool, values: stepstore.KeyValue, array: stepstore.Array) -> None:
+    {line}
+"""
+    (tmp_path / "wrong.py").write_text(program)
+    with pytest.raises(AssertionError, match=r"wrong.py:4: error"):
+        mypy("--strict", tmp_path / "wrong.py", cache=tmp_path)
+
+
+def stub_functions() -> dict[str, list[str]]:
+    """The parameters of each function in the stub, "Pool.connect" say. Of overloads the last."""
+    found = {}
+    for node in ast.parse((PACKAGE / "_core.pyi").read_text()).body:
+        inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        for function in (one for one in inside if isinstance(one, ast.FunctionDef)):
+            prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+            found[prefix + function.name] = parameters(function)
+    return found
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    given = [*function.args.posonlyargs, *function.args.args]
+    return [one.arg for one in given if one.arg != "self"]
+
+
+def extension_functions() -> dict[str, list[str]]:
+    """The same of the extension; parameters without a name are called arg."""
+    found = {}
+    for name, value in vars(stepstore._core).items():
+        if isinstance(value, type):
+            members = {f"{name}.{member}": one for member, one in vars(value).items()}
+        else:
+            members = {name: value}
+        for member, one in members.items():
+            signature = getattr(getattr(one, "fget", one), "__nb_signature__", None)
+            if signature is None:
+                continue
+            text = re.sub(r"= \\\d+", "= ...", signature[-1][0]) + ": ..."
+            function = ast.parse(text).body[0]
+            assert isinstance(function, ast.FunctionDef)
+            found[member] = [re.sub(r"arg\d*$", "arg", one) for one in parameters(function)]
+    return found
+
+
+def test_the_stub_says_what_the_extension_has():
+    stub, extension = stub_functions(), extension_functions()
+    shared = {"_Closable.close": "close", "_Closable.closed": "closed"}
+    closable = {name for name in extension if name.split(".")[-1] in shared.values()}
+    assert closable <= {f"{name}.{what}" for name in CLOSABLE for what in shared.values()} | {
+        "Completions.close"
+    }
+    wanted = {name for name in extension if not name.endswith((".__str__", ".__repr__"))} - closable
+    assert wanted == set(stub) - set(shared) - {"Completions.close"}
+    for name in wanted:
+        if "arg" not in extension[name]:
+            assert stub[name] == extension[name], name
+        assert len(stub[name]) == len(extension[name]), name
