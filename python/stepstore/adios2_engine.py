@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.abc
-import importlib.util
 import sys
-import warnings
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from stepstore.errors import Error
-from stepstore.paths import PLUGIN, plugin_directory
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 
 def make_known() -> None:
     """In the ADIOS2 of this process. RuntimeError: there is none, or the engine does not fit it."""
+    import ctypes  # this and what follows takes longer than all else that importing stepstore does
+
+    from stepstore.paths import PLUGIN, plugin_directory
+
     library = ctypes.CDLL(str(plugin_directory() / PLUGIN))
     library.stepstore_adios2_last_error.restype = ctypes.c_char_p
     if library.stepstore_adios2_register() != 0:
@@ -23,13 +25,22 @@ def make_known() -> None:
 
 
 def _make_known_or_warn() -> None:
+    """Without the plugin it does nothing."""
+    import warnings
+
+    from stepstore.paths import plugin_directory
+
+    try:
+        plugin_directory()
+    except Error:
+        return
     try:
         make_known()
     except (RuntimeError, OSError) as error:
         warnings.warn(f"adios2 has no engine type Stepstore: {error}", RuntimeWarning, stacklevel=2)
 
 
-class _WhenImported(importlib.abc.MetaPathFinder):
+class _WhenImported:
     """Finds the package adios2 as Python would, and lets the engine be made known after it was loaded.
 
     It stays until then: importlib.util.find_spec("adios2") asks only whether there is one.
@@ -43,7 +54,9 @@ class _WhenImported(importlib.abc.MetaPathFinder):
             return None
         self._looking = True
         try:
-            spec = importlib.util.find_spec(name)
+            from importlib.util import find_spec
+
+            spec = find_spec(name)
         finally:
             self._looking = False
         if spec is not None and spec.loader is not None:
@@ -60,11 +73,7 @@ class _WhenImported(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Called once, when stepstore is imported. Without the plugin it does nothing."""
-    try:
-        plugin_directory()
-    except Error:
-        return
+    """Called once, when stepstore is imported."""
     if "adios2" in sys.modules:
         _make_known_or_warn()
     else:
