@@ -80,7 +80,7 @@ class Array(StoredObject):
         return self.size * self.cell_size
 
     def view(self, dtype: npt.DTypeLike) -> Array:
-        """The same open array with elements of another type, of the size of a cell. Closing one closes both."""
+        """The same open array with elements of another type of a cell's size. Closing one closes both."""
         return Array(self._handle, self._waits, self._container, dtype)
 
     def __len__(self) -> int:

@@ -98,7 +98,7 @@ def extension_functions() -> dict[str, list[str]]:
             signature = getattr(getattr(one, "fget", one), "__nb_signature__", None)
             if signature is None:
                 continue
-            text = re.sub(r"= \\\d+", "= ...", signature[-1][0]) + ": ..."
+            text = re.sub(r"= \\\d+", "= ...", signature[-1][0].replace("def (", "def of(")) + ": ..."
             function = ast.parse(text).body[0]
             assert isinstance(function, ast.FunctionDef)
             found[member] = [re.sub(r"arg\d*$", "arg", one) for one in parameters(function)]
