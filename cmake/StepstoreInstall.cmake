@@ -1,5 +1,6 @@
 # What `cmake --install` puts where, and the package for find_package(stepstore): targets stepstore::client
-# (C++) and stepstore::daos (C, the libdaos API). A wheel has its own layout, which bindings/python describes.
+# (C++), stepstore::daos (C, the libdaos API) and stepstore::c (C, arrays), which pkg-config knows as
+# stepstore-c. A wheel has its own layout, which bindings/python describes.
 if(SKBUILD)
   return()
 endif()
@@ -7,14 +8,14 @@ include(CMakePackageConfigHelpers)
 include(StepstoreDaosRoot)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepstore)
-foreach(target stepstore_daos stepstore_client stepstore_mpi stepstore_adios2)
+foreach(target stepstore_daos stepstore_client stepstore_c stepstore_mpi stepstore_adios2)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
 endforeach()
 
 install(TARGETS stepstore_libdaos_headers EXPORT stepstore)
-foreach(part daos client)
+foreach(part daos client c)
   set_target_properties(stepstore_${part} PROPERTIES EXPORT_NAME ${part})
   install(TARGETS stepstore_${part} EXPORT stepstore
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -26,6 +27,14 @@ foreach(module stepstore_mpi stepstore_adios2)
 endforeach()
 install(DIRECTORY include/stepstore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 stepstore_install_daos_root(${STEPSTORE_INSTALL_DAOS_ROOT})
+
+# stepstore_pkg_config(NAME): cmake/NAME.pc.in, which finds its files from its own place.
+function(stepstore_pkg_config name)
+  file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+stepstore_pkg_config(stepstore-c)
 
 get_property(programs GLOBAL PROPERTY STEPSTORE_BENCHMARKS)
 foreach(program IN LISTS programs)

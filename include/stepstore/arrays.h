@@ -209,14 +209,14 @@ STEPSTORE_API int stepstore_test(stepstore_request request, int* done);
 struct stepstore_array_info {
     stepstore_type type;
     int32_t ndim;
-    int32_t order;          /* in which it was written; shape and append_dimension are in the handle's order */
-    int64_t shape[7];       /* 0 beyond ndim */
-    int64_t element_size;   /* bytes */
-    int64_t blocks;         /* stored ones */
+    int32_t order;        /* in which it was written; shape and append_dimension are in the handle's order */
+    int64_t shape[7];     /* 0 beyond ndim */
+    int64_t element_size; /* bytes */
+    int64_t blocks;       /* stored ones */
     int32_t append_dimension; /* -1: it was never appended to */
-    int32_t checksum;       /* 1: checksums are stored with the data */
-    uint64_t chunk_size;    /* bytes */
-    uint64_t version;       /* grows with each replacement and append */
+    int32_t checksum;         /* 1: checksums are stored with the data */
+    uint64_t chunk_size;      /* bytes */
+    uint64_t version;         /* grows with each replacement and append */
     char object_class[32];
     uint64_t reserved[4];
 };
@@ -247,11 +247,9 @@ STEPSTORE_API int stepstore_attribute_set_text(stepstore_arrays store, const cha
  * -DER_TRUNC: the value is longer than *bytes was.
  */
 STEPSTORE_API int stepstore_attribute_get(stepstore_arrays store, const char* name, const char* attribute,
-                                          stepstore_type* type, int64_t* count, void* values,
-                                          int64_t* bytes);
+                                          stepstore_type* type, int64_t* count, void* values, int64_t* bytes);
 /* -DER_NONEXIST: there is no such array or attribute. */
-STEPSTORE_API int stepstore_attribute_remove(stepstore_arrays store, const char* name,
-                                             const char* attribute);
+STEPSTORE_API int stepstore_attribute_remove(stepstore_arrays store, const char* name, const char* attribute);
 /* The names of the attributes, sorted. */
 STEPSTORE_API int stepstore_attribute_list(stepstore_arrays store, const char* name, stepstore_names* names);
 

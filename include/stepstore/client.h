@@ -227,6 +227,7 @@ public:
     Container(Container&&) noexcept;
     Container& operator=(Container&&) noexcept;
     const std::string& label() const;
+    std::vector<std::byte> to_global() const; // for Pool::container_from_global() of another process
 
     // Object ids. object_class: "S1", "S2", "S4", "S8", "SX", ..., or "" for the default of the type.
     ObjectId object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type,
@@ -294,6 +295,12 @@ public:
     void sync() const;
     // Only the updates of this process. What other processes did, and it depends on, may need sync().
     void sync_own() const;
+    // The open pool as bytes for other processes of the job (daos_pool_local2global). On a DAOS system they
+    // then open it without a request; a pool of ours is one machine's.
+    std::vector<std::byte> to_global() const;
+    // location: of the pool that gave the bytes.
+    static Pool from_global(const std::string& location, Bytes global);
+    Container container_from_global(const std::string& label, Bytes global) const;
     const Library& library() const; // the table it calls through
 
     struct State;

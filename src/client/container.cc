@@ -15,6 +15,13 @@ Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Acces
     check(library(), rc, [&] { return "open " + this->name(); });
 }
 
+Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Bytes global)
+    : pool(std::move(in)), label(std::move(name))
+{
+    const int rc = library().cont_global2local(pool->handle, global_iov(global), &handle);
+    check(library(), rc, [&] { return "open " + this->name() + " with the handle of another process"; });
+}
+
 Container::State::State(std::shared_ptr<State> of, std::uint64_t at)
     : pool(of->pool), latest(std::move(of)), label(latest->label), handle(latest->handle), epoch(at)
 {
@@ -54,6 +61,14 @@ Container& Container::operator=(Container&&) noexcept = default;
 const std::string& Container::label() const
 {
     return state_->label;
+}
+
+std::vector<std::byte> Container::to_global() const
+{
+    const Library& library = state_->library();
+    return global_handle(
+        library, [&](d_iov_t* into) { return library.cont_local2global(state_->handle, into); },
+        "make the handle of " + state_->name() + " global");
 }
 
 ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type,

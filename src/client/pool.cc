@@ -43,6 +43,13 @@ Pool::State::State(std::shared_ptr<const Library> library, const std::string& po
     check(this->library(), rc, [&] { return "connect to pool " + location; });
 }
 
+Pool::State::State(std::shared_ptr<const Library> library, std::string where, Bytes global)
+    : session(std::move(library)), location(std::move(where))
+{
+    check(this->library(), this->library().pool_global2local(global_iov(global), &handle),
+          [&] { return "open pool " + location + " with the handle of another process"; });
+}
+
 Pool::State::~State()
 {
     library().pool_disconnect(handle, nullptr);
@@ -63,6 +70,28 @@ Pool Pool::connect(const std::string& location, Access access)
     Pool pool;
     pool.state_ = std::make_shared<State>(unowned(library), name, location, access);
     return pool;
+}
+
+std::vector<std::byte> Pool::to_global() const
+{
+    return global_handle(
+        library(), [&](d_iov_t* into) { return library().pool_local2global(state_->handle, into); },
+        "make the handle of pool " + location() + " global");
+}
+
+Pool Pool::from_global(const std::string& location, Bytes global)
+{
+    const Library& library = is_on_daos(location) ? Library::system() : Library::ours();
+    Pool pool;
+    pool.state_ = std::make_shared<State>(unowned(library), location, global);
+    return pool;
+}
+
+Container Pool::container_from_global(const std::string& label, Bytes global) const
+{
+    Container container;
+    container.state_ = std::make_shared<Container::State>(state_, label, global);
+    return container;
 }
 
 Pool Pool::connect(const Library& library, const std::string& location, Access access)

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepstore {
 
@@ -33,6 +34,7 @@ private:
 struct Pool::State : NotCopied {
     State(std::shared_ptr<const Library> library, const std::string& pool, std::string location,
           Access access);
+    State(std::shared_ptr<const Library> library, std::string location, Bytes global);
     ~State();
     const Library& library() const { return session.library(); }
 
@@ -43,6 +45,7 @@ struct Pool::State : NotCopied {
 
 struct Container::State : NotCopied {
     State(std::shared_ptr<Pool::State> pool, std::string label, Access access);
+    State(std::shared_ptr<Pool::State> pool, std::string label, Bytes global);
     // The same container as of a snapshot.
     State(std::shared_ptr<State> latest, std::uint64_t epoch);
     ~State();
@@ -65,6 +68,26 @@ struct EventQueue::State : NotCopied {
     std::shared_ptr<Pool::State> pool;
     daos_handle_t handle{};
 };
+
+// Bytes as the calls on global handles take them: all of the memory is filled.
+inline d_iov_t global_iov(Bytes bytes)
+{
+    d_iov_t iov;
+    d_iov_set(&iov, const_cast<std::byte*>(bytes.data()), bytes.size());
+    return iov;
+}
+// local2global: asks for the size, then for the bytes.
+template <class Call>
+std::vector<std::byte> global_handle(const Library& library, Call call, const std::string& tried)
+{
+    d_iov_t iov{};
+    check(library, call(&iov), [&] { return tried; });
+    std::vector<std::byte> bytes(iov.iov_buf_len);
+    iov.iov_buf = bytes.data();
+    check(library, call(&iov), [&] { return tried; });
+    bytes.resize(iov.iov_len);
+    return bytes;
+}
 
 std::string object_name(const ObjectId& id, const Container::State& container);
 unsigned open_mode(const Container::State& container, Access access);

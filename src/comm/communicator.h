@@ -66,9 +66,13 @@ enum class GroupChoice : std::uint8_t {
 std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds);
 
 // The same among the ranks of an MPI communicator, given by its address. For one that all of its ranks share
-// but where it is not certain that all of them come.
+// but where it is not certain that all of them come. -DER_INVAL: it is no communicator, or joins two groups.
 std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std::string& key,
                                                 double timeout_seconds);
+
+// The same for one that is given by its Fortran handle.
+std::shared_ptr<Communicator> form_group_within_fortran(int mpi_comm, const std::string& key,
+                                                        double timeout_seconds);
 
 // A group over an MPI communicator that the program handed over: the address of an MPI_Comm, which is
 // duplicated (collective over it). Throws DER_NOSYS when MPI is not initialised in this process.

@@ -177,10 +177,8 @@ MpiModule& load_module(const LoadedMpi& mpi)
             tried.str());
 }
 
-MpiModule& module_for(const void* mpi_comm)
+MpiModule& module_for_communicator()
 {
-    if (mpi_comm == nullptr)
-        throw Error(-DER_INVAL, "the communicator is a null pointer: give the address of an MPI_Comm");
     auto mpi = find_running_mpi();
     if (!mpi)
         throw Error(
@@ -188,6 +186,13 @@ MpiModule& module_for(const void* mpi_comm)
             "a communicator was given, but MPI is not initialised in this process, or is finalised: call "
             "MPI_Init first");
     return load_module(*mpi);
+}
+
+MpiModule& module_for(const void* mpi_comm)
+{
+    if (mpi_comm == nullptr)
+        throw Error(-DER_INVAL, "the communicator is a null pointer: give the address of an MPI_Comm");
+    return module_for_communicator();
 }
 
 } // namespace
@@ -210,6 +215,13 @@ std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std:
                                                 double timeout_seconds)
 {
     return module_for(mpi_comm).form_group_within(mpi_comm, key, checksum(as_bytes(key)), timeout_seconds);
+}
+
+std::shared_ptr<Communicator> form_group_within_fortran(int mpi_comm, const std::string& key,
+                                                        double timeout_seconds)
+{
+    return module_for_communicator().form_group_within_fortran(mpi_comm, key, checksum(as_bytes(key)),
+                                                               timeout_seconds);
 }
 
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm)

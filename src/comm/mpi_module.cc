@@ -23,6 +23,9 @@ public:
                                              GroupChoice choice, double timeout_seconds) override;
     std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std::string& key,
                                                     std::uint64_t key_hash, double timeout_seconds) override;
+    std::shared_ptr<Communicator> form_group_within_fortran(int mpi_comm, const std::string& key,
+                                                            std::uint64_t key_hash,
+                                                            double timeout_seconds) override;
     std::shared_ptr<Communicator> duplicate(const void* mpi_comm) override;
 
 private:
@@ -68,6 +71,62 @@ void check_timeout(double seconds)
     if (!std::isfinite(seconds) || seconds < 0)
         throw Error(-DER_INVAL,
                     "the parameter GroupTimeoutSecs is not a number of 0 or more seconds: give one");
+}
+
+#ifdef OPEN_MPI
+// A handle is a pointer, which MPI follows. So it is looked for among those that MPI has given out: each has
+// a Fortran handle, a small number.
+bool was_given_out(MPI_Comm comm)
+{
+    constexpr int most_missing = 4096;
+    int missing = 0;
+    for (int handle = 0; missing < most_missing; ++handle) {
+        const MPI_Comm one = MPI_Comm_f2c(handle);
+        if (one == comm) return one != nullptr;
+        missing = one == nullptr ? missing + 1 : 0;
+    }
+    return false;
+}
+#else
+bool was_given_out(MPI_Comm)
+{
+    return true; // MPI itself tells
+}
+#endif
+
+// What MPI finds wrong with a handle goes to the error handler of MPI_COMM_WORLD, which ends the program.
+class ErrorsReturn {
+public:
+    ErrorsReturn()
+    {
+        MPI_Comm_get_errhandler(MPI_COMM_WORLD, &before_);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
+    ~ErrorsReturn()
+    {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, before_);
+        MPI_Errhandler_free(&before_);
+    }
+    ErrorsReturn(const ErrorsReturn&) = delete;
+    ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+private:
+    MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+void require_communicator(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL)
+        throw Error(-DER_INVAL, "the communicator is MPI_COMM_NULL: only ranks of a communicator can open a "
+                                "location with it");
+    const ErrorsReturn instead_of_ending;
+    int joins_two = 0;
+    if (!was_given_out(comm) || MPI_Comm_test_inter(comm, &joins_two) != MPI_SUCCESS)
+        throw Error(-DER_INVAL, "the communicator is none: it was freed, or is no MPI_Comm of this process's "
+                                "MPI");
+    if (joins_two != 0)
+        throw Error(-DER_INVAL, "the communicator joins two groups of ranks (MPI_Intercomm_create): give one "
+                                "of a single group, as MPI_Intercomm_merge makes it");
 }
 
 // Of ranks that are known to be in this call.
@@ -117,6 +176,7 @@ std::shared_ptr<Communicator> Module::form_group_within(const void* mpi_comm, co
 {
     check_timeout(timeout_seconds);
     const MPI_Comm theirs = *static_cast<const MPI_Comm*>(mpi_comm);
+    require_communicator(theirs);
     int rank = 0;
     int size = 1;
     check_mpi(MPI_Comm_rank(theirs, &rank), "MPI_Comm_rank");
@@ -132,13 +192,18 @@ std::shared_ptr<Communicator> Module::form_group_within(const void* mpi_comm, co
                                    seconds_text(timeout_seconds) + " s (parameter GroupTimeoutSecs)");
 }
 
+std::shared_ptr<Communicator> Module::form_group_within_fortran(int mpi_comm, const std::string& key,
+                                                                std::uint64_t key_hash,
+                                                                double timeout_seconds)
+{
+    const MPI_Comm theirs = MPI_Comm_f2c(mpi_comm);
+    return form_group_within(&theirs, key, key_hash, timeout_seconds);
+}
+
 std::shared_ptr<Communicator> Module::duplicate(const void* mpi_comm)
 {
     MPI_Comm theirs = *static_cast<const MPI_Comm*>(mpi_comm);
-    if (theirs == MPI_COMM_NULL)
-        throw Error(-DER_INVAL,
-                    "the communicator is MPI_COMM_NULL: only ranks of a communicator can open the stream "
-                    "with it");
+    require_communicator(theirs);
     MPI_Comm ours = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(theirs, &ours), "MPI_Comm_dup");
     return simplest(std::make_shared<MpiCommunicator>(ours));

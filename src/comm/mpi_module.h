@@ -19,11 +19,14 @@ public:
     virtual std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std::string& key,
                                                             std::uint64_t key_hash,
                                                             double timeout_seconds) = 0;
+    virtual std::shared_ptr<Communicator> form_group_within_fortran(int mpi_comm, const std::string& key,
+                                                                    std::uint64_t key_hash,
+                                                                    double timeout_seconds) = 0;
     virtual std::shared_ptr<Communicator> duplicate(const void* mpi_comm) = 0;
 };
 
 // What the module exports: its one object, or null where it was built for another `version` of this header.
-inline constexpr int mpi_module_version = 3;
+inline constexpr int mpi_module_version = 4;
 using MpiModuleFactory = MpiModule* (*)(int version);
 inline constexpr const char* mpi_module_symbol = "stepstore_mpi_module";
 

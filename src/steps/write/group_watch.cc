@@ -1,9 +1,8 @@
 #include "steps/write/group_watch.h"
 
-#include "base/record.h"
+#include "base/wire.h"
 
 #include <daos_errno.h>
-#include <unistd.h>
 
 namespace stepstore::steps {
 
@@ -15,53 +14,18 @@ constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;
 
-std::vector<std::byte> encode(const ProcessIdentity& process)
-{
-    std::vector<std::byte> bytes;
-    WireWriter to(bytes);
-    write_process(to, process);
-    return bytes;
-}
-
 } // namespace
 
-GroupWatch::GroupWatch(Communicator& communicator) : communicator_(communicator)
+GroupWatch::GroupWatch(Communicator& communicator)
+    : communicator_(communicator), in_sight_(communicator), looked_(SteadyClock::now()),
+      next_to_look_at_(in_sight_.first_to_look_at())
 {
-    std::vector<std::byte> all;
-    std::vector<std::uint64_t> offsets;
-    communicator.gather(encode(this_process()), all, offsets, 0);
-    communicator.broadcast(all, 0);
-    keep_those_in_sight(all);
-    looked_ = SteadyClock::now();
     communicator.watch([this] { look_while_waiting(); });
-}
-
-// The list has an entry of every rank on every rank, so it is not kept. Processes of other machines cannot be
-// seen from here: there the launcher of the job has to end it. A rank of this very process lives.
-void GroupWatch::keep_those_in_sight(Bytes all)
-{
-    const ProcessIdentity mine = this_process();
-    process_ = mine.process;
-    WireReader from(all, "the list of the writer's processes");
-    for (std::uint32_t rank = 0; !from.at_end(); ++rank) {
-        const auto process = from.fixed<std::uint64_t>();
-        const auto started = from.fixed<std::uint64_t>();
-        const std::string_view host = from.text();
-        const std::string_view machine = from.text();
-        if (machine != mine.machine || (process == mine.process && started == mine.started)) continue;
-        in_sight_.push_back({rank, {std::string(host), std::string(machine), process, started}});
-        if (rank < static_cast<std::uint32_t>(communicator_.rank())) next_to_look_at_ = in_sight_.size();
-    }
 }
 
 GroupWatch::~GroupWatch()
 {
     communicator_.watch({});
-}
-
-bool GroupWatch::mine() const
-{
-    return process_ == static_cast<std::uint64_t>(::getpid());
 }
 
 // A look that fails tells nothing: who writes or reads what cannot be reached gets an error of its own.
@@ -85,7 +49,7 @@ void GroupWatch::read_on()
 
 void GroupWatch::put(const Loss& loss) noexcept
 {
-    if (!log_ || !mine()) return;
+    if (!log_ || !in_sight_.is_this_process()) return;
     try {
         std::vector<std::byte> bytes;
         WireWriter to(bytes);
@@ -106,7 +70,7 @@ const GroupWatch::Loss* GroupWatch::loss_in(std::uint64_t step, bool left_only) 
     return nullptr;
 }
 
-void GroupWatch::look_for_the_dead(const Neighbour& one)
+void GroupWatch::look_for_the_dead(const RanksInSight::Rank& one)
 {
     if (life_of(one.process) != Life::dead) return;
     read_on(); // it may have left before it ended
@@ -121,8 +85,10 @@ void GroupWatch::look_for_the_dead(const Neighbour& one)
 void GroupWatch::look_while_waiting()
 {
     read_on();
-    for (auto one = in_sight_.begin(); one != in_sight_.end() && loss_in(step_, true) == nullptr; ++one)
-        look_for_the_dead(*one);
+    for (const RanksInSight::Rank& one : in_sight_.others()) {
+        if (loss_in(step_, true) != nullptr) break;
+        look_for_the_dead(one);
+    }
     const Loss* loss = loss_in(step_, true);
     if (loss == nullptr) return;
     if (!lost_) lost_ = SteadyClock::now();
@@ -134,7 +100,8 @@ void GroupWatch::look(std::uint64_t step)
     step_ = step;
     if (SteadyClock::now() - looked_ >= between_looks) {
         read_on();
-        if (!in_sight_.empty()) look_for_the_dead(in_sight_[next_to_look_at_++ % in_sight_.size()]);
+        const auto& others = in_sight_.others();
+        if (!others.empty()) look_for_the_dead(others[next_to_look_at_++ % others.size()]);
     }
     if (const Loss* loss = loss_in(step, false)) throw Error(-DER_CANCELED, loss->text);
 }

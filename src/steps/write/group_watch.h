@@ -8,10 +8,9 @@
 // looked at each tenth of a second. It tells the others of a dead one.
 #pragma once
 
-#include "base/process.h"
 #include "base/time_source.h"
 #include "client/numbered_log.h"
-#include "comm/communicator.h"
+#include "comm/ranks_in_sight.h"
 
 #include <optional>
 #include <string>
@@ -51,24 +50,17 @@ private:
     void read_on();
     void put(const Loss& loss) noexcept;
     const Loss* loss_in(std::uint64_t step, bool left_only) const;
-    struct Neighbour { // another process of this machine
-        std::uint32_t rank = 0;
-        ProcessIdentity process;
-    };
-    void keep_those_in_sight(Bytes all);
-    void look_for_the_dead(const Neighbour& one);
+    void look_for_the_dead(const RanksInSight::Rank& one);
     void look_while_waiting();
-    bool mine() const; // false in a child of a fork
 
     Communicator& communicator_;
-    std::uint64_t process_ = 0; // this one's number
-    std::vector<Neighbour> in_sight_;
+    RanksInSight in_sight_;
     std::optional<NumberedLog> log_;
     std::vector<Loss> losses_; // that were read, or seen
     std::uint64_t step_ = 0;   // that this rank is about to end
     SteadyClock::time_point looked_;
     std::optional<SteadyClock::time_point> lost_; // when a wait first met a rank that has no part in it
-    std::size_t next_to_look_at_ = 0;             // each rank begins behind itself
+    std::size_t next_to_look_at_;
 };
 
 } // namespace stepstore::steps

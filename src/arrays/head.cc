@@ -1,0 +1,318 @@
+#include "arrays/head.h"
+
+#include "base/bytes.h"
+#include "base/time_source.h"
+
+#include <daos_errno.h>
+#include <uuid/uuid.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace stepstore::arrays {
+
+namespace {
+
+// The user's half of the upper part of our ids, apart from that of streams and fields.
+constexpr std::uint32_t catalogue_hi = 0x53530201;
+constexpr std::uint32_t data_hi = 0x53530202;
+// The space of our names: `uuidgen --md5 --namespace` with it gives the same ids.
+constexpr uuid_t name_space = {0x8a, 0x2f, 0x3c, 0x61, 0x5d, 0x0e, 0x4b, 0x7a,
+                               0x9c, 0x41, 0x73, 0x74, 0x65, 0x70, 0x73, 0x74};
+
+constexpr std::string_view header_key = "header";
+constexpr std::string_view table_prefix = "table/";
+constexpr std::string_view writing_prefix = "writing/";
+constexpr std::string_view turn_prefix = "turn/";
+constexpr std::string_view attribute_prefix = "attribute/";
+
+std::string numbered(std::string_view prefix, std::uint64_t number)
+{
+    return std::string(prefix) + std::to_string(number);
+}
+
+std::uint64_t seconds_since_1970()
+{
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
+}
+
+constexpr std::chrono::seconds longest_turn{10}; // of a writer that cannot be seen, or that does not move
+constexpr std::uint64_t longest_writing = 7 * 24 * 3600; // seconds; of a writer on another machine
+
+// A damaged one says nothing.
+std::optional<WritingMark> readable_mark(Bytes bytes)
+{
+    try {
+        return decode_mark(bytes, "a mark");
+    } catch (const Error& error) {
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
+        return std::nullopt;
+    }
+}
+
+bool is_over(const WritingMark& mark)
+{
+    switch (life_of(mark.writer)) {
+    case Life::alive: return false;
+    case Life::dead: return true;
+    case Life::elsewhere: break;
+    }
+    const std::uint64_t now = seconds_since_1970();
+    return now > mark.since && now - mark.since > longest_writing;
+}
+
+} // namespace
+
+ObjectId head_id(const Container& container, const std::string& name)
+{
+    uuid_t digest;
+    uuid_generate_md5(digest, name_space, name.data(), name.size());
+    std::byte bytes[sizeof digest];
+    std::memcpy(bytes, digest, sizeof digest);
+    // As the tutorial has it: the lower half first. The upper 32 bits are libdaos's own.
+    return container.object_id(load_little<std::uint64_t>(bytes),
+                               static_cast<std::uint32_t>(load_little<std::uint64_t>(bytes + 8)),
+                               ObjectType::key_value);
+}
+
+KeyValue open_catalogue(const Container& container, Access access)
+{
+    return container.key_value(container.object_id(0, catalogue_hi, ObjectType::key_value), access);
+}
+
+ObjectId data_id(const Container& container, std::uint64_t number, const std::string& object_class)
+{
+    return container.object_id(number, data_hi, ObjectType::array_bytes, object_class);
+}
+
+void destroy_objects(const Container& container, std::span<const ObjectRange> objects,
+                     const std::string& object_class)
+{
+    for (const ObjectRange& range : objects)
+        for (std::uint64_t i = 0; i < range.count; ++i)
+            container.open_array(data_id(container, range.first + i, object_class), ArrayAttributes{})
+                .destroy();
+}
+
+Head::Head(const Container& container, std::string name, std::string where, Access access)
+    : object_(container.key_value(head_id(container, name), access)), name_(std::move(name)),
+      where_(std::move(where))
+{
+}
+
+Header Head::decode(Bytes bytes) const
+{
+    Header header = decode_header(bytes, where_);
+    if (header.name != name_)
+        throw Error(-DER_MISMATCH, where_ + " cannot be used: the array '" + header.name +
+                                       "' has the same object id, since both names have the same MD5; use "
+                                       "another name");
+    return header;
+}
+
+std::optional<Header> Head::header() const
+{
+    const auto bytes = header_bytes();
+    if (!bytes) return std::nullopt;
+    Header header = decode(*bytes);
+    if (header.removed) return std::nullopt;
+    return header;
+}
+
+bool Head::is_removed() const
+{
+    const std::optional<Header> there = any_header();
+    return there && there->removed;
+}
+
+// A damaged header is replaced; a newer version's is not ours to touch.
+std::optional<Header> Head::any_header() const
+{
+    const auto bytes = header_bytes();
+    if (!bytes) return std::nullopt;
+    try {
+        return decode(*bytes);
+    } catch (const Error& error) {
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
+        return std::nullopt;
+    }
+}
+
+std::optional<std::vector<std::vector<std::byte>>> Head::tables(const Header& header) const
+{
+    std::vector<std::vector<std::byte>> tables;
+    for (const TableRef& one : header.tables) {
+        if (!one.in_place.empty()) {
+            tables.push_back(one.in_place);
+            continue;
+        }
+        auto bytes = object_.get_nonempty(numbered(table_prefix, one.number));
+        if (!bytes) return std::nullopt;
+        tables.push_back(std::move(*bytes));
+    }
+    return tables;
+}
+
+std::vector<StoredBlock> Head::decode_tables(const Header& header,
+                                             std::span<const std::vector<std::byte>> tables) const
+{
+    std::vector<StoredBlock> blocks;
+    for (const std::vector<std::byte>& one : tables)
+        decode_table(one, header.dimensions, "a table of blocks of " + where_, blocks);
+    return blocks;
+}
+
+void Head::put_mark(std::uint64_t generation, const WritingMark& mark)
+{
+    object_.put(numbered(writing_prefix, generation), encode(mark));
+}
+
+void Head::remove_mark(std::uint64_t generation)
+{
+    object_.remove(numbered(writing_prefix, generation));
+}
+
+void Head::put_table(std::uint64_t number, Bytes table)
+{
+    object_.put(numbered(table_prefix, number), table);
+}
+
+std::vector<std::string> Head::keys_with(std::string_view prefix) const
+{
+    std::vector<std::string> keys;
+    object_.list([&](std::string_view key) {
+        if (key.starts_with(prefix)) keys.emplace_back(key.substr(prefix.size()));
+        return true;
+    });
+    std::ranges::sort(keys);
+    return keys;
+}
+
+void Head::collect(const Container& container)
+{
+    const std::optional<Header> header = any_header();
+    if (header) destroy_dropped(container, *header);
+    if (header && header->removed) clear_attributes();
+    for (const std::string& generation : keys_with(writing_prefix)) {
+        const std::string key = std::string(writing_prefix) + generation;
+        const auto bytes = object_.get_nonempty(key);
+        if (!bytes) continue;
+        const auto mark = readable_mark(*bytes);
+        if (!mark || !is_over(*mark)) continue;
+        // Published, and died before it removed the mark?
+        const auto published = [&](const ObjectRange& range) {
+            return header && std::ranges::any_of(header->objects, [&](const ObjectRange& one) {
+                       return range.first >= one.first && range.first < one.first + one.count;
+                   });
+        };
+        for (const ObjectRange& range : mark->objects)
+            if (!published(range)) destroy_objects(container, {&range, 1}, mark->object_class);
+        object_.remove(key);
+    }
+}
+
+std::optional<Header> Head::publish(const std::function<std::optional<Header>(std::optional<Header>)>& make)
+{
+    WritingMark mine;
+    mine.writer = this_process();
+    mine.since = seconds_since_1970();
+    const std::vector<std::byte> turn = encode(mine);
+    std::vector<std::uint64_t> over; // turns of the dead, and then this one's
+    std::optional<Header> there = any_header();
+    std::uint64_t number = (there ? there->version : 0) + 1;
+    const auto began = SteadyClock::now();
+    while (true) {
+        const std::string key = numbered(turn_prefix, number);
+        try {
+            object_.put(key, turn, Condition::must_not_exist);
+        } catch (const Error& error) {
+            if (error.code() != -DER_EXIST) throw;
+            const auto bytes = object_.get_nonempty(key);
+            const bool waited = SteadyClock::now() - began > longest_turn;
+            if (bytes) {
+                const auto holder = readable_mark(*bytes);
+                const Life life = holder ? life_of(holder->writer) : Life::elsewhere;
+                if (life == Life::dead || (life == Life::elsewhere && waited)) {
+                    over.push_back(number++);
+                    continue;
+                }
+                if (waited)
+                    throw Error(-DER_BUSY, where_ + " is being published by another writer (" +
+                                               holder->writer.text() +
+                                               "), which does not go on: nothing was written");
+            }
+            sleep_for(std::chrono::milliseconds(1));
+            there = any_header();
+            number = std::max(number, (there ? there->version : 0) + 1);
+            continue;
+        }
+        over.push_back(number);
+        there = any_header();
+        if (!there || there->version < number) break;
+        object_.remove(key); // others were faster
+        over.pop_back();
+        number = there->version + 1;
+    }
+    // One that stays is in nobody's way: the next turn has a higher number than the version.
+    const auto give_back = [&]() noexcept {
+        try {
+            for (const std::uint64_t one : over)
+                object_.remove(numbered(turn_prefix, one));
+        } catch (...) {
+        }
+    };
+    std::optional<Header> fresh;
+    try {
+        fresh = make(std::move(there));
+        if (fresh) {
+            fresh->version = number;
+            object_.put(header_key, encode(*fresh));
+        }
+    } catch (...) {
+        give_back();
+        throw;
+    }
+    give_back();
+    return fresh;
+}
+
+void Head::destroy_dropped(const Container& container, const Header& header)
+{
+    destroy_objects(container, header.dropped_objects, header.dropped_class);
+    for (const std::uint64_t number : header.dropped_tables)
+        object_.remove(numbered(table_prefix, number));
+}
+
+void Head::clear_attributes()
+{
+    for (const std::string& attribute : attributes())
+        remove_attribute(attribute);
+}
+
+void Head::set_attribute(const std::string& attribute, const Attribute& value)
+{
+    object_.put(std::string(attribute_prefix) + attribute, encode(value));
+}
+
+std::optional<Attribute> Head::attribute(const std::string& attribute) const
+{
+    const auto bytes = object_.get_nonempty(std::string(attribute_prefix) + attribute);
+    if (!bytes) return std::nullopt;
+    return decode_attribute(*bytes, "the attribute '" + attribute + "' of " + where_);
+}
+
+bool Head::remove_attribute(const std::string& attribute)
+{
+    if (!object_.get_nonempty(std::string(attribute_prefix) + attribute)) return false;
+    object_.remove(std::string(attribute_prefix) + attribute);
+    return true;
+}
+
+std::vector<std::string> Head::attributes() const
+{
+    return keys_with(attribute_prefix);
+}
+
+} // namespace stepstore::arrays

@@ -1,0 +1,91 @@
+// The head of an array: a key-value object whose id is made from the array's name. It holds the header, large
+// tables of blocks, the attributes, and marks of those who write (docs/format-arrays.md).
+//
+// How an array is written, and how a new version takes the place of the old one:
+// 1. The writer puts "writing/GENERATION", which names the data objects that it is about to fill. They are
+//    fresh: their numbers were never used. Then it fills them.
+// 2. It takes the turn to publish: it puts "turn/N", N the version behind the header's, on the condition that
+//    there is none. Of several one succeeds. The others wait for it; where its process is dead they try
+//    the number behind it. Who has the turn reads the header again. Where its version is N or later, the turn
+//    was one of the past: it is given back, and the writer tries again.
+// 3. It puts "header". With this put the new version is there, whole. The header also names what it took the
+//    place of.
+// 4. It removes turn and mark, and destroys what the old version had.
+// A writer that dies before 3 leaves the old version, and a mark by which the next writer of this array finds
+// what to destroy. One that dies after 3 leaves the new version, in whose header the next writer finds the
+// same. To destroy twice does no harm.
+//
+// A reader reads the header, the data, and the header again. Where the generation is the same, nothing of
+// what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
+//
+// A turn of a process on another machine counts as dead when it has not moved for ten seconds. Should that
+// process only have been stopped, it may still publish, with a version that is in the past: then its put
+// replaces a newer version by its own, which for an append may refer to objects that are destroyed.
+#pragma once
+
+#include "arrays/record.h"
+#include "stepstore/client.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepstore::arrays {
+
+// From the name's MD5; of "" the location's own, which has attributes only.
+ObjectId head_id(const Container& container, const std::string& name);
+// Names as keys. What is in it may be an array, the head says so.
+KeyValue open_catalogue(const Container& container, Access access);
+ObjectId data_id(const Container& container, std::uint64_t number, const std::string& object_class);
+
+inline constexpr std::size_t longest_name = 1024;
+
+class Head {
+public:
+    // name: as it is; where: "array 'T' in POOL/CONTAINER", for messages.
+    Head(const Container& container, std::string name, std::string where, Access access);
+
+    const std::string& name() const { return name_; }
+    const std::string& where() const { return where_; }
+
+    // nullopt: there is none, also where one was removed. -DER_MISMATCH: another name has this id.
+    std::optional<Header> header() const;
+    bool is_removed() const; // a sound header that says so
+    std::optional<std::vector<std::byte>> header_bytes() const { return object_.get_nonempty("header"); }
+    Header decode(Bytes bytes) const;
+    // The tables of a header, as bytes; nullopt: one is not there any more, so there is a newer header.
+    std::optional<std::vector<std::vector<std::byte>>> tables(const Header& header) const;
+    std::vector<StoredBlock> decode_tables(const Header& header,
+                                           std::span<const std::vector<std::byte>> tables) const;
+
+    void put_mark(std::uint64_t generation, const WritingMark& mark);
+    void remove_mark(std::uint64_t generation);
+    // Only in a turn: the numbers behind the header's belong to whom the turn belongs.
+    void put_table(std::uint64_t number, Bytes table);
+    // Destroys what dead writers have left: what their marks name, and what the header has dropped.
+    void collect(const Container& container);
+
+    // Steps 2 and 3. make: from the header that is there (nullopt: none, or a damaged one) to the new one,
+    // whose version is set here; nullopt: nothing to publish. -DER_BUSY: another writer does not end.
+    std::optional<Header> publish(const std::function<std::optional<Header>(std::optional<Header>)>& make);
+    // Step 4, of the old version.
+    void destroy_dropped(const Container& container, const Header& header);
+    void set_attribute(const std::string& attribute, const Attribute& value);
+    std::optional<Attribute> attribute(const std::string& attribute) const;
+    bool remove_attribute(const std::string& attribute);
+    std::vector<std::string> attributes() const; // sorted
+    void clear_attributes();
+
+private:
+    std::optional<Header> any_header() const; // also of a removed one; a damaged one is none
+    std::vector<std::string> keys_with(std::string_view prefix) const;
+
+    KeyValue object_;
+    std::string name_;
+    std::string where_;
+};
+
+void destroy_objects(const Container& container, std::span<const ObjectRange> objects,
+                     const std::string& object_class);
+
+} // namespace stepstore::arrays
