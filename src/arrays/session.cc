@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace stepstore::arrays {
 
@@ -177,14 +178,11 @@ Memory to_memory(const void* first, const Numbers& strides, const Box& box, cons
         return memory;
     }
     memory.strides = to_extents(strides, naming, "the stride", 1);
-    std::array<unsigned, max_dimensions> by_stride{};
-    for (unsigned d = 0; d < naming.dimensions; ++d)
-        by_stride[d] = d;
-    std::sort(by_stride.begin(), by_stride.begin() + naming.dimensions,
-              [&](unsigned a, unsigned b) { return memory.strides[a] < memory.strides[b]; });
+    std::vector<unsigned> by_stride(naming.dimensions);
+    std::iota(by_stride.begin(), by_stride.end(), 0U);
+    std::ranges::stable_sort(by_stride, {}, [&](unsigned d) { return memory.strides[d]; });
     std::uint64_t room = element_size;
-    for (unsigned i = 0; i < naming.dimensions; ++i) {
-        const unsigned d = by_stride[i];
+    for (const unsigned d : by_stride) {
         if (box.count[d] <= 1) continue;
         if (memory.strides[d] < room)
             throw Error(-DER_INVAL, naming.dimension(d) + ": with a stride of " +
