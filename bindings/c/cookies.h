@@ -16,7 +16,7 @@ namespace stepstore {
 template <class T>
 class Cookies {
 public:
-    // kind: in each number, so that it is none of another table. what: for messages.
+    // kind: in each number, so that no two tables share one. what: for messages.
     Cookies(std::uint8_t kind, const char* what) : next_((std::uint64_t{kind} << 56) + 1), what_(what) {}
 
     std::uint64_t insert(std::shared_ptr<T> one)

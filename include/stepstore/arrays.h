@@ -13,11 +13,11 @@
  *
  * All calls return 0 or a negative DER_* code (<daos_errno.h>); stepstore_arrays_message() then says what was
  * tried on what, and what to do. Codes that any call may give:
- *   -DER_NO_HDL    the handle is not open
- *   -DER_MISMATCH  ranks call different things, or say different things of one array
- *   -DER_TIMEDOUT  a rank did not come within the time limit
- *   -DER_CANCELED  a rank died or gave up; no further call is possible but close
- *   -DER_CSUM, -DER_IO, -DER_NOSPACE, -DER_NOMEM ...  what the store says
+ *   -DER_NO_HDL    the handle is not open.
+ *   -DER_MISMATCH  ranks call different things, or say different things of one array.
+ *   -DER_TIMEDOUT  a rank did not come within the time limit.
+ *   -DER_CANCELED  a rank died or gave up; no further call is possible but close.
+ *   -DER_CSUM, -DER_IO, -DER_NOSPACE, -DER_NOMEM ...  what the store says.
  * A handle may be used by one thread at a time.
  *
  * A new array, and one that replaces another, becomes visible whole with one put, when all its data are
@@ -220,7 +220,7 @@ struct stepstore_array_info {
     char object_class[32];
     uint64_t reserved[4];
 };
-/* What there is to know of one array. -DER_NONEXIST: there is none of that name. */
+/* What there is to know of one array. -DER_NONEXIST: no array has this name. */
 STEPSTORE_API int stepstore_array_inquire(stepstore_arrays store, const char* name,
                                           struct stepstore_array_info* info);
 /* Removes an array with its attributes and data. -DER_NONEXIST, -DER_NO_PERM. */
@@ -255,7 +255,7 @@ STEPSTORE_API int stepstore_attribute_list(stepstore_arrays store, const char* n
 
 /* Of a list of names; none of these is collective. */
 STEPSTORE_API int stepstore_names_count(stepstore_names names, int64_t* count);
-/* Name `index`, from 0; valid until the list is freed. NULL: there is none. */
+/* Name `index`, from 0; valid until the list is freed. NULL: no such index. */
 STEPSTORE_API const char* stepstore_names_get(stepstore_names names, int64_t index);
 /* Sets *names to 0. */
 STEPSTORE_API int stepstore_names_free(stepstore_names* names);

@@ -1,4 +1,4 @@
-// Reading: rank 0 reads the header, all ranks read their boxes, and rank 0 looks at the header again (head.h).
+// Reading: rank 0 reads the header, all ranks read their boxes, rank 0 looks at the header again (head.h).
 #include "arrays/cover.h"
 #include "arrays/session.h"
 

@@ -56,8 +56,8 @@ Wish wish_of(const WriteCall& call, Order order, Memory& memory)
         const int first = order == Order::row_major ? 0 : 1;
         if (*call.append_along < 0 || *call.append_along >= static_cast<int>(wish.dimensions))
             throw Error(-DER_INVAL, "dimension " + std::to_string(*call.append_along + first) +
-                                        " to append along is none of an array of " +
-                                        std::to_string(wish.dimensions) + " dimensions");
+                                        " to append along is not one of the array, which has " +
+                                        std::to_string(wish.dimensions));
         const auto given = static_cast<unsigned>(*call.append_along);
         wish.along = order == Order::row_major ? given : wish.dimensions - 1 - given;
     }

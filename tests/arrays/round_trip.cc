@@ -1,5 +1,5 @@
-// What is written is read: all types, both orders, 1 to 7 dimensions, other decompositions, hyperslabs, memory
-// with gaps, requests.
+// What is written is read: all types, both orders, 1 to 7 dimensions, other decompositions, hyperslabs,
+// memory with gaps, requests.
 #include "arrays/model.h"
 
 #include <complex>
@@ -8,10 +8,10 @@ namespace stepstore::arrays::testing {
 namespace {
 
 const std::vector<ElementType> all_types{
-    {Kind::int8},   {Kind::int16},  {Kind::int32},     {Kind::int64},      {Kind::uint8},
-    {Kind::uint16}, {Kind::uint32}, {Kind::uint64},    {Kind::real32},     {Kind::real64},
-    {Kind::complex64}, {Kind::complex128}, {Kind::character, 1}, {Kind::character, 13}, {Kind::logical8},
-    {Kind::logical32}};
+    {Kind::int8},         {Kind::int16},         {Kind::int32},     {Kind::int64},
+    {Kind::uint8},        {Kind::uint16},        {Kind::uint32},    {Kind::uint64},
+    {Kind::real32},       {Kind::real64},        {Kind::complex64}, {Kind::complex128},
+    {Kind::character, 1}, {Kind::character, 13}, {Kind::logical8},  {Kind::logical32}};
 
 WriteCall writing(const std::string& name, const ElementType& type, const Extents& shape, const Box& box,
                   unsigned dimensions, Order order, const std::vector<std::byte>& data)
@@ -93,7 +93,8 @@ protected:
             store.close();
         });
         for (const Order order : {Order::row_major, Order::column_major}) {
-            std::vector<Box> boxes = decomposition(shape, dimensions, static_cast<std::size_t>(readers), random);
+            std::vector<Box> boxes =
+                decomposition(shape, dimensions, static_cast<std::size_t>(readers), random);
             std::vector<Box> slabs;
             for (int rank = 0; rank < readers; ++rank)
                 slabs.push_back(random_box(shape, dimensions, random));
@@ -256,7 +257,8 @@ TEST_F(ArraysTest, RequestsAreUnderWayTogether)
             one.wait();
         for (std::int32_t i = 0; i < 5; ++i)
             for (std::int32_t at = 0; at < 3000; ++at)
-                ASSERT_EQ(read[static_cast<std::size_t>(i)][static_cast<std::size_t>(at)], i * 10 + at / 1000);
+                ASSERT_EQ(read[static_cast<std::size_t>(i)][static_cast<std::size_t>(at)],
+                          i * 10 + at / 1000);
         store.close();
     });
 }
@@ -265,8 +267,8 @@ TEST_F(ArraysTest, AReadyRequestNeedsNoRank)
 {
     const auto store = open(Mode::write);
     const std::vector<double> values(1000, 1);
-    Request request = store->begin_write(
-        {.name = "x", .type = {Kind::real64}, .shape = {1000}, .data = values.data()});
+    Request request =
+        store->begin_write({.name = "x", .type = {Kind::real64}, .shape = {1000}, .data = values.data()});
     while (!request.ready())
         std::this_thread::yield();
     request.wait();

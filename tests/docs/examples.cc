@@ -1,5 +1,6 @@
 // The example records of the format documents are what the program writes, byte by byte. In a document, the
 // table behind the comment "example: NAME" has the bytes in its first column, as `01 ff`.
+#include "arrays/record.h"
 #include "fields/row_record.h"
 #include "steps/codec/encoder.h"
 #include "steps/layouts/layout.h"
@@ -170,6 +171,24 @@ TEST(Examples, RecordOfARowOfFields)
     page.add("step=0,param=131", {false, FieldLocation{4, 200, 200}, 1'700'000'000});
     row.summary = page.finish();
     expect_documented("format-fields.md", "row record", encode_row(row));
+}
+
+TEST(Examples, HeaderOfAnArray)
+{
+    using namespace arrays;
+    Header header;
+    header.name = "T";
+    header.version = 1;
+    header.generation = 16;
+    header.type = {Kind::real64};
+    header.dimensions = 2;
+    header.shape = {4, 6};
+    header.layout.object_class = "SX";
+    header.objects = {{16, 1}};
+    const std::vector<StoredBlock> blocks{{{{0, 0}, {2, 6}}, 16, 0}, {{{2, 0}, {2, 6}}, 16, 128}};
+    header.tables = {{0, 0, 2, encode_table(blocks, 2)}};
+    header.next_table = 1;
+    expect_documented("format-arrays.md", "array header", arrays::encode(header));
 }
 
 } // namespace

@@ -30,6 +30,21 @@ if(NOT output MATCHES "value: hello")
   message(FATAL_ERROR "the installed libdaos did not read what the C++ client stored:\n${output}")
 endif()
 
+# Arrays in C: by find_package, and by pkg-config.
+find_program(PKG_CONFIG pkg-config REQUIRED)
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+run(${PKG_CONFIG} --cflags --libs stepstore-c)
+string(STRIP "${output}" words)
+separate_arguments(words UNIX_COMMAND "${words} ${flags}")
+run(${C_COMPILER} ${CONSUMER_SOURCE_DIR}/consumer_arrays.c -o ${WORK_DIR}/build/consumer_pkg_config ${words}
+  -Wl,-rpath,${prefix}/${LIBDIR})
+foreach(program consumer_arrays consumer_pkg_config)
+  run(${WORK_DIR}/build/${program} ${WORK_DIR}/${program})
+  if(NOT output MATCHES "array: hello")
+    message(FATAL_ERROR "${program}, with the installed arrays, did not read what it wrote:\n${output}")
+  endif()
+endforeach()
+
 if(ECKIT_PROGRAM)
   run(${CMAKE_COMMAND} -E env PLUGINS_MANIFEST_PATH=${prefix}/share/stepstore/plugins
     DYNAMIC_LIBRARY_PATH=${prefix}/${LIBDIR} ${ECKIT_ENVIRONMENT} ${ECKIT_PROGRAM})
