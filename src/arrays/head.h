@@ -18,9 +18,9 @@
 // A reader reads the header, the data, and the header again. Where the generation is the same, nothing of
 // what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
 //
-// A turn of a process on another machine counts as dead when it has not moved for ten seconds. That process may
-// only have been stopped, and publish later. Then its put replaces a newer version. If it appended, its header
-// may refer to objects that were destroyed.
+// A turn of a process on another machine counts as dead when it has not moved for ten seconds. That process
+// may only have been stopped, and publish later. Then its put replaces a newer version. If it appended, its
+// header may refer to objects that were destroyed.
 #pragma once
 
 #include "arrays/record.h"
