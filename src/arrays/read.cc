@@ -136,7 +136,7 @@ class ReadRequest final : public Request::State {
 public:
     ReadRequest(std::shared_ptr<Store::Session> session, ReadCall call, bool in_background)
         : session_(std::move(session)), arguments_(std::move(call)), in_background_(in_background),
-          call_("read_array '" + arguments_.name + "'")
+          call_("read_array " + shown(arguments_.name))
     {
         begin();
         number_ = ++session_->requests;

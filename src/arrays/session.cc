@@ -109,6 +109,13 @@ void OwnWork::settle() noexcept
 
 // ---- arguments
 
+std::string shown(const std::string& name)
+{
+    constexpr std::size_t most = 200;
+    const std::size_t end = std::min({name.size(), name.find('\0'), most});
+    return "'" + name.substr(0, end) + (end < name.size() ? "...'" : "'");
+}
+
 void check_name(const std::string& name, const char* what, bool may_be_empty)
 {
     c_text(name, what);

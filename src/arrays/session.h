@@ -95,6 +95,7 @@ private:
 };
 
 // ---- arguments as the interface gives them
+std::string shown(const std::string& name);                                            // in messages: 'T'
 void check_name(const std::string& name, const char* what, bool may_be_empty = false); // -DER_INVAL
 // Row-major, and nothing negative. -DER_INVAL names the dimension.
 Extents to_extents(const Numbers& numbers, const Naming& naming, const char* what, std::int64_t least);

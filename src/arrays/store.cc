@@ -254,7 +254,7 @@ ArrayInfo Store::inquire(const std::string& name)
 {
     Session& session = *session_;
     const std::vector<std::byte> answer =
-        on_root(session, "inquire '" + name + "'", {}, fault_of([&] { check_name(name, "array"); }),
+        on_root(session, "inquire " + shown(name), {}, fault_of([&] { check_name(name, "array"); }),
                 [&] { return encode(require_array(session, name)); });
     const Header header = decode_header(answer, session.array_name(name));
     const Naming naming{session.options.order, header.dimensions};
@@ -278,7 +278,7 @@ std::vector<BlockInfo> Store::blocks(const std::string& name)
     Session& session = *session_;
     unsigned dimensions = 0;
     const std::vector<std::byte> answer =
-        on_root(session, "blocks '" + name + "'", {}, fault_of([&] { check_name(name, "array"); }), [&] {
+        on_root(session, "blocks " + shown(name), {}, fault_of([&] { check_name(name, "array"); }), [&] {
             for (int attempt = 0; attempt < 100; ++attempt) { // appends may merge tables meanwhile
                 const Header header = require_array(session, name);
                 const Head& head = *session.head(name);
@@ -312,7 +312,7 @@ void Store::remove(const std::string& name)
         check_name(name, "array");
         session.require_writable();
     });
-    on_root(session, "remove '" + name + "'", {}, fault, [&] {
+    on_root(session, "remove " + shown(name), {}, fault, [&] {
         const std::shared_ptr<Head> head = session.head(name);
         const auto tombstone = head->publish([&](std::optional<Header> there) -> std::optional<Header> {
             if (there && there->removed) there.reset();
@@ -371,7 +371,7 @@ void Store::set_attribute(const std::string& name, const std::string& attribute,
                                         std::to_string(value.count) + " elements of " + to_text(value.type));
     });
     const std::vector<std::byte> bytes = fault ? std::vector<std::byte>() : arrays::encode(value);
-    on_root(session, "attribute_set '" + name + "' '" + attribute + "'", bytes, fault, [&] {
+    on_root(session, "attribute_set " + shown(name) + ' ' + shown(attribute), bytes, fault, [&] {
         attributes_of(session, name)->set_attribute(attribute, value);
         return std::vector<std::byte>();
     });
@@ -385,7 +385,7 @@ Attribute Store::attribute(const std::string& name, const std::string& attribute
         check_name(attribute, "attribute");
     });
     const std::vector<std::byte> answer =
-        on_root(session, "attribute_get '" + name + "' '" + attribute + "'", {}, fault, [&] {
+        on_root(session, "attribute_get " + shown(name) + ' ' + shown(attribute), {}, fault, [&] {
             const std::shared_ptr<Head> head = attributes_of(session, name);
             const auto value = head->attribute(attribute);
             if (!value) no_attribute(*head, attribute);
@@ -402,7 +402,7 @@ void Store::remove_attribute(const std::string& name, const std::string& attribu
         check_name(attribute, "attribute");
         session.require_writable();
     });
-    on_root(session, "attribute_remove '" + name + "' '" + attribute + "'", {}, fault, [&] {
+    on_root(session, "attribute_remove " + shown(name) + ' ' + shown(attribute), {}, fault, [&] {
         const std::shared_ptr<Head> head = attributes_of(session, name);
         if (!head->remove_attribute(attribute)) no_attribute(*head, attribute);
         return std::vector<std::byte>();
@@ -412,7 +412,7 @@ void Store::remove_attribute(const std::string& name, const std::string& attribu
 std::vector<std::string> Store::attributes(const std::string& name)
 {
     Session& session = *session_;
-    return decode_names(on_root(session, "attribute_list '" + name + "'", {},
+    return decode_names(on_root(session, "attribute_list " + shown(name), {},
                                 fault_of([&] { check_name(name, "array", true); }),
                                 [&] { return encode(attributes_of(session, name)->attributes()); }));
 }

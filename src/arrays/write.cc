@@ -225,18 +225,17 @@ private:
         std::uint64_t count = 0;
         for (const Box& box : boxes)
             count += is_empty(box, plan.wish.dimensions) ? 0 : 1;
-        std::uint64_t object = 0;
+        std::optional<std::uint64_t> last_object;
         if (one_object && plan.before) { // the object of the last append, where this session made it
             const auto last = session_.append_places.find(name_);
             if (last != session_.append_places.end() && last->second.generation == plan.before->generation) {
-                object = last->second.object;
+                last_object = last->second.object;
                 plan.end = last->second.end;
             }
         }
-        if (object == 0) {
+        if (!last_object)
             plan.fresh = {session_.take_numbers(one_object ? 1 : count), one_object ? 1 : count};
-            object = plan.fresh.first;
-        }
+        std::uint64_t object = last_object.value_or(plan.fresh.first);
         const std::uint64_t grown_from = plan.before ? plan.before->shape[*plan.wish.along] : 0;
         for (const Box& box : boxes) {
             plan.places.emplace_back();
@@ -434,7 +433,7 @@ public:
         : session_(std::move(session)), name_(call.name), in_background_(in_background)
     {
         call_ = std::string(call.append_along ? "append_" : "write_") +
-                (call.placement == Placement::one_object ? "array" : "object") + " '" + call.name + "'";
+                (call.placement == Placement::one_object ? "array " : "object ") + shown(call.name);
         Group& group = session_->open_group(call_);
         Wish wish;
         Memory memory;

@@ -32,6 +32,7 @@ class Stepstore(CMakePackage):
 
     depends_on("lmdb@0.9.22:")
     depends_on("xxhash@0.8:")
+    depends_on("util-linux-uuid")
     depends_on("nlohmann-json@3.9:")
     depends_on("zstd@1.4:", when="+compression")
     depends_on("c-blosc2@2:", when="+compression")
