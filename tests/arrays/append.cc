@@ -252,9 +252,9 @@ TEST_F(Append, AKilledRank)
         const std::vector<double> old{1};
         store.write(call(rank, old));
         const std::vector<double> fresh{2};
-        Request request = store.begin_write(call(rank, fresh));
-        if (rank == 1) kill(getpid(), SIGKILL);
         try {
+            Request request = store.begin_write(call(rank, fresh));
+            if (rank == 1) kill(getpid(), SIGKILL);
             request.wait();
         } catch (const Error& error) {
             const bool told = error.code() == -DER_CANCELED &&

@@ -142,7 +142,9 @@ TEST_F(Checksums, AnyDamagedByteOfARecordIsFound)
         std::vector<std::byte> damaged = sound;
         damaged[i] ^= std::byte{0x20};
         // Bytes 4 and 5: a newer format, which this reader may still read.
-        if (i != 4 && i != 5) EXPECT_THROW(decode_header(damaged, "T"), Error) << i;
+        if (i != 4 && i != 5) {
+            EXPECT_THROW(decode_header(damaged, "T"), Error) << i;
+        }
         EXPECT_THROW(decode_header(Bytes(sound).first(i), "T"), Error) << i;
     }
     std::vector<StoredBlock> back;
