@@ -12,7 +12,7 @@ namespace {
 
 constexpr int most_attempts = 100; // while an array is replaced again and again
 
-struct Wish {
+struct ReadWish {
     ElementType type;
     unsigned dimensions = 0;
     std::optional<Extents> shape; // that is expected
@@ -20,11 +20,11 @@ struct Wish {
     std::uint64_t known = 0;      // fingerprint of the header that this rank has
 };
 
-Wish wish_of(const ReadCall& call, Order order)
+ReadWish wish_of(const ReadCall& call, Order order)
 {
     check_name(call.name, "array");
     check_type(call.type);
-    Wish wish;
+    ReadWish wish;
     wish.type = call.type;
     wish.dimensions = checked_dimensions(call.dimensions);
     const Naming naming{order, wish.dimensions};
@@ -37,7 +37,7 @@ Wish wish_of(const ReadCall& call, Order order)
     return wish;
 }
 
-std::vector<std::byte> encode(const Wish& wish)
+std::vector<std::byte> encode(const ReadWish& wish)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
@@ -53,10 +53,10 @@ std::vector<std::byte> encode(const Wish& wish)
     return bytes;
 }
 
-Wish decode_wish(Bytes bytes)
+ReadWish decode_read_wish(Bytes bytes)
 {
     WireReader from(bytes, "a rank's arguments");
-    Wish wish;
+    ReadWish wish;
     wish.type.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
     wish.type.length = static_cast<std::uint32_t>(from.varint());
     wish.dimensions = static_cast<unsigned>(from.varint());
@@ -70,7 +70,7 @@ Wish decode_wish(Bytes bytes)
     return wish;
 }
 
-void require_same(const Wish& first, const Wish& other, std::size_t rank, Order order)
+void require_same_reads(const ReadWish& first, const ReadWish& other, std::size_t rank, Order order)
 {
     const Naming naming{order, first.dimensions};
     if (first.type != other.type)
@@ -78,11 +78,11 @@ void require_same(const Wish& first, const Wish& other, std::size_t rank, Order 
     if (first.dimensions != other.dimensions)
         ranks_differ("number of dimensions", std::to_string(first.dimensions), rank,
                      std::to_string(other.dimensions));
-    const auto shape = [&](const Wish& one) { return one.shape ? naming.extents(*one.shape) : "none"; };
+    const auto shape = [&](const ReadWish& one) { return one.shape ? naming.extents(*one.shape) : "none"; };
     if (first.shape != other.shape) ranks_differ("shape", shape(first), rank, shape(other));
 }
 
-void require_fitting(const Header& header, const Wish& wish, const std::string& where, Order order)
+void require_fitting(const Header& header, const ReadWish& wish, const std::string& where, Order order)
 {
     const auto refuse = [&](const std::string& is, const std::string& asked) {
         throw Error(-DER_MISMATCH,
@@ -178,7 +178,7 @@ private:
     void begin()
     {
         Group& group = session_->open_group(call_);
-        Wish wish;
+        ReadWish wish;
         std::exception_ptr fault = arguments_.fault;
         if (!fault) {
             try {
@@ -203,7 +203,7 @@ private:
     }
 
     // What can be said of the memory before the shape is known.
-    void look_at_memory(const Wish& wish) const
+    void look_at_memory(const ReadWish& wish) const
     {
         if (arguments_.data == nullptr && (!wish.box || !is_empty(*wish.box, wish.dimensions)))
             throw Error(-DER_INVAL, "the address of the memory is null: give memory for the data");
@@ -218,10 +218,10 @@ private:
     Found find(std::span<const Bytes> all) const
     {
         const Order order = session_->options.order;
-        std::vector<Wish> wishes;
+        std::vector<ReadWish> wishes;
         for (const Bytes one : all) {
-            wishes.push_back(decode_wish(one));
-            require_same(wishes.front(), wishes.back(), wishes.size() - 1, order);
+            wishes.push_back(decode_read_wish(one));
+            require_same_reads(wishes.front(), wishes.back(), wishes.size() - 1, order);
         }
         const Head& head = *session_->head(arguments_.name);
         // A table may go while it is read, when appends are merged.
@@ -252,7 +252,7 @@ private:
                                         " is missing; `stepstore pool check` says what can be saved");
     }
 
-    void start(const Wish& wish)
+    void start(const ReadWish& wish)
     {
         work_ = std::make_unique<OwnWork>();
         const Header& header = array_->header;

@@ -1,0 +1,53 @@
+// A write as rank 0 plans it: what all ranks ask for, where each block goes, and what is published at the end.
+#pragma once
+
+#include "arrays/session.h"
+
+namespace stepstore::arrays {
+
+// What a rank asks for, row-major.
+struct WriteWish {
+    ElementType type;
+    unsigned dimensions = 0;
+    Extents shape{};
+    Box box;
+    Placement placement = Placement::one_object;
+    std::optional<unsigned> along;
+    DataLayout layout;
+};
+// Of a call, with the memory of its block. -DER_INVAL, -DER_OVERFLOW.
+WriteWish wish_of(const WriteCall& call, Order order, Memory& memory);
+std::vector<std::byte> encode(const WriteWish& wish);
+
+// Where one rank's block goes.
+struct Place {
+    std::uint64_t object = 0;
+    std::uint64_t offset = 0;
+};
+
+// Rank 0's plan of a write.
+struct Plan {
+    WriteWish wish; // of rank 0
+    std::shared_ptr<Head> head;
+    std::optional<Header> before; // what is appended to
+    DataLayout layout;
+    ObjectRange fresh;         // objects that this write makes; count 0: none
+    std::vector<Place> places; // of each rank
+    std::vector<StoredBlock> blocks;
+    std::uint64_t end = 0; // of the object, where it is one
+    bool published = false;
+};
+
+// From what all ranks ask for. Looks whether their blocks make up the array, and marks the objects that will
+// be filled. -DER_MISMATCH, -DER_INVAL, -DER_BUSY.
+Plan make_plan(Store::Session& session, const std::string& name, std::span<const Bytes> wishes);
+std::vector<std::byte> encode(const Plan& plan);
+// What this rank needs of the plan.
+Place place_of(Bytes plan, int rank, DataLayout& layout);
+
+// When all data are stored (head.h, from step 2 on). -DER_STALE, -DER_BUSY.
+void publish(Store::Session& session, Plan& plan);
+// When not: destroys them.
+void abandon(Store::Session& session, const Plan& plan) noexcept;
+
+} // namespace stepstore::arrays
