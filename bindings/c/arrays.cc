@@ -166,8 +166,16 @@ int open_store(const char* location, int mode, const stepstore_open_options* opt
             with = open_options(options);
         });
         const double seconds = with.timeout_seconds > 0 ? with.timeout_seconds : 300;
-        *store = stores.insert(std::make_shared<Store>(location == nullptr ? "" : location, how,
-                                                       form("a location of arrays", seconds), with, fault));
+        std::shared_ptr<Communicator> group;
+        try {
+            group = form("a location of arrays", seconds);
+        } catch (const Error& error) {
+            if (error.code() != -DER_TIMEDOUT) throw;
+            throw Error(-DER_TIMEDOUT, "open: not all ranks of the communicator opened a location within " +
+                                           std::to_string(seconds) + " s (timeout_seconds)");
+        }
+        *store = stores.insert(
+            std::make_shared<Store>(location == nullptr ? "" : location, how, std::move(group), with, fault));
     });
 }
 

@@ -121,23 +121,29 @@ std::optional<Header> Head::header() const
     return header;
 }
 
-bool Head::is_removed() const
+bool Head::exists() const
 {
-    const std::optional<Header> there = any_header();
-    return there && there->removed;
+    const auto bytes = header_bytes();
+    if (!bytes) return false;
+    const std::optional<Header> there = if_sound(*bytes);
+    return !there || !there->removed;
 }
 
 // A damaged header is replaced; a newer version's is not ours to touch.
-std::optional<Header> Head::any_header() const
+std::optional<Header> Head::if_sound(Bytes bytes) const
 {
-    const auto bytes = header_bytes();
-    if (!bytes) return std::nullopt;
     try {
-        return decode(*bytes);
+        return decode(bytes);
     } catch (const Error& error) {
         if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
         return std::nullopt;
     }
+}
+
+std::optional<Header> Head::any_header() const
+{
+    const auto bytes = header_bytes();
+    return bytes ? if_sound(*bytes) : std::nullopt;
 }
 
 std::optional<std::vector<std::vector<std::byte>>> Head::tables(const Header& header) const

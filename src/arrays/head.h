@@ -50,7 +50,7 @@ public:
 
     // nullopt: there is none, also where one was removed. -DER_MISMATCH: another name has this id.
     std::optional<Header> header() const;
-    bool is_removed() const; // a sound header that says so
+    bool exists() const; // also where the header is damaged
     std::optional<std::vector<std::byte>> header_bytes() const { return object_.get_nonempty("header"); }
     Header decode(Bytes bytes) const;
     // The tables of a header, as bytes; nullopt: one is not there any more, so there is a newer header.
@@ -77,7 +77,8 @@ public:
     void clear_attributes();
 
 private:
-    std::optional<Header> any_header() const; // also of a removed one; a damaged one is none
+    std::optional<Header> if_sound(Bytes bytes) const;
+    std::optional<Header> any_header() const; // also of a removed one; nullopt: damaged, or none
     std::vector<std::string> keys_with(std::string_view prefix) const;
 
     KeyValue object_;

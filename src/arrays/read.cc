@@ -146,6 +146,7 @@ public:
 
     void wait() override
     {
+        if (given_up_) was_given_up(call_);
         if (ended_) return;
         for (int attempt = 1; !finish(); ++attempt) {
             if (attempt == most_attempts)
@@ -158,6 +159,7 @@ public:
     bool ready() override { return work_->ready(); }
     void give_up() noexcept override
     {
+        given_up_ = !ended_;
         work_->settle();
         end();
     }
@@ -322,6 +324,7 @@ private:
     std::shared_ptr<const KnownArray> array_;
     Box box_;
     bool ended_ = false;
+    bool given_up_ = false;
     std::unique_ptr<OwnWork> work_ = std::make_unique<OwnWork>(); // the last: it ends first
 };
 

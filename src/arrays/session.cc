@@ -107,6 +107,12 @@ void OwnWork::settle() noexcept
     if (thread_.joinable()) thread_.join();
 }
 
+void was_given_up(const std::string& call)
+{
+    throw Error(-DER_CANCELED,
+                call + ": it was given up when its location was closed: wait before you close");
+}
+
 // ---- arguments
 
 std::string shown(const std::string& name)

@@ -94,6 +94,8 @@ private:
     double seconds_ = 0;
 };
 
+[[noreturn]] void was_given_up(const std::string& call); // -DER_CANCELED
+
 // ---- arguments as the interface gives them
 std::string shown(const std::string& name);                                            // in messages: 'T'
 void check_name(const std::string& name, const char* what, bool may_be_empty = false); // -DER_INVAL

@@ -314,23 +314,22 @@ void Store::remove(const std::string& name)
     });
     on_root(session, "remove " + shown(name), {}, fault, [&] {
         const std::shared_ptr<Head> head = session.head(name);
-        const auto tombstone = head->publish([&](std::optional<Header> there) -> std::optional<Header> {
-            if (there && there->removed) there.reset();
-            const bool damaged = !there && head->header_bytes() && !head->is_removed();
-            if (!there && !damaged)
-                throw Error(-DER_NONEXIST,
-                            "there is no " + head->where() + ": list the arrays to see which there are");
-            Header gone;
-            gone.name = name;
-            gone.removed = true;
-            if (!there) return gone;
-            gone.next_table = there->next_table;
-            gone.dropped_objects = there->objects;
-            gone.dropped_class = there->layout.object_class;
-            for (const TableRef& one : there->tables)
-                if (one.in_place.empty()) gone.dropped_tables.push_back(one.number);
-            return gone;
-        });
+        const auto tombstone =
+            head->publish([&](const std::optional<Header>& there) -> std::optional<Header> {
+                if (!head->exists())
+                    throw Error(-DER_NONEXIST,
+                                "there is no " + head->where() + ": list the arrays to see which there are");
+                Header gone;
+                gone.name = name;
+                gone.removed = true;
+                if (!there) return gone;
+                gone.next_table = there->next_table;
+                gone.dropped_objects = there->objects;
+                gone.dropped_class = there->layout.object_class;
+                for (const TableRef& one : there->tables)
+                    if (one.in_place.empty()) gone.dropped_tables.push_back(one.number);
+                return gone;
+            });
         head->clear_attributes();
         session.forget(name);
         head->destroy_dropped(*session.container, *tombstone);
@@ -345,8 +344,7 @@ std::vector<std::string> Store::list()
         std::vector<std::string> names;
         for (std::string& name : open_catalogue(*session.container, Access::read_only).list()) {
             // Entered before it was there, or gone.
-            const std::shared_ptr<Head> head = session.head(name);
-            if (head->header_bytes() && !head->is_removed()) names.push_back(std::move(name));
+            if (session.head(name)->exists()) names.push_back(std::move(name));
         }
         std::ranges::sort(names);
         return encode(names);

@@ -52,6 +52,7 @@ public:
 
     void wait() override
     {
+        if (given_up_) was_given_up(call_);
         if (ended_) return;
         work_.settle();
         end();
@@ -78,6 +79,7 @@ public:
     void give_up() noexcept override
     {
         if (ended_) return;
+        given_up_ = true;
         work_.settle();
         end();
         if (plan_ && session_->container) abandon(*session_, *plan_);
@@ -98,6 +100,7 @@ private:
     std::uint64_t number_ = 0;
     std::optional<Plan> plan_; // of rank 0
     bool ended_ = false;
+    bool given_up_ = false;
     OwnWork work_; // the last: it ends first
 };
 

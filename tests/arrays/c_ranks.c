@@ -170,6 +170,19 @@ static void no_communicators(const char* location)
     CHECK(store == 0);
 }
 
+/* All but rank 1 open. */
+static void a_rank_does_not_open(const char* location)
+{
+    struct stepstore_open_options options = {0};
+    stepstore_arrays store = 0;
+    MPI_Comm comm = MPI_COMM_WORLD;
+    options.timeout_seconds = 1;
+    if (rank != 1)
+        CHECK_ERROR(stepstore_arrays_open(location, STEPSTORE_WRITE, &comm, &options, &store), -DER_TIMEDOUT,
+                    "timeout_seconds");
+    CHECK(store == 0);
+}
+
 /* A rank that ends its program is missed by the others. */
 static void a_rank_ends(const char* location)
 {
@@ -202,6 +215,8 @@ int main(int argc, char** argv)
         errors(argv[2]);
     else if (strcmp(argv[1], "no_communicators") == 0)
         no_communicators(argv[2]);
+    else if (strcmp(argv[1], "a_rank_does_not_open") == 0)
+        a_rank_does_not_open(argv[2]);
     else if (strcmp(argv[1], "a_rank_ends") == 0)
         a_rank_ends(argv[2]);
     else

@@ -331,6 +331,7 @@ TEST_F(Refusals, RequestsThatNobodyWaitedFor)
                      [&] { store.write(row(*communicator, data)); });
         expect_error(-DER_CANCELED, {"nobody waited for: write_array 'T'"}, [&] { store.close(); });
         expect_error(-DER_NO_HDL, {"was closed"}, [&] { store.list(); });
+        expect_error(-DER_CANCELED, {"write_array 'T'", "was given up"}, [&] { request.wait(); });
     });
     EXPECT_TRUE(open(Mode::read)->list().empty());
 }

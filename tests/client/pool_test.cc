@@ -1,4 +1,5 @@
 #include "client/client_fixture.h"
+#include "support/processes.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -130,6 +131,23 @@ TEST_F(PoolTest, KeepsSnapshots)
     for (int i = 0; i < 40; ++i)
         container->create_snapshot("n" + std::to_string(i));
     EXPECT_EQ(container->snapshots().size(), 41U);
+}
+
+// One rank of a job connects; the others get its handles.
+TEST_F(PoolTest, GoesToAnotherProcessAsBytes)
+{
+    const std::vector<std::byte> whole = pool->to_global();
+    const std::vector<std::byte> part = container->to_global();
+    const auto write_there = [&] {
+        const Pool other = Pool::from_global(location, whole);
+        const Container there = other.container_from_global("container", part);
+        there.key_value(there.object_id(1, 0, ObjectType::key_value, "S2")).put("key", bytes("value"));
+        return there.label() == "container" && other.location() == location ? 0 : 1;
+    };
+    EXPECT_EQ(run_in_child(write_there), 0);
+    EXPECT_EQ(text(key_value().get("key").value()), "value");
+    EXPECT_ERROR(-DER_INVAL, Pool::from_global(location, part));
+    EXPECT_ERROR(-DER_INVAL, (void)pool->container_from_global("container", Bytes(part).first(20)));
 }
 
 TEST_F(PoolTest, LeavesPoolsOfADaosSystemToItsAdministrator)
