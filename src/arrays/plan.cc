@@ -55,9 +55,7 @@ std::vector<std::byte> encode(const WriteWish& wish)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
-    to.fixed(static_cast<std::uint8_t>(wish.type.kind));
-    to.varint(wish.type.length);
-    to.varint(wish.dimensions);
+    write_elements(to, wish);
     write_extents(to, wish.shape, wish.dimensions);
     write_extents(to, wish.box.start, wish.dimensions);
     write_extents(to, wish.box.count, wish.dimensions);
@@ -75,9 +73,7 @@ WriteWish decode_write_wish(Bytes bytes)
 {
     WireReader from(bytes, "a rank's arguments");
     WriteWish wish;
-    wish.type.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
-    wish.type.length = static_cast<std::uint32_t>(from.varint());
-    wish.dimensions = static_cast<unsigned>(from.varint());
+    static_cast<Elements&>(wish) = read_elements(from);
     wish.shape = read_extents(from, wish.dimensions);
     wish.box.start = read_extents(from, wish.dimensions);
     wish.box.count = read_extents(from, wish.dimensions);
@@ -93,11 +89,7 @@ WriteWish decode_write_wish(Bytes bytes)
 void require_same_writes(const WriteWish& first, const WriteWish& other, std::size_t rank, Order order)
 {
     const Naming naming{order, first.dimensions};
-    if (first.type != other.type)
-        ranks_differ("element type", to_text(first.type), rank, to_text(other.type));
-    if (first.dimensions != other.dimensions)
-        ranks_differ("number of dimensions", std::to_string(first.dimensions), rank,
-                     std::to_string(other.dimensions));
+    require_same_elements(first, other, rank);
     for (unsigned d = 0; d < first.dimensions; ++d)
         if (first.shape[d] != other.shape[d])
             ranks_differ("shape of the array, " + naming.dimension(d), naming.extents(first.shape), rank,

@@ -6,9 +6,7 @@
 namespace stepstore::arrays {
 
 // What a rank asks for, row-major.
-struct WriteWish {
-    ElementType type;
-    unsigned dimensions = 0;
+struct WriteWish : Elements {
     Extents shape{};
     Box box;
     Placement placement = Placement::one_object;

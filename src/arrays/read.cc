@@ -12,9 +12,7 @@ namespace {
 
 constexpr int most_attempts = 100; // while an array is replaced again and again
 
-struct ReadWish {
-    ElementType type;
-    unsigned dimensions = 0;
+struct ReadWish : Elements {
     std::optional<Extents> shape; // that is expected
     std::optional<Box> box;       // nullopt: the whole
     std::uint64_t known = 0;      // fingerprint of the header that this rank has
@@ -41,9 +39,7 @@ std::vector<std::byte> encode(const ReadWish& wish)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
-    to.fixed(static_cast<std::uint8_t>(wish.type.kind));
-    to.varint(wish.type.length);
-    to.varint(wish.dimensions);
+    write_elements(to, wish);
     to.fixed(wish.known);
     to.fixed(static_cast<std::uint8_t>(wish.shape.has_value()));
     if (wish.shape) write_extents(to, *wish.shape, wish.dimensions);
@@ -57,9 +53,7 @@ ReadWish decode_read_wish(Bytes bytes)
 {
     WireReader from(bytes, "a rank's arguments");
     ReadWish wish;
-    wish.type.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
-    wish.type.length = static_cast<std::uint32_t>(from.varint());
-    wish.dimensions = static_cast<unsigned>(from.varint());
+    static_cast<Elements&>(wish) = read_elements(from);
     wish.known = from.fixed<std::uint64_t>();
     if (from.fixed<std::uint8_t>() != 0) wish.shape = read_extents(from, wish.dimensions);
     if (from.fixed<std::uint8_t>() != 0) {
@@ -73,11 +67,7 @@ ReadWish decode_read_wish(Bytes bytes)
 void require_same_reads(const ReadWish& first, const ReadWish& other, std::size_t rank, Order order)
 {
     const Naming naming{order, first.dimensions};
-    if (first.type != other.type)
-        ranks_differ("element type", to_text(first.type), rank, to_text(other.type));
-    if (first.dimensions != other.dimensions)
-        ranks_differ("number of dimensions", std::to_string(first.dimensions), rank,
-                     std::to_string(other.dimensions));
+    require_same_elements(first, other, rank);
     const auto shape = [&](const ReadWish& one) { return one.shape ? naming.extents(*one.shape) : "none"; };
     if (first.shape != other.shape) ranks_differ("shape", shape(first), rank, shape(other));
 }

@@ -210,6 +210,31 @@ Memory to_memory(const void* first, const Numbers& strides, const Box& box, cons
     return memory;
 }
 
+void write_elements(WireWriter& to, const Elements& elements)
+{
+    to.fixed(static_cast<std::uint8_t>(elements.type.kind));
+    to.varint(elements.type.length);
+    to.varint(elements.dimensions);
+}
+
+Elements read_elements(WireReader& from)
+{
+    Elements elements;
+    elements.type.kind = static_cast<Kind>(from.fixed<std::uint8_t>());
+    elements.type.length = static_cast<std::uint32_t>(from.varint());
+    elements.dimensions = static_cast<unsigned>(from.varint());
+    return elements;
+}
+
+void require_same_elements(const Elements& first, const Elements& other, std::size_t rank)
+{
+    if (first.type != other.type)
+        ranks_differ("element type", to_text(first.type), rank, to_text(other.type));
+    if (first.dimensions != other.dimensions)
+        ranks_differ("number of dimensions", std::to_string(first.dimensions), rank,
+                     std::to_string(other.dimensions));
+}
+
 void write_extents(WireWriter& to, const Extents& extents, unsigned dimensions)
 {
     for (unsigned d = 0; d < dimensions; ++d)

@@ -108,6 +108,14 @@ Memory to_memory(const void* first, const Numbers& strides, const Box& box, cons
 // Bytes of an array of this shape; -DER_OVERFLOW beyond 2^63.
 std::uint64_t bytes_of(const Extents& shape, const ElementType& type, const Naming& naming);
 
+// What a rank says first of an array: its elements and dimensions.
+struct Elements {
+    ElementType type;
+    unsigned dimensions = 0;
+};
+void write_elements(WireWriter& to, const Elements& elements);
+Elements read_elements(WireReader& from);
+void require_same_elements(const Elements& first, const Elements& other, std::size_t rank); // -DER_MISMATCH
 void write_extents(WireWriter& to, const Extents& extents, unsigned dimensions);
 Extents read_extents(WireReader& from, unsigned dimensions);
 // The end of this rank's own work, for rank 0.
