@@ -43,7 +43,8 @@ std::vector<nb::object> get_many(KeyValueHandle& self, const std::vector<nb::byt
         std::size_t bytes = 0;
         for (const nb::bytes& key : keys) {
             const auto& value = found.emplace_back(it.get(text_of(key)));
-            if (value && (bytes += value->size()) >= most_bytes) break;
+            bytes += value ? value->size() : 0;
+            if (bytes >= most_bytes) break;
         }
     });
     std::vector<nb::object> values;
