@@ -105,7 +105,8 @@ def main() -> None:
         Path(options.json).write_text(json.dumps(records) + "\n")
     if options.plane and records:
         edge = int(io.available_attributes()["L"]["Value"])
-        np.savez(options.plane, **middle_plane(last, edge))
+        arrays: dict[str, Any] = middle_plane(last, edge)
+        np.savez(options.plane, **arrays)
     print(f"analysis: {len(records)} steps through {io.engine_type()}")
 
 

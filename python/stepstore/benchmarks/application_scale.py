@@ -76,7 +76,9 @@ def _at_scale(outputs: list[dict[str, Any]], ranks: int, model: BlobModel, simul
         sizes = Path(folder) / "sizes"
         sizes.write_text("\n".join(map(str, blobs)))
         common = {"writers": ranks, "readers": 0, "steps": len(parts) - 1, "size": f"@{sizes}", "read": ""}
-        jobs = [({**common, "set": engine.writer}, {}) for engine in ENGINES]
+        jobs: list[tuple[dict[str, Any], dict[str, float]]] = [
+            ({**common, "set": engine.writer}, {}) for engine in ENGINES
+        ]
         found = simulator.run_all(jobs)
     steady, once = {}, {}
     for engine, one in zip(ENGINES, found, strict=True):

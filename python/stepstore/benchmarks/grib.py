@@ -3,7 +3,7 @@ differs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ _ECCODES = {"number": "perturbationNumber", "step": "step", "param": "paramId", 
 def write_plan(
     folder: Path,
     size: int,
-    values: dict[str, Sequence[int]],
+    values: Mapping[str, Sequence[int]],
     collocation: Sequence[str],
     element: Sequence[str],
 ) -> Path:

@@ -8,7 +8,7 @@ import io
 import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,9 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     figure, (axis,) = blank_figure(8, 0.3 * len(shown) + 1.8)
     names = [one.name for one in shown]
     begin = [0.0] * len(shown)
+    parts: list[tuple[str, Callable[[Outcome], list[float] | None]]] = [("end to end", Outcome.end_to_end)]
     if all(one.acquisition() for one in shown):
-        parts = (("stabilisation", Outcome.stabilisation), ("acquisition", Outcome.acquisition))
-    else:
-        parts = (("end to end", Outcome.end_to_end),)
+        parts = [("stabilisation", Outcome.stabilisation), ("acquisition", Outcome.acquisition)]
     for (label, part), colour in zip(parts, COLOURS, strict=False):
         widths = [statistics.median(part(one) or [0.0]) for one in shown]
         axis.barh(names, widths, left=begin, color=colour, label=label, height=0.65)
@@ -84,9 +83,11 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     axis.set_xlabel("milliseconds of a rank and step; line: range of the rounds")
     axis.set_title(f"Metadata end to end: {caption}", loc="left", fontsize=9)
     figure.legend(frameon=False, loc="outside lower center", ncols=2)
-    rows = [("blobs", "point", "round", "stabilisation_ms", "acquisition_ms", "end_to_end_ms")]
+    rows: list[tuple[Any, ...]] = [
+        ("blobs", "point", "round", "stabilisation_ms", "acquisition_ms", "end_to_end_ms")
+    ]
     for one in outcomes:
-        acquired = one.acquisition() or [None] * len(one.written)
+        acquired: Sequence[float | None] = one.acquisition() or [None] * len(one.written)
         times = zip(one.stabilisation(), acquired, one.end_to_end(), strict=True)
         rows += [(one.size, one.name, number, *each) for number, each in enumerate(times, start=1)]
     return save(path, figure, rows)

@@ -83,8 +83,8 @@ def report_windows(outcomes: list[Outcome]) -> None:
             ]
         rows.append(tuple(cells))
     show(table(columns, rows))
-    for one, parts in zip(outcomes, by_point, strict=True):
-        first, last = parts[0], parts[-1]
+    for one, its_windows in zip(outcomes, by_point, strict=True):
+        first, last = its_windows[0], its_windows[-1]
         line = f"{one.size}/{one.name}: last by first row: stabilisation "
         line += f"{last.stabilisation / first.stabilisation:.2f}"
         if first.acquisition and last.acquisition:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -110,7 +110,7 @@ def version(as_json: JsonOption = False) -> None:
 
 
 # typer carries a click of its own or uses the one that is installed: take the classes from where it has them.
-_CLICK = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
+_CLICK: dict[str, Any] = {kind.__name__: kind for kind in typer.BadParameter.__mro__}
 _UsageError, _ClickException = _CLICK["UsageError"], _CLICK["ClickException"]
 
 

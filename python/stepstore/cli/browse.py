@@ -123,7 +123,9 @@ def _list_container(address: Address, long: bool, snapshot: str | None, as_json:
     for entry in objects:
         entry["name"] = f"{entry['hi']}.{entry['lo']}"
     streams = [] if snapshot else [{"type": "stream", "name": name} for name in streams_of(address)]
-    columns = ["TYPE", "NAME", "CLASS", ("SIZE", "right"), "CELLS"] if long else ["TYPE", "NAME"]
+    columns: list[str | tuple[str, str]] = ["TYPE", "NAME"]
+    if long:
+        columns += ["CLASS", ("SIZE", "right"), "CELLS"]
 
     def rows() -> Iterator[tuple[str, ...]]:
         for entry in streams:

@@ -260,7 +260,7 @@ def destroy(pool: PoolArgument, yes: YesOption = False) -> None:
 def _path_of(pool: str) -> str:
     """The directory of a pool that is there, whole or not."""
     try:
-        return describe(pool)["path"]
+        return str(describe(pool)["path"])
     except Error as error:
         if error.code == DER_NONEXIST:
             raise

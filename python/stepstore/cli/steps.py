@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def steps(
         chosen = _chosen_steps(steps_, stream.first, len(stream), stream.location)
         names = _chosen_names(stream, patterns or [])
         described = stream.describe()
-        report = {
+        report: dict[str, Any] = {
             "location": stream.location,
             **{
                 name: described[name]
@@ -189,7 +190,7 @@ def _box(text: str | None) -> tuple[int, ...] | None:
 def _describe(stream: Steps, names: list[str], chosen: range, *, statistics: bool) -> list[dict[str, Any]]:
     """One entry per variable, gathered over the chosen steps."""
     definitions = stream.definitions()
-    found = {
+    found: dict[str, dict[str, Any]] = {
         name: {
             "name": shown_name(name),
             "type": definitions[name][0],
@@ -429,7 +430,7 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
 
 def _type_text(entry: dict[str, Any]) -> str:
     if "structure" not in entry:
-        return entry["type"]
+        return str(entry["type"])
     fields = (
         f"{one['type']} {one['name']}" + (f"[{one['count']}]" if one["count"] != 1 else "")
         for one in entry["structure"]["fields"]
@@ -454,7 +455,7 @@ def _number(value: Any) -> str:
 
 
 def _show_blocks(variables: list[dict[str, Any]]) -> None:
-    shown = {
+    shown: dict[str, Callable[[Any], str]] = {
         **{name: str for name in ("step", "block", "writer")},
         **{name: _dims for name in ("start", "count")},
         **{name: _number for name in ("min", "max")},

@@ -182,7 +182,8 @@ def _retrieve(fdb: Any, **ranges: Any) -> bytes:
         **{name: "/".join(map(str, values)) for name, values in ranges.items()},
     }
     with fdb.retrieve(request) as handle:
-        return handle.read()
+        message: bytes = handle.read()
+    return message
 
 
 def _retrieve_slice(

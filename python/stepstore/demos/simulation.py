@@ -123,5 +123,9 @@ def _advance(u: np.ndarray, v: np.ndarray) -> None:
 def _laplacian(field: np.ndarray) -> np.ndarray:
     import numpy as np
 
-    around: np.ndarray = sum(np.roll(field, shift, axis) for axis in (0, 1) for shift in (1, -1))
-    return around - 4 * field
+    around: np.ndarray = np.zeros_like(field)
+    for axis in (0, 1):
+        for shift in (1, -1):
+            around += np.roll(field, shift, axis)
+    around -= 4 * field
+    return around

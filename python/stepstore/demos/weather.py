@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def messages(step: int) -> Iterator[tuple[FieldKey, bytes]]:
         eccodes.codes_release(template)
 
 
-def _template(eccodes):  # type: ignore[no-untyped-def]
+def _template(eccodes: Any) -> Any:
     handle = eccodes.codes_grib_new_from_samples("regular_ll_pl_grib2")
     keys = {
         "productDefinitionTemplateNumber": 1,  # of an ensemble
@@ -169,6 +170,7 @@ def decode(message: bytes) -> np.ndarray:
 
     handle = eccodes.codes_new_from_message(message)
     try:
-        return eccodes.codes_get_values(handle).reshape(LATITUDES.size, LONGITUDES.size)
+        values: np.ndarray = eccodes.codes_get_values(handle)
+        return values.reshape(LATITUDES.size, LONGITUDES.size)
     finally:
         eccodes.codes_release(handle)

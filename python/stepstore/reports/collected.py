@@ -72,7 +72,8 @@ class Collected:
         return any(replace(one, made=statement.made) == statement for one in self.statements)
 
     def commands(self) -> set[str]:
-        return {one.made.command for one in [*self.figures, *self.statements]}
+        made = [*(one.made for one in self.figures), *(one.made for one in self.statements)]
+        return {one.command for one in made}
 
 
 _MOST_SVG = 1 << 20

@@ -19,7 +19,7 @@ from stepstore.simulation.cluster import Cluster
 class Simulator:
     """Runs each job once, and several at the same time; the same job gives the same numbers."""
 
-    def __init__(self, cluster: Cluster, name: str = "stepstore-simulate", **others: float):
+    def __init__(self, cluster: Cluster, name: str = "stepstore-simulate", /, **others: float):
         """name: of the program; stepstore-estimate takes the same jobs."""
         self.values = cluster.values(**others)
         self._program = str(program(name))
@@ -58,7 +58,8 @@ class Simulator:
             raise CommandError(f"{self._program} was killed by signal {-running.returncode}")
         if running.returncode != 0:
             raise CommandError(errors.strip().removeprefix("error: ") or f"{self._program} failed")
-        return json.loads(output)
+        result: dict[str, Any] = json.loads(output)
+        return result
 
     def _start(self, command: list[str]) -> subprocess.Popen[str]:
         with self._lock:
