@@ -39,14 +39,20 @@ void AttributeWatch::listen()
 {
     listening_ = true;
     for (const auto& [name, attribute] : core_of(io_).GetAttributes())
-        told_.insert(name);
+        told_.insert(told_.end(), name);
 }
 
+// Those of a first step follow each other in both, so the next one is tried before it is looked for.
 void AttributeWatch::look_at_told(const std::function<void(const steps::Attribute&)>& changed)
 {
-    for (const auto& name : told_)
-        if (const auto type = io_.AttributeType(name); !type.empty()) // else removed: the stream keeps it
-            changed(read(name, type));
+    const auto& present = core_of(io_).GetAttributes();
+    auto at = present.begin();
+    for (const auto& name : told_) {
+        if (at == present.end() || at->first != name) at = present.find(name);
+        if (at == present.end()) continue; // removed: the stream keeps it
+        changed(read(name, *at->second));
+        ++at;
+    }
     told_.clear();
 }
 
@@ -66,41 +72,36 @@ void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& ch
             now.push_back(std::move(*before++));
             continue;
         }
-        auto value = read(name, io_.AttributeType(name));
+        auto value = read(name, *attribute);
         changed(value);
         now.emplace_back(name, *attribute, std::move(value));
     }
     known_ = std::move(now);
 }
 
-steps::Attribute AttributeWatch::read(const std::string& name, const std::string& type_name)
+std::optional<steps::Attribute> AttributeWatch::read_by_interface(const std::string& name)
 {
-    steps::Attribute result;
-    bool done = false;
-    auto read_as = [&]<class T>(std::type_identity<T>) {
+    std::optional<steps::Attribute> result;
+    const auto type = io_.AttributeType(name);
+    const auto read_as = [&]<class T>(std::type_identity<T>) {
         static const std::string of_this_type = adios2::GetType<T>();
-        if (done || type_name != of_this_type) return;
-        done = true;
-        auto attribute = io_.InquireAttribute<T>(name);
-        auto data = attribute.Data();
-        result.name = name;
-        result.type = steps::type_of<T>();
-        result.array = !attribute.IsValue();
-        result.count = data.size();
-        if constexpr (std::is_same_v<T, std::string>) {
-            result.strings = std::move(data);
-        } else {
-            const auto bytes = std::as_bytes(std::span(data));
-            result.data.assign(bytes.begin(), bytes.end());
-        }
+        if (result || type != of_this_type) return;
+        const auto attribute = io_.InquireAttribute<T>(name);
+        result = attribute_of<T>(name, attribute.Data(), attribute.IsValue());
     };
 #define read_as_type(T) read_as(std::type_identity<T>{});
     ADIOS2_FOREACH_STDTYPE_1ARG(read_as_type)
 #undef read_as_type
-    if (!done)
-        throw Error(-DER_NOTSUPPORTED, "stepstore: attribute '" + name + "' is of type " + type_name +
-                                           ", which this engine cannot store");
     return result;
+}
+
+steps::Attribute AttributeWatch::read(const std::string& name, const adios2::core::AttributeBase& attribute)
+{
+    auto result = core_fits_ ? lying_attribute(attribute) : read_by_interface(name);
+    if (!result)
+        throw Error(-DER_NOTSUPPORTED, "stepstore: attribute '" + name + "' is of type " +
+                                           io_.AttributeType(name) + ", which this engine cannot store");
+    return *std::move(result);
 }
 
 } // namespace stepstore::adios

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <typeinfo>
@@ -15,15 +16,16 @@ namespace stepstore::adios {
 
 class AttributeWatch {
 public:
-    explicit AttributeWatch(adios2::IO io) : io_(io) {}
+    // core_fits: see misfit() in core_engine.h.
+    AttributeWatch(adios2::IO io, bool core_fits) : io_(io), core_fits_(core_fits) {}
 
     // Calls changed(attribute) for each that is new, or has another value or type than when this was called
     // last. Costs a comparison per attribute. -DER_NOTSUPPORTED: a type that cannot be stored.
     void look(const std::function<void(const steps::Attribute&)>& changed);
     // From now on only attributes that changed(name) tells of are looked at, and those that are there now: of
-    // all others nothing is compared.
+    // all others nothing is compared. Only where the core fits.
     void listen();
-    void changed(const std::string& name) { told_.insert(name); }
+    void changed(std::string name) { told_.insert(std::move(name)); }
 
 private:
     struct Known {
@@ -39,9 +41,11 @@ private:
     };
     bool unchanged() const;
     void look_at_told(const std::function<void(const steps::Attribute&)>& changed);
-    steps::Attribute read(const std::string& name, const std::string& type_name);
+    steps::Attribute read(const std::string& name, const adios2::core::AttributeBase& attribute);
+    std::optional<steps::Attribute> read_by_interface(const std::string& name);
 
     adios2::IO io_;
+    bool core_fits_;
     std::vector<Known> known_; // in the order of the names
     bool listening_ = false;
     std::set<std::string> told_;

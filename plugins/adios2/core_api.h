@@ -9,7 +9,7 @@
 #include "adios_types.h"
 
 #ifdef STEPSTORE_ADIOS2_CORE
-#include <adios2/core/AttributeBase.h>
+#include <adios2/core/Attribute.h>
 #include <adios2/core/Engine.h>
 #include <adios2/core/IO.h>
 #include <adios2/core/Variable.h>
@@ -23,6 +23,8 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #ifndef STEPSTORE_ADIOS2_CORE
@@ -107,6 +109,43 @@ struct Lying {
     adios2::Dims shape, start, count;
     bool plain = false;
 };
+#endif
+
+template <class T>
+steps::Attribute attribute_of(const std::string& name, std::span<const T> values, bool single)
+{
+    steps::Attribute result{name, steps::type_of<T>(), !single, values.size(), {}, {}};
+    if constexpr (std::is_same_v<T, std::string>) {
+        result.strings.assign(values.begin(), values.end());
+    } else {
+        const auto bytes = std::as_bytes(values);
+        result.data.assign(bytes.begin(), bytes.end());
+    }
+    return result;
+}
+
+// An attribute as it lies in ADIOS2, by the same rule. nullopt: of a type that streams do not have.
+#ifdef STEPSTORE_ADIOS2_CORE
+inline std::optional<steps::Attribute> lying_attribute(const adios2::core::AttributeBase& base)
+{
+    const auto read_as = [&]<class T>(std::type_identity<T>) {
+        const auto& attribute = static_cast<const adios2::core::Attribute<T>&>(base);
+        const std::span<const T> values = base.m_IsSingleValue
+                                              ? std::span<const T>(&attribute.m_DataSingleValue, 1)
+                                              : std::span<const T>(attribute.m_DataArray);
+        return attribute_of<T>(base.m_Name, values, base.m_IsSingleValue);
+    };
+#define read_as_type(T)                                                                                      \
+    if (base.m_Type == adios2::helper::GetDataType<T>()) return read_as(std::type_identity<T>{});
+    ADIOS2_FOREACH_STDTYPE_1ARG(read_as_type)
+#undef read_as_type
+    return std::nullopt;
+}
+#else
+inline std::optional<steps::Attribute> lying_attribute(const adios2::core::AttributeBase&)
+{
+    return std::nullopt;
+}
 #endif
 
 // Whether the IO has a variable of this name and type, and it is this one (identity_of() in adios_types.h).

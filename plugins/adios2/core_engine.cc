@@ -55,7 +55,7 @@ public:
 
     void NotifyEngineAttribute(std::string name, adios2::DataType) noexcept override
     {
-        if (opened_.writing()) opened_.writer().attributes().changed(name);
+        if (opened_.writing()) opened_.writer().attributes().changed(std::move(name));
     }
 
     // Metadata in memory is the name: what it stands for is read when the stream is opened with it.

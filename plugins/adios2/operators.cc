@@ -78,18 +78,26 @@ std::shared_ptr<core::Operator> operator_for(core::VariableBase* variable, core:
     }
 }
 
+// StoreStatsOnly, which counts where there is no operator, as in BP5.
+bool leaves_data_out(const core::VariableBase& variable)
+{
+    return !variable.m_WriteData && variable.m_Type != adios2::DataType::Struct;
+}
+
 } // namespace
 
 const void* identity_of_operator(const core::VariableBase& variable)
 {
     const auto& operations = variable.m_Operations;
-    if (operations.empty() || operations.front()->m_TypeEnum == core::Operator::COMPRESS_NULL) return nullptr;
-    return operations.front().get();
+    if (operations.empty()) return leaves_data_out(variable) ? &variable.m_WriteData : nullptr;
+    return operations.front()->m_TypeEnum == core::Operator::COMPRESS_NULL ? nullptr
+                                                                           : operations.front().get();
 }
 
 std::shared_ptr<steps::BlockOperator> operator_of(const core::VariableBase& variable,
                                                   const std::string& engine_name, steps::Order order)
 {
+    if (variable.m_Operations.empty()) return steps::leaving_data_out();
     if (variable.m_Operations.size() > 1)
         throw Error(-DER_NOTSUPPORTED,
                     "stepstore: variable '" + variable.m_Name + "' has " +

@@ -7,9 +7,9 @@
 
 namespace stepstore::adios {
 
-// Changes when the variable's operator does; nullptr: it has none, or `null`.
+// Changes when the variable's operator does; nullptr: it has none, or `null`. StoreStatsOnly is one here.
 const void* identity_of_operator(const adios2::core::VariableBase& variable);
-// -DER_NOTSUPPORTED: the variable has several.
+// Of a variable where that is not nullptr. -DER_NOTSUPPORTED: it has several.
 std::shared_ptr<steps::BlockOperator> operator_of(const adios2::core::VariableBase& variable,
                                                   const std::string& engine_name, steps::Order order);
 

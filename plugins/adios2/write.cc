@@ -34,9 +34,9 @@ steps::Variable definition_of(const adios2::Variable<T>& variable)
 
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
                            const std::shared_ptr<Communicator>& communicator)
-    : io_(io), attributes_(io), communicator_(communicator),
+    : io_(io), core_fits_(misfit().empty()), attributes_(io, core_fits_), communicator_(communicator),
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
-      engine_name_(parameters.location), core_fits_(misfit().empty()), flatten_(parameters.flatten_steps)
+      engine_name_(parameters.location), flatten_(parameters.flatten_steps)
 {
 }
 
@@ -73,7 +73,7 @@ void WriteAdapter::end_step()
 // Put.
 void WriteAdapter::end_writers_step()
 {
-    put_attributes();
+    attributes_.look([this](const steps::Attribute& attribute) { writer_.attribute(attribute); });
     if (reshapable_.empty())
         writer_.end_step();
     else
@@ -170,6 +170,7 @@ WriteAdapter::Known& WriteAdapter::known(V& variable)
     if (entry.kind == steps::ShapeKind::global_array && !entry.identity->IsConstantDims()) {
         if (reshapable_.size() <= entry.id) reshapable_.resize(entry.id + 1);
         reshapable_[entry.id] = &entry;
+        writer_.reshapable(entry.id);
     }
     return entry;
 }
@@ -292,17 +293,6 @@ void WriteAdapter::put_selected(V& variable, Known& entry, const void* values, s
     const MemorySelection memory(selection, entry.count, order_, entry.name);
     const auto packed = writer_.put_span(entry.id, entry.shape, start, entry.count);
     if (!packed.empty()) memory.pack(values, packed.data(), entry.element_size);
-}
-
-void WriteAdapter::put_attributes()
-{
-    attributes_.look([&](const steps::Attribute& attribute) {
-        if (attribute.type == steps::Type::string)
-            writer_.attribute(attribute.name, attribute.strings, attribute.array);
-        else
-            writer_.attribute(attribute.name, attribute.type, attribute.data.data(), attribute.count,
-                              attribute.array);
-    });
 }
 
 #define instantiate(T) template void WriteAdapter::put<T>(adios2::Variable<T>&, const T*, steps::Mode);

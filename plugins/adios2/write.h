@@ -72,9 +72,9 @@ private:
     steps::DimsView shape_now(steps::VariableId id);
     void end_writers_step();
     void begin_implicit_step();
-    void put_attributes();
 
     adios2::IO io_;
+    bool core_fits_;
     AttributeWatch attributes_;
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;
@@ -85,7 +85,6 @@ private:
     std::uint64_t begun_ = 0; // steps
     steps::Order order_;
     std::string engine_name_;
-    bool core_fits_;
     const bool flatten_;         // the program's steps are parts of one step, which close() ends
     std::size_t parts_ = 0;      // of it that have ended
     bool in_step_ = false;       // between the program's BeginStep and EndStep

@@ -8,6 +8,7 @@
 #include "steps/types.h"
 
 #include <functional>
+#include <memory>
 
 namespace stepstore::steps {
 
@@ -20,6 +21,10 @@ public:
     // for local and joined arrays. Both in the writer's order.
     virtual std::optional<Bytes> apply(Bytes raw, Type type, DimsView start, DimsView count) = 0;
 };
+
+// Stores nothing of a block but its place in the array, minimum and maximum. -DER_ENOENT: what a Reader's get
+// of such a block gives.
+std::shared_ptr<BlockOperator> leaving_data_out();
 
 // Gives back exactly raw.size() bytes of a block of the variable, or throws an Error that begins with `what`.
 using UndoOperator = std::function<void(VariableId variable, Codec codec, Bytes stored, MutableBytes raw,

@@ -179,6 +179,7 @@ std::string name_of(Codec codec)
     case Codec::zstd: return "zstd";
     case Codec::blosc: return "c-blosc 1";
     case Codec::blosc2: return "C-Blosc2";
+    case Codec::left_out: return "left out";
     default: break;
     }
     const auto number = static_cast<unsigned>(codec);

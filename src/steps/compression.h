@@ -20,7 +20,8 @@ enum class Codec : std::uint8_t {
     zstd = 1, // one zstd frame
     blosc =
         2, // c-blosc 1 buffers one after the other, each of 1 GiB before compression but the last; read only
-    blosc2 = 3, // C-Blosc2 chunks one after the other, each of 2 MiB before compression but the last
+    blosc2 = 3,   // C-Blosc2 chunks one after the other, each of 2 MiB before compression but the last
+    left_out = 4, // nothing: of the block are known its place in the array, minimum and maximum
     adios2_operator = 64, // and all from here on: what an operator of ADIOS2 made (operator_codec)
     adios2_blosc = 64,    // of these, those that can be undone without ADIOS2
     adios2_null = 191,

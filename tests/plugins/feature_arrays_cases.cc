@@ -277,6 +277,7 @@ public:
     {
         for (const char* name : {"sync", "deferred", "twice"})
             io.DefineVariable<double>(name, {writers.ranks, length}, {writers.rank, 0}, {1, length});
+        io.DefineVariable<double>("grows", {writers.ranks, length}, {writers.rank, 0}, {1, length});
         io.DefineVariable<double>("one", {writers.ranks}, {writers.rank}, {1});
         io.DefineVariable<double>("stays", {writers.ranks, length}, {writers.rank, 0}, {1, length},
                                   adios2::ConstantDims);
@@ -288,6 +289,11 @@ public:
         for (const char* name : {"sync", "twice", "stays", "one"})
             engine.Put(variable(name), data_.data(), adios2::Mode::Sync);
         variable("sync").SetShape({writers.ranks, columns(step)});
+        for (const auto mode : {adios2::Mode::Sync, adios2::Mode::Deferred}) { // outside at that moment
+            variable("grows").SetShape({writers.ranks, 1});
+            engine.Put(variable("grows"), data_.data(), mode);
+        }
+        variable("grows").SetShape({writers.ranks, columns(step)});
         engine.Put(variable("deferred"), data_.data(), adios2::Mode::Deferred);
         engine.PerformPuts();
         variable("deferred").SetShape({writers.ranks + step, columns(step)});
@@ -298,7 +304,7 @@ public:
     }
     void look(View& view) override
     {
-        for (const char* name : {"sync", "deferred", "twice", "stays"})
+        for (const char* name : {"sync", "deferred", "twice", "stays", "grows"})
             look_at(view, name);
         auto one = view.variable<double>("one");
         view.seen.note("one", one.Shape());

@@ -113,6 +113,47 @@ CASE(spans)
     engine.Close();
 }
 
+// Minimum and maximum of an array without its data: in all steps but one.
+CASE(statistics_only)
+{
+    auto adios = make_adios();
+    const auto rank = static_cast<std::size_t>(run.rank), ranks = static_cast<std::size_t>(run.ranks);
+    constexpr std::size_t with_data = 1;
+    {
+        auto io = make_io(adios, "out", "statistics");
+        const adios2::Dims shape{ranks, columns}, start{rank, 0}, count{1, columns};
+        auto left_out = io.DefineVariable<double>("left out", shape, start, count);
+        auto whole = io.DefineVariable<double>("whole", shape, start, count);
+        auto engine = open(io, "statistics", adios2::Mode::Write);
+        for (std::size_t step = 0; step < steps; ++step) {
+            const auto values = values_of<double>(rank, step, columns);
+            engine.BeginStep();
+            left_out.StoreStatsOnly(step != with_data);
+            engine.Put(left_out, values.data(), step == 0 ? adios2::Mode::Sync : adios2::Mode::Deferred);
+            engine.Put(whole, values.data(), adios2::Mode::Deferred);
+            engine.EndStep();
+        }
+        engine.Close();
+    }
+    auto io = make_io(adios, "in", "statistics", {{"Reading", "stream"}});
+    auto engine = open(io, "statistics", adios2::Mode::Read);
+    for (std::size_t step = 0; engine.BeginStep() == adios2::StepStatus::OK; ++step) {
+        auto left_out = io.InquireVariable<double>("left out"), whole = io.InquireVariable<double>("whole");
+        EXPECT(left_out.Shape() == whole.Shape());
+        EXPECT_EQ(left_out.Min(), whole.Min());
+        EXPECT_EQ(left_out.Max(), whole.Max());
+        std::vector<double> values, same;
+        engine.Get(whole, values, adios2::Mode::Sync);
+        const auto refused = error_of([&] { engine.Get(left_out, same, adios2::Mode::Sync); });
+        if (step == with_data)
+            EXPECT(refused.empty() && values == same);
+        else
+            EXPECT(run.engine == "BP5" ? !refused.empty() : contains(refused, "'left out' in step"));
+        engine.EndStep();
+    }
+    engine.Close();
+}
+
 // Of a variable that changes its shape and misses a step.
 CASE(introspection)
 {

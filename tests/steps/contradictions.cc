@@ -282,6 +282,48 @@ TEST_P(Contradictions, TheLastShapeOfAStepCounts)
     EXPECT_EQ(reader.steps(), 2U);
 }
 
+// A block that lies outside of the shape at its put is one of the step if the shape grows until end_step.
+TEST_P(Contradictions, AShapeMayGrowBehindThePut)
+{
+    const std::vector<double> values(4, 1.5);
+    Dims shape = {8};
+    const auto shape_now = [&](VariableId) { return DimsView(shape); };
+    Writer writer(location, options_of(GetParam()), self_communicator());
+    const VariableId x = writer.define("x", Type::float64, ShapeKind::global_array);
+    const auto put = [&](std::uint64_t start) {
+        writer.put(x, Dims{4}, Dims{start}, Dims{4}, values.data(), Mode::sync);
+    };
+    writer.begin_step();
+    EXPECT_THROW(put(4), Error);
+    writer.reshapable(x);
+    put(0);
+    put(4);
+    writer.end_step(shape_now);
+    for (int again = 0; again < 2; ++again) {
+        writer.begin_step();
+        put(4);
+        writer.end_step(shape_now);
+    }
+    writer.begin_step();
+    put(4);
+    put(0);
+    shape = {}; // that of the last put
+    try {
+        writer.end_step(shape_now);
+        ADD_FAILURE() << "a block outside of the step's shape was stored";
+    } catch (const Error& error) {
+        expect_told({error.what()}, {"'x'", "step 3", "start {4}", "shape {4}"});
+    }
+    writer.close();
+    Reader reader(location, {}, self_communicator());
+    EXPECT_EQ(reader.steps(), 3U);
+    ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+    EXPECT_EQ(reader.shape(reader.find("x").value()), Dims{8});
+    std::vector<double> got(8);
+    reader.get(reader.find("x").value(), Dims{0}, Dims{8}, got.data(), Mode::sync);
+    EXPECT_EQ(got, std::vector<double>(8, 1.5));
+}
+
 // What end_step is told counts more than the puts, also in a step that puts as the one before.
 TEST_P(Contradictions, TheShapeThatEndStepIsToldCounts)
 {

@@ -139,6 +139,43 @@ TEST_F(OperatedStream, AnOperatorThatDoesNothingLeavesTheBlockAsItIs)
     EXPECT_EQ(error_of_get(from, 0), "");
 }
 
+TEST_F(OperatedStream, DataThatIsLeftOutIsNamedAndMinimumAndMaximumStay)
+{
+    write(leaving_data_out());
+    const auto report = check_streams(location, true);
+    EXPECT_FALSE(report.damaged());
+    EXPECT_EQ(report.streams.at(0).data_bytes, 4 * 2400U);
+    Reader from = reader();
+    const std::string refused = error_of_get(from, 0);
+    for (const char* part : {"'field'", "step 0", "block 0", "only minimum and maximum"})
+        EXPECT_NE(refused.find(part), std::string::npos) << refused;
+    EXPECT_TRUE(refused.starts_with(std::to_string(-DER_ENOENT))) << refused;
+    EXPECT_EQ(error_of_get(from, 1), "");
+    EXPECT_EQ(from.minmax(from.find("field").value(), 0)->max.as<float>(), 1.5F);
+    EXPECT_EQ(from.shape(from.find("field").value(), 0), (Dims{4, 300}));
+}
+
+TEST_F(OperatedStream, BesideDataThatIsLeftOutTheRestIsRead)
+{
+    {
+        Writer writer(location, {}, self_communicator());
+        const auto field = writer.define("field", Type::float32, ShapeKind::global_array);
+        writer.begin_step();
+        writer.operate(field, leaving_data_out());
+        writer.put(field, Dims{4, 300}, Dims{0, 0}, Dims{2, 300}, values.data());
+        writer.operate(field, nullptr);
+        writer.put(field, Dims{4, 300}, Dims{2, 0}, Dims{2, 300}, values.data());
+        writer.end_step();
+        writer.close();
+    }
+    Reader from = reader();
+    std::vector<float> got(600);
+    from.get(from.find("field").value(), Dims{2, 0}, Dims{2, 300}, got.data(), Mode::sync, 0);
+    EXPECT_EQ(got, values);
+    EXPECT_THROW(from.get(from.find("field").value(), Dims{1, 0}, Dims{2, 300}, got.data(), Mode::sync, 0),
+                 Error);
+}
+
 // The null operator of ADIOS2: its header, then the bytes. One byte of it is too short here.
 TEST_F(OperatedStream, NullIsUndoneAndCheckedForItsLength)
 {

@@ -192,7 +192,7 @@ private:
         for (std::uint32_t entry = 0; entry < part.header.entries; ++entry) {
             if (part.entry(entry).flags & entry_is_value) continue;
             const Placement place = part.place(entry);
-            if (place.codec == Codec::none) continue;
+            if (place.codec == Codec::none || place.codec == Codec::left_out) continue;
             stored.resize(place.length);
             DataRequest request{{part.header.generation, part.header.rank},
                                 {{place.at, place.length}},

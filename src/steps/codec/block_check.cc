@@ -5,7 +5,7 @@
 namespace stepstore::steps {
 
 std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsView start, DimsView count,
-                               Refuse refuse)
+                               Refuse refuse, bool* outside)
 {
     if (is_value(variable.kind))
         refuse("it is a " + std::string(name_of(variable.kind)) +
@@ -26,7 +26,10 @@ std::uint64_t checked_elements(const Variable& variable, DimsView shape, DimsVie
     for (std::size_t d = 0; d < shape.size(); ++d) {
         const std::uint64_t from = global ? start[d] : 0;
         if (shape[d] == joined_dimension && !global) continue;
-        if (from > shape[d] || count[d] > shape[d] - from)
+        if (from <= shape[d] && count[d] <= shape[d] - from) continue;
+        if (global && outside != nullptr)
+            *outside = true;
+        else
             refuse("the block start " + to_text(start) + " count " + to_text(count) +
                    " lies outside of the shape " + to_text(shape));
     }

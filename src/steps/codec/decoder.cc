@@ -224,9 +224,10 @@ Placement RankStep::place(std::uint32_t index) const
     Placement place = load_placement(sections.fixed.data() + planned.fixed_at +
                                      minmax_size(local, plan->statistics, planned.flags));
     const bool inside = place.at <= header.data_length && place.length <= header.data_length - place.at;
-    const bool fits = place.codec == Codec::none ? place.length == raw
-                      : is_operator(place.codec) ? place.length > 0
-                                                 : raw / most_shrinking <= place.length;
+    const bool fits = place.codec == Codec::none       ? place.length == raw
+                      : place.codec == Codec::left_out ? place.length == 0
+                      : is_operator(place.codec)       ? place.length > 0
+                                                       : raw / most_shrinking <= place.length;
     if (!inside || !fits) damaged(header, "names a place for a block that cannot hold it");
     place.at += header.data_base;
     return place;

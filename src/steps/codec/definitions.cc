@@ -2,6 +2,8 @@
 
 #include "steps/codec/blob.h"
 
+#include <algorithm>
+
 namespace stepstore::steps {
 
 namespace {
@@ -93,10 +95,12 @@ void DefinitionLog::variable(const Variable& variable)
 
 void DefinitionLog::attribute(std::uint64_t step, const Attribute& attribute)
 {
+    const std::size_t before = records_.size();
     WireWriter to(records_);
     to.fixed(attribute_record);
     to.varint(step);
     to.text(attribute.name);
+    const std::size_t at = records_.size();
     to.fixed(static_cast<std::uint8_t>(attribute.type));
     to.fixed(static_cast<std::uint8_t>(attribute.array ? 1 : 0));
     to.varint(attribute.count);
@@ -105,6 +109,12 @@ void DefinitionLog::attribute(std::uint64_t step, const Attribute& attribute)
             to.text(text);
     else
         to.bytes(attribute.data);
+    const Bytes now = Bytes(records_).subspan(at);
+    Value& known = attributes_[attribute.name];
+    if (std::ranges::equal(now, Bytes(records_).subspan(known.at, known.length)))
+        records_.resize(before);
+    else
+        known = {at, now.size()};
 }
 
 std::uint64_t DefinitionLog::last_step() const

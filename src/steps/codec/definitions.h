@@ -13,6 +13,8 @@
 #include "steps/types.h"
 
 #include <cstdint>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace stepstore::steps {
@@ -26,7 +28,7 @@ class DefinitionLog {
 public:
     DefinitionLog();
     void variable(const Variable& variable);
-    void attribute(std::uint64_t step, const Attribute& attribute);
+    void attribute(std::uint64_t step, const Attribute& attribute); // as it is already: nothing happens
 
     // Closes the open batch, if it holds anything, for the blob of `step`, and appends its section. Returns
     // the bytes appended.
@@ -40,6 +42,11 @@ private:
     std::vector<std::uint32_t> variables_; // defined up to the end of batch i
     std::vector<std::uint64_t> steps_;     // of batch i; [0] is no_step
     std::uint32_t defined_ = 0;
+    struct Value { // type and value of an attribute, in records_
+        std::size_t at = 0;
+        std::size_t length = 0;
+    };
+    std::unordered_map<std::string, Value> attributes_; // as they are now
 };
 
 struct DefinitionSection {

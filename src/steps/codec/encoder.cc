@@ -103,27 +103,12 @@ const Variable& Encoder::variable(VariableId id) const
     return const_cast<Encoder*>(this)->known(id).variable;
 }
 
-void Encoder::attribute(std::uint64_t step, Attribute attribute)
-{
-    const auto found = attributes_.find(attribute.name);
-    if (found != attributes_.end()) {
-        const Attribute& before = found->second;
-        if (before.type == attribute.type && before.array == attribute.array &&
-            before.count == attribute.count && before.data == attribute.data &&
-            before.strings == attribute.strings)
-            return;
-    }
-    definitions_.attribute(step, attribute);
-    std::string name = attribute.name;
-    attributes_.insert_or_assign(std::move(name), std::move(attribute));
-}
-
 void Encoder::begin_step(std::uint64_t data_base)
 {
     ++stamp_;
     data_base_ = data_base;
     data_length_ = 0;
-    placing_ = singles_ = false;
+    placing_ = singles_ = outside_ = false;
     following_ = last_plan_;
     followed_ = 0;
     entries_.clear();
@@ -350,9 +335,8 @@ void Encoder::require_within(const PlanEntry& entry, const BlockGeometry& block,
 {
     const Variable& variable = variables_[entry.variable].variable;
     checked_elements(variable, shape, block.start, block.count, [&](const std::string& why) {
-        throw Error(-DER_INVAL,
-                    "variable '" + variable.name + "' in " + step_rank(step, rank_) +
-                        ": its shape was changed after the put of a block that does not fit: " + why);
+        throw Error(-DER_INVAL, "variable '" + variable.name + "' in " + step_rank(step, rank_) +
+                                    ": a block does not fit the shape at the end of the step: " + why);
     });
 }
 
@@ -373,6 +357,7 @@ void Encoder::reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shap
 // The shape of a variable's last block is that of all its blocks in the step.
 void Encoder::settle_shapes(std::uint64_t step)
 {
+    if (following_) return; // as the step before, where all fitted
     for (std::size_t i = entries_.size(); i-- > 0;) {
         const PlanEntry& entry = entries_[i];
         if ((entry.flags & entry_has_shape) == 0) continue;
@@ -388,13 +373,19 @@ void Encoder::settle_shapes(std::uint64_t step)
         require_within(entry, block, last.shape, step);
         std::ranges::copy(last.shape, dims_.begin() + entry.dims_at);
     }
+    if (!outside_) return;
+    for (const PlanEntry& entry : entries_)
+        if ((entry.flags & entry_has_shape) != 0) {
+            const BlockGeometry block = geometry_of(entry, dims_.data());
+            require_within(entry, block, block.shape, step);
+        }
 }
 
 Bytes Encoder::finish(std::uint64_t step)
 {
     copies_.clear();
     if (following_ && followed_ != following_->entries.size()) stop_following();
-    if (!following_) settle_shapes(step);
+    settle_shapes(step);
     BlobHeader header;
     header.flags =
         static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |

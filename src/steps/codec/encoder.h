@@ -9,7 +9,6 @@
 #include "steps/types.h"
 
 #include <cstring>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,7 +36,10 @@ public:
                       std::shared_ptr<const Structure> structure = nullptr);
     const Variable& variable(VariableId id) const;                                  // -DER_INVAL: no such id
     std::uint32_t element_size(VariableId id) const { return variables_[id].size; } // of one that there is
-    void attribute(std::uint64_t step, Attribute attribute); // the same value again: nothing happens
+    void attribute(std::uint64_t step, const Attribute& attribute) // as it is already: nothing happens
+    {
+        definitions_.attribute(step, attribute);
+    }
 
     void begin_step(std::uint64_t data_base);
     // One block: its entry. It lies behind the step's data so far; or, when it is to be placed, where place()
@@ -80,12 +82,21 @@ public:
     void set_element(std::uint32_t entry, const std::byte* value)
     {
         const PlanEntry& single = entry_at(entry);
-        std::byte* to = fixed_.data() + single.fixed_at;
-        switch (const std::size_t size = variables_[single.variable].size) {
-        case 4: std::memcpy(to, value, 4); break;
-        case 8: std::memcpy(to, value, 8); break;
-        default: std::memcpy(to, value, size);
-        }
+        copy_element(fixed_.data() + single.fixed_at, value, variables_[single.variable].size);
+    }
+    // add_value() for what is most often the next: the value that the step before put there. False: it is
+    // not.
+    bool add_next_value(VariableId id, const void* value)
+    {
+        if (following_ == nullptr || followed_ == following_->entries.size()) return false;
+        const PlanEntry& planned = following_->entries[followed_];
+        if (planned.variable != id || (planned.flags & entry_is_value) == 0) return false;
+        Known& known = variables_[id];
+        if (known.size == 0) return false;
+        known.entry = followed_++;
+        known.stamp = stamp_;
+        copy_element(fixed_.data() + planned.fixed_at, value, known.size);
+        return true;
     }
     bool placing() const { return placing_; }
     BlockGeometry geometry(std::uint32_t entry) const // valid until the next add_
@@ -112,11 +123,13 @@ public:
     };
     const std::vector<Copy>& copies() const { return copies_; } // of the last finish()
 
+    // A block that was added lies outside of the shape that it was put with: finish() checks all of the step.
+    void check_again() { outside_ = true; }
     // Before finish(): the shape of all blocks of a variable in this step; empty: that of its last block.
     // -DER_INVAL: a block lies outside.
     void reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shape_now);
     // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4
-    // GiB. -DER_INVAL: a variable's last block has another shape, and a block before it lies outside.
+    // GiB. -DER_INVAL: a block lies outside of its variable's shape, which is that of its last block.
     Bytes finish(std::uint64_t step);
     // What the step of the last finish() says for the first time, or differently than the step before. Takes
     // no time where a step puts blocks as the one before.
@@ -141,6 +154,14 @@ private:
         std::vector<std::uint64_t> dims;
     };
 
+    static void copy_element(std::byte* to, const void* value, std::size_t size)
+    {
+        switch (size) {
+        case 4: std::memcpy(to, value, 4); break;
+        case 8: std::memcpy(to, value, 8); break;
+        default: std::memcpy(to, value, size);
+        }
+    }
     Known& known(VariableId id);
     LocalType local_type(VariableId id) const
     {
@@ -187,7 +208,6 @@ private:
     std::vector<Known> variables_;
     std::unordered_map<std::string, VariableId> by_name_;
     std::unordered_map<std::string, Variable> expected_;
-    std::map<std::string, Attribute, std::less<>> attributes_;
     DefinitionLog definitions_;
     bool structures_ = false;       // some variable is of a struct
     std::vector<CachedPlan> plans_; // never moved
@@ -201,6 +221,7 @@ private:
     std::uint64_t data_base_ = 0;
     std::uint64_t data_length_ = 0;
     bool placing_ = false;
+    bool outside_ = false;              // a block may lie outside of its shape
     bool singles_ = false;              // entry_is_single
     std::uint64_t plan_step_ = no_step; // of the plan that finish() used
     bool overrides_ = false;            // whether blocks differ from it

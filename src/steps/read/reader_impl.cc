@@ -199,6 +199,13 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
         return copy_shared(extent, block.rank->value(block.entry).data(), wanted, to, size,
                            stream->record().order);
     const Placement place = block.rank->place(block.entry);
+    if (place.codec == Codec::left_out)
+        return each_shared_run(extent, wanted, stream->record().order, [&](auto, auto, auto) {
+            throw Error(-DER_ENOENT, where(id, step) + ": of block " + std::to_string(block.index) +
+                                         ", of writer rank " + std::to_string(block.writer_rank) +
+                                         ", only minimum and maximum are stored: its writer chose to leave "
+                                         "its data out (StoreStatsOnly)");
+        });
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
     if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);
     const DataReads::Compressed stored{

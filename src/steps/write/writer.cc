@@ -52,6 +52,12 @@ void Writer::operate(VariableId variable, std::shared_ptr<BlockOperator> through
     impl_->stored_as(variable).through = std::move(through);
 }
 
+void Writer::reshapable(VariableId variable)
+{
+    impl_->encoder->variable(variable); // there is one
+    impl_->stored_as(variable).reshapable = true;
+}
+
 void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
                  Mode mode)
 {
@@ -73,31 +79,33 @@ std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsV
     return impl_->put_span(variable, shape, start, count);
 }
 
-void Writer::attribute(std::string_view name, Type type, const void* data, std::uint64_t count, bool array)
+void Writer::attribute(const Attribute& attribute)
 {
     impl_->require_open();
-    if (name.empty()) throw Error(-DER_INVAL, "the name of an attribute is empty: give one");
+    if (attribute.name.empty()) throw Error(-DER_INVAL, "the name of an attribute is empty: give one");
+    impl_->encoder->attribute(impl_->steps, attribute);
+}
+
+void Writer::attribute(std::string_view name, Type type, const void* data, std::uint64_t count, bool array)
+{
     if (size_of(type) == 0)
         throw Error(-DER_INVAL, "attribute '" + std::string(name) +
                                     "': its type has no fixed size: give strings as std::string");
     if (count > 0 && data == nullptr)
         throw Error(-DER_INVAL, "attribute '" + std::string(name) + "': the data pointer is null");
     const auto* bytes = static_cast<const std::byte*>(data);
-    impl_->encoder->attribute(
-        impl_->steps,
+    attribute(
         {std::string(name), type, array || count != 1, count, {bytes, bytes + count * size_of(type)}, {}});
 }
 
 void Writer::attribute(std::string_view name, std::span<const std::string> values, bool array)
 {
-    impl_->require_open();
-    if (name.empty()) throw Error(-DER_INVAL, "the name of an attribute is empty: give one");
-    impl_->encoder->attribute(impl_->steps, {std::string(name),
-                                             Type::string,
-                                             array || values.size() != 1,
-                                             values.size(),
-                                             {},
-                                             {values.begin(), values.end()}});
+    attribute({std::string(name),
+               Type::string,
+               array || values.size() != 1,
+               values.size(),
+               {},
+               {values.begin(), values.end()}});
 }
 
 void Writer::perform_puts()

@@ -68,12 +68,15 @@ public:
     // -DER_NOTSUPPORTED: the variable's elements are structs.
     void operate(VariableId variable, std::shared_ptr<BlockOperator> through);
 
+    // The shape of a global array is what end_step is told. Until then its blocks may lie outside of it.
+    void reshapable(VariableId variable);
+
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
     // to step; within a step, that of the rank's last put counts for all its blocks, unless end_step is told
     // another one. `start`, `count`: the
     // block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the elements,
     // packed. Deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a
-    // block outside of the shape, or another number of dimensions than start or count. The message names the
+    // block outside of the shape (if it is not reshapable), or another number of dimensions than start or count. The message names the
     // variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
@@ -90,6 +93,7 @@ public:
     void attribute(std::string_view name, Type type, const void* data, std::uint64_t count,
                    bool array = false);
     void attribute(std::string_view name, std::span<const std::string> values, bool array = false);
+    void attribute(const Attribute& attribute); // with as many bytes or strings as its type and count say
 
     // Writes what was deferred to the data objects; not collective.
     void perform_puts();

@@ -109,12 +109,17 @@ std::string Writer::Impl::name_of_put(const Variable& variable) const
 }
 
 // The number of elements.
-std::uint64_t Writer::Impl::check_block(const Variable& variable, DimsView shape, DimsView start,
-                                        DimsView count) const
+std::uint64_t Writer::Impl::check_block(VariableId id, DimsView shape, DimsView start, DimsView count)
 {
-    return checked_elements(variable, shape, start, count, [&](const std::string& why) {
-        throw Error(-DER_INVAL, name_of_put(variable) + why);
-    });
+    const Variable& variable = encoder->variable(id);
+    const bool reshapable = id < stored_as_.size() && stored_as_[id].reshapable;
+    bool outside = false;
+    const std::uint64_t number = checked_elements(
+        variable, shape, start, count,
+        [&](const std::string& why) { throw Error(-DER_INVAL, name_of_put(variable) + why); },
+        reshapable ? &outside : nullptr);
+    if (outside) encoder->check_again();
+    return number;
 }
 
 DataPuts::Block Writer::Impl::add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
@@ -176,7 +181,7 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
                              id, mode);
     }
     const Variable& variable = encoder->variable(id);
-    const std::uint64_t number = check_block(variable, shape, start, count);
+    const std::uint64_t number = check_block(id, shape, start, count);
     if (number > 0 && memory == nullptr)
         throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
     if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
@@ -204,7 +209,7 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
 {
     require_step("put_span");
     const Variable& variable = encoder->variable(id);
-    const std::uint64_t number = check_block(variable, shape, start, count);
+    const std::uint64_t number = check_block(id, shape, start, count);
     if (number == 1)
         return puts.span_element(encoder->add_block(id, shape, start, count, 0), element_size(variable));
     const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
@@ -215,6 +220,7 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
 void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)
 {
     require_step("put");
+    if (value != nullptr && encoder->add_next_value(id, value)) return;
     const Variable& variable = encoder->variable(id);
     if (!is_value(variable.kind))
         throw Error(-DER_INVAL, name_of_put(variable) + "it is a " + std::string(name_of(variable.kind)) +

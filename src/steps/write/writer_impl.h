@@ -54,6 +54,7 @@ public:
     struct StoredAs {
         std::optional<Compression> compression; // where it differs from the stream's
         std::shared_ptr<BlockOperator> through;
+        bool reshapable = false;
     };
     StoredAs& stored_as(VariableId id);
     std::vector<StoredAs> stored_as_;                   // by variable, of those that were chosen for
@@ -69,7 +70,7 @@ public:
     std::uint64_t chunk = 1;    // of the data, bytes
 
 private:
-    std::uint64_t check_block(const Variable& variable, DimsView shape, DimsView start, DimsView count) const;
+    std::uint64_t check_block(VariableId id, DimsView shape, DimsView start, DimsView count);
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                               std::uint64_t number, const void* memory);
     Bytes prepare_blob(const ShapeNow* shape_now);

@@ -1,0 +1,219 @@
+// A reader's gets: what is selected, and into which memory it goes.
+#include "operators.h"
+#include "read.h"
+
+namespace stepstore::adios {
+
+steps::VariableId ReadAdapter::id_of(const void* identity, const std::string& name, steps::Type type) const
+{
+    auto found = by_identity_.find(identity);
+    if (found != by_identity_.end() && shown_[found->second].definition.name == name) return found->second;
+    // A variable that the program defined itself, under a name of the stream's.
+    auto id = reader().find(name);
+    if (!id) throw Error(-DER_NONEXIST, "stepstore: there is no variable '" + name + "' " + where());
+    const auto& definition = reader().definitions()[*id];
+    if (definition.type != type)
+        throw Error(-DER_INVAL, "stepstore: variable '" + name + "' " + where() + " is of type " +
+                                    std::string(steps::name_of(definition.type)) + ", not " +
+                                    std::string(steps::name_of(type)));
+    return *id;
+}
+
+std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relative) const
+{
+    const auto count = reader().available_count(id);
+    const auto& name = reader().definitions()[id].name;
+    if (count == 0)
+        throw Error(-DER_NONEXIST, "stepstore: no step has the variable '" + name + "' " + where());
+    const auto step =
+        reader().available_step(id, relative == adios2::EngineCurrentStep ? count - 1 : relative);
+    if (!step)
+        throw Error(-DER_NONEXIST, "stepstore: step selection " + std::to_string(relative) +
+                                       " of variable '" + name + "' " + where() + ", which has it in " +
+                                       std::to_string(count) + " steps");
+    return *step;
+}
+
+template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, steps::Mode mode)
+{
+    get(variable, values, selection_of(variable), variable.Count(), mode);
+}
+
+template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+                      steps::Mode mode)
+{
+    const auto shape = variable.Shape();
+    get(variable, values, selection, shape.empty() ? variable.Count() : shape, mode);
+}
+
+// told: the size of the selection, unless it is a box, as ADIOS2 says it to the program.
+template <class T>
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+                      const adios2::Dims& told, steps::Mode mode)
+{
+    const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
+    if (id < shown_.size()) shown_[id].accuracy = selection.GetAccuracy();
+    const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
+    each_selected_step(id, definition, selection, [&](std::uint64_t step) {
+        if constexpr (std::is_same_v<T, std::string>) {
+            values += get_strings(id, definition, values, selection, step);
+        } else {
+            if (shown_as_array(definition)) check_room(id, selection, told, step);
+            values += get_elements(id, definition, values, selection, mode, step);
+        }
+    });
+}
+
+void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable& definition,
+                                     const adios2::core::Selection& selection,
+                                     FunctionRef<void(std::uint64_t step)> get)
+{
+    if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + definition.name +
+                        "' has a memory selection and a selection of several steps: get one step at a time");
+    if (access_ == Access::stream && (selection.GetStepStart() != 0 || selection.GetStepCount() != 1))
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: variable '" + definition.name +
+                        "' has a step selection, but the stream is read step by step: read at random without "
+                        "BeginStep (parameter Reading=random)");
+    if (access_ == Access::stream) return get(steps::this_step);
+    if (selection.GetStepCount() > 1) // refused as a whole, before the first is got
+        absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
+    for (std::size_t i = 0; i < selection.GetStepCount(); ++i)
+        get(absolute_step(id, selection.GetStepStart() + i));
+}
+
+void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition,
+                                        const adios2::core::Selection& selection) const
+{
+    if (parameters_.python && host_ == nullptr && selection.GetStepCount() > 1)
+        throw Error(-DER_NOTSUPPORTED,
+                    "stepstore: several steps of the single value '" + definition.name +
+                        "': ADIOS2's Python interface has room for only one: read one step at a time");
+}
+
+std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variable& definition,
+                                       std::string* values, const adios2::core::Selection& selection,
+                                       std::uint64_t step) const
+{
+    const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
+    if (shown_as_array(definition) && (box || !selection.HasBlockSelection())) {
+        const auto& start = selection.GetStart();
+        const auto begin = start.empty() ? 0 : start.front();
+        const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
+        for (auto one = begin; one < begin + count; ++one)
+            *values++ = reader().get_string(id, one, step);
+        return count;
+    }
+    refuse_steps_of_value(definition, selection);
+    *values = reader().get_string(id, selection.HasBlockSelection() ? selection.GetBlockID() : 0, step);
+    return 1;
+}
+
+std::uint64_t ReadAdapter::get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
+                                        const adios2::core::Selection& selection, steps::Mode mode,
+                                        std::uint64_t step, const FieldMoves* moves)
+{
+    if (shown_as_array(definition)) return get_array(id, definition, values, selection, mode, step, moves);
+    refuse_steps_of_value(definition, selection);
+    const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+    return get_value(id, definition, values, block, step, moves);
+}
+
+std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable& definition, void* values,
+                                     std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const
+{
+    if (moves == nullptr) {
+        reader().get_value(id, values, block, step);
+    } else {
+        std::vector<std::byte> stored(steps::element_size(definition));
+        reader().get_value(id, stored.data(), block, step);
+        moves->apply(stored.data(), static_cast<std::byte*>(values), 1);
+    }
+    return 1;
+}
+
+std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
+                                     const adios2::core::Selection& selection, steps::Mode mode,
+                                     std::uint64_t step, const FieldMoves* moves)
+{
+    auto& from = reader();
+    const auto kind = definition.kind;
+    const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
+    if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection())
+        return get_value(id, definition, values, selection.GetBlockID(), step, moves);
+    steps::Dims start;
+    steps::Dims count;
+    if (box) {
+        start = in_program_order(selection.GetStart());
+        count = in_program_order(selection.GetCount());
+    }
+    if (parameters_.short_circuit_reads) return steps::elements(selection.GetCount());
+    // A box of a global array is one of the whole array, as in BP5, also where a block is selected.
+    const bool by_block = kind == steps::ShapeKind::local_array || (selection.HasBlockSelection() && !box);
+    const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+    if (!box) {
+        count = by_block ? in_program_order(block_of(id, block, step).count) : from.shape(id, step);
+        start.assign(count.size(), 0);
+    }
+    const auto number = steps::elements(count);
+    const auto get_packed = [&](void* packed) {
+        if (by_block)
+            from.get_block(id, block, start, count, packed, steps::Mode::deferred, step);
+        else
+            from.get(id, start, count, packed, steps::Mode::deferred, step);
+    };
+    if (!selection.HasMemorySelection() && moves == nullptr) {
+        get_packed(values);
+        if (mode == steps::Mode::sync) perform_gets();
+        return number;
+    }
+    const auto size = steps::element_size(definition);
+    Scatter scatter{std::nullopt, std::nullopt, values, size, std::vector<std::byte>(number * size)};
+    if (moves != nullptr) scatter.moves = *moves;
+    if (selection.HasMemorySelection())
+        scatter.memory.emplace(selection, in_program_order(count), parameters_.order, definition.name);
+    get_packed(scatter.packed.data());
+    scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
+    if (mode == steps::Mode::sync) perform_gets();
+    return number;
+}
+
+steps::UndoOperator ReadAdapter::undoing()
+{
+    return [this](steps::VariableId id, steps::Codec codec, Bytes stored, MutableBytes raw,
+                  const std::string& what) {
+        const Shown* shown = id < shown_.size() ? &shown_[id] : nullptr;
+        undo_operator(shown ? shown->identity : nullptr, parameters_.location,
+                      shown ? shown->accuracy : adios2::Accuracy{}, codec, stored, raw, what);
+    };
+}
+
+void ReadAdapter::Scatter::deliver() const
+{
+    if (!moves) return memory->unpack(packed.data(), values, element_size);
+    const auto structs = packed.size() / element_size;
+    if (!memory) return moves->apply(packed.data(), static_cast<std::byte*>(values), structs);
+    std::vector<std::byte> moved(structs * moves->wanted_size);
+    memory->pack(values, moved.data(), moves->wanted_size); // what belongs to no field stays as it is
+    moves->apply(packed.data(), moved.data(), structs);
+    memory->unpack(moved.data(), values, moves->wanted_size);
+}
+
+void ReadAdapter::scatter_all()
+{
+    for (const auto& one : scatters_)
+        one.deliver();
+    scatters_.clear();
+}
+
+#define instantiate(T)                                                                                       \
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                \
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const adios2::core::Selection&, steps::Mode);
+ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+
+} // namespace stepstore::adios
