@@ -7,14 +7,14 @@
 namespace stepstore::adios {
 
 AttributeWatch::Known::Known(const std::string& its_name, const adios2::core::AttributeBase& attribute,
-                             steps::Attribute value)
+                             const steps::Attribute& value)
     : name(its_name), address(&attribute), type(&typeid(attribute)), count(value.count)
 {
     if (value.strings.empty() && value.data.size() <= small.size()) {
         std::ranges::copy(value.data, small.begin());
     } else {
-        data = std::move(value.data);
-        strings = std::move(value.strings);
+        data = value.data;
+        strings = value.strings;
     }
 }
 
@@ -37,22 +37,29 @@ bool AttributeWatch::unchanged() const
 
 void AttributeWatch::listen()
 {
-    listening_ = true;
-    for (const auto& [name, attribute] : core_of(io_).GetAttributes())
-        told_.insert(told_.end(), name);
+    listening_ = all_ = true;
 }
 
-// Those of a first step follow each other in both, so the next one is tried before it is looked for.
+void AttributeWatch::changed(std::string name)
+{
+    if (all_) return;
+    told_.push_back(std::move(name));
+    if (told_.size() <= core_of(io_).GetAttributes().size()) return;
+    told_.clear();
+    all_ = true;
+}
+
 void AttributeWatch::look_at_told(const std::function<void(const steps::Attribute&)>& changed)
 {
+    if (!all_ && told_.empty()) return;
     const auto& present = core_of(io_).GetAttributes();
-    auto at = present.begin();
-    for (const auto& name : told_) {
-        if (at == present.end() || at->first != name) at = present.find(name);
-        if (at == present.end()) continue; // removed: the stream keeps it
-        changed(read(name, *at->second));
-        ++at;
-    }
+    if (all_)
+        for (const auto& [name, attribute] : present)
+            changed(read(name, *attribute));
+    for (const auto& name : told_)
+        if (const auto at = present.find(name); at != present.end()) // else removed: the stream keeps it
+            changed(read(name, *at->second));
+    all_ = false;
     told_.clear();
 }
 
@@ -72,36 +79,35 @@ void AttributeWatch::look(const std::function<void(const steps::Attribute&)>& ch
             now.push_back(std::move(*before++));
             continue;
         }
-        auto value = read(name, *attribute);
-        changed(value);
-        now.emplace_back(name, *attribute, std::move(value));
+        changed(read(name, *attribute));
+        now.emplace_back(name, *attribute, read_);
     }
     known_ = std::move(now);
 }
 
-std::optional<steps::Attribute> AttributeWatch::read_by_interface(const std::string& name)
+bool AttributeWatch::read_by_interface(const std::string& name)
 {
-    std::optional<steps::Attribute> result;
+    bool done = false;
     const auto type = io_.AttributeType(name);
     const auto read_as = [&]<class T>(std::type_identity<T>) {
         static const std::string of_this_type = adios2::GetType<T>();
-        if (result || type != of_this_type) return;
+        if (done || type != of_this_type) return;
         const auto attribute = io_.InquireAttribute<T>(name);
-        result = attribute_of<T>(name, attribute.Data(), attribute.IsValue());
+        done = fill<T>(read_, name, attribute.Data(), attribute.IsValue());
     };
 #define read_as_type(T) read_as(std::type_identity<T>{});
     ADIOS2_FOREACH_STDTYPE_1ARG(read_as_type)
 #undef read_as_type
-    return result;
+    return done;
 }
 
-steps::Attribute AttributeWatch::read(const std::string& name, const adios2::core::AttributeBase& attribute)
+const steps::Attribute& AttributeWatch::read(const std::string& name,
+                                             const adios2::core::AttributeBase& attribute)
 {
-    auto result = core_fits_ ? lying_attribute(attribute) : read_by_interface(name);
-    if (!result)
+    if (!(core_fits_ ? fill_from(read_, attribute) : read_by_interface(name)))
         throw Error(-DER_NOTSUPPORTED, "stepstore: attribute '" + name + "' is of type " +
                                            io_.AttributeType(name) + ", which this engine cannot store");
-    return *std::move(result);
+    return read_;
 }
 
 } // namespace stepstore::adios

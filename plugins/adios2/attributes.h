@@ -6,8 +6,6 @@
 
 #include <array>
 #include <functional>
-#include <optional>
-#include <set>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -22,10 +20,10 @@ public:
     // Calls changed(attribute) for each that is new, or has another value or type than when this was called
     // last. Costs a comparison per attribute. -DER_NOTSUPPORTED: a type that cannot be stored.
     void look(const std::function<void(const steps::Attribute&)>& changed);
-    // From now on only attributes that changed(name) tells of are looked at, and those that are there now: of
-    // all others nothing is compared. Only where the core fits.
+    // From now on only attributes that changed(name) tells of are looked at, and those that are there now.
+    // Only where the core fits. A look may then call with an attribute that is as it was.
     void listen();
-    void changed(std::string name) { told_.insert(std::move(name)); }
+    void changed(std::string name);
 
 private:
     struct Known {
@@ -36,19 +34,23 @@ private:
         std::array<std::byte, 16> small{}; // the value, where it fits
         std::vector<std::byte> data;
         std::vector<std::string> strings;
-        Known(const std::string& name, const adios2::core::AttributeBase& attribute, steps::Attribute value);
+        Known(const std::string& name, const adios2::core::AttributeBase& attribute,
+              const steps::Attribute& value);
         bool same_as(const adios2::core::AttributeBase& now) const;
     };
     bool unchanged() const;
     void look_at_told(const std::function<void(const steps::Attribute&)>& changed);
-    steps::Attribute read(const std::string& name, const adios2::core::AttributeBase& attribute);
-    std::optional<steps::Attribute> read_by_interface(const std::string& name);
+    // Valid until the next one.
+    const steps::Attribute& read(const std::string& name, const adios2::core::AttributeBase& attribute);
+    bool read_by_interface(const std::string& name);
 
     adios2::IO io_;
     bool core_fits_;
     std::vector<Known> known_; // in the order of the names
     bool listening_ = false;
-    std::set<std::string> told_;
+    bool all_ = false; // all are to be looked at
+    std::vector<std::string> told_;
+    steps::Attribute read_;
 };
 
 } // namespace stepstore::adios

@@ -23,7 +23,6 @@
 #include <bit>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -112,39 +111,44 @@ struct Lying {
 #endif
 
 template <class T>
-steps::Attribute attribute_of(const std::string& name, std::span<const T> values, bool single)
+bool fill(steps::Attribute& attribute, const std::string& name, std::span<const T> values, bool single)
 {
-    steps::Attribute result{name, steps::type_of<T>(), !single, values.size(), {}, {}};
+    attribute.name = name;
+    attribute.type = steps::type_of<T>();
+    attribute.array = !single;
+    attribute.count = values.size();
+    attribute.data.clear();
+    attribute.strings.clear();
     if constexpr (std::is_same_v<T, std::string>) {
-        result.strings.assign(values.begin(), values.end());
+        attribute.strings.assign(values.begin(), values.end());
     } else {
         const auto bytes = std::as_bytes(values);
-        result.data.assign(bytes.begin(), bytes.end());
+        attribute.data.assign(bytes.begin(), bytes.end());
     }
-    return result;
+    return true;
 }
 
-// An attribute as it lies in ADIOS2, by the same rule. nullopt: of a type that streams do not have.
+// From an attribute as it lies in ADIOS2, where the core fits. False: of a type that streams do not have.
 #ifdef STEPSTORE_ADIOS2_CORE
-inline std::optional<steps::Attribute> lying_attribute(const adios2::core::AttributeBase& base)
+inline bool fill_from(steps::Attribute& to, const adios2::core::AttributeBase& base)
 {
-    const auto read_as = [&]<class T>(std::type_identity<T>) {
+    const auto fill_as = [&]<class T>(std::type_identity<T>) {
         const auto& attribute = static_cast<const adios2::core::Attribute<T>&>(base);
         const std::span<const T> values = base.m_IsSingleValue
                                               ? std::span<const T>(&attribute.m_DataSingleValue, 1)
                                               : std::span<const T>(attribute.m_DataArray);
-        return attribute_of<T>(base.m_Name, values, base.m_IsSingleValue);
+        return fill<T>(to, base.m_Name, values, base.m_IsSingleValue);
     };
-#define read_as_type(T)                                                                                      \
-    if (base.m_Type == adios2::helper::GetDataType<T>()) return read_as(std::type_identity<T>{});
-    ADIOS2_FOREACH_STDTYPE_1ARG(read_as_type)
-#undef read_as_type
-    return std::nullopt;
+#define fill_as_type(T)                                                                                      \
+    if (base.m_Type == adios2::helper::GetDataType<T>()) return fill_as(std::type_identity<T>{});
+    ADIOS2_FOREACH_STDTYPE_1ARG(fill_as_type)
+#undef fill_as_type
+    return false;
 }
 #else
-inline std::optional<steps::Attribute> lying_attribute(const adios2::core::AttributeBase&)
+inline bool fill_from(steps::Attribute&, const adios2::core::AttributeBase&)
 {
-    return std::nullopt;
+    return false;
 }
 #endif
 

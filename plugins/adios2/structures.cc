@@ -78,7 +78,7 @@ core::StructDefinition& definition_in(core::IO& io, const steps::Structure& stru
 }
 
 // A variable that was read, and is written on, has been converted to what it was read as.
-steps::Variable definition_of(const StructVariable& variable)
+steps::Variable definition_of(const StructVariable& variable, bool)
 {
     const auto& core = variable.core();
     const auto* definition =

@@ -65,7 +65,7 @@ inline bool has_variable(const adios2::IO& io, const std::string& name, const St
     return core_of(io).InquireStructVariable(name) == &variable.core();
 }
 
-steps::Variable definition_of(const StructVariable& variable);
+steps::Variable definition_of(const StructVariable& variable, bool core_fits);
 
 #endif
 

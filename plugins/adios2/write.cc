@@ -24,8 +24,12 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
 }
 
 template <class T>
-steps::Variable definition_of(const adios2::Variable<T>& variable)
+steps::Variable definition_of(const adios2::Variable<T>& variable, bool core_fits)
 {
+    if (core_fits) {
+        const Lying now(*identity_of(variable));
+        return {now.name, steps::type_of<T>(), kind_of(now.shape_id, now.name), nullptr};
+    }
     const auto name = variable.Name();
     return {name, steps::type_of<T>(), kind_of(variable.ShapeID(), name), nullptr};
 }
@@ -156,7 +160,7 @@ WriteAdapter::Known& WriteAdapter::known(V& variable)
     auto& entry = entry_of(identity_of(variable));
     if (is_same(entry, variable)) return entry;
     entry = {};
-    const auto definition = definition_of(variable);
+    const auto definition = definition_of(variable, core_fits_);
     entry.id = writer_.define(definition.name, definition.type, definition.kind, definition.structure);
     const Lying now(*identity_of(variable));
     entry.type = now.type;

@@ -73,11 +73,10 @@ public:
 
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
     // to step; within a step, that of the rank's last put counts for all its blocks, unless end_step is told
-    // another one. `start`, `count`: the
-    // block; start is empty for local and joined arrays. Any may be of zero elements. `data`: the elements,
-    // packed. Deferred memory must stay as it is until perform_puts or end_step. -DER_INVAL: no open step, a
-    // block outside of the shape (if it is not reshapable), or another number of dimensions than start or count. The message names the
-    // variable and the step.
+    // another one. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of
+    // zero elements. `data`: the elements, packed. Deferred memory must stay as it is until perform_puts or
+    // end_step. -DER_INVAL: no open step, a block outside of a shape that is not reshapable, or another
+    // number of dimensions than start or count. The message names the variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
     // A global or local value (taken at once). A second put in one step replaces the first.
