@@ -1,6 +1,8 @@
 // Looking after pools, for Python: the structs of stepstore/administration.h as dictionaries.
 #include "common.h"
 
+#include "base/record.h"
+
 #include "stepstore/administration.h"
 
 namespace stepstore::python {
@@ -151,10 +153,29 @@ nb::list pool_compact(const std::string& pool)
     return result;
 }
 
+nb::bytes process_record()
+{
+    std::vector<std::byte> bytes;
+    WireWriter to(bytes);
+    write_process(to, this_process());
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+ProcessIdentity process_of(const nb::bytes& record)
+{
+    WireReader from({reinterpret_cast<const std::byte*>(record.c_str()), record.size()},
+                    "the record of a process");
+    return read_process(from);
+}
+
 } // namespace
 
 void bind_admin(nb::module_& module)
 {
+    module.def("process_record", &process_record, "This process, in bytes that process_is_dead() knows.");
+    module.def(
+        "process_is_dead", [](const nb::bytes& record) { return life_of(process_of(record)) == Life::dead; },
+        nb::arg("record"), "Only where this machine can tell.");
     module.def(
         "pool_path", [](const std::string& pool) { return to_text(pool_path(pool)); }, nb::arg("pool"));
     module.def("pool_list", &pool_list, nb::arg("root") = nb::none());

@@ -13,7 +13,7 @@ nb::object get_value(KeyValueHandle& self, const nb::bytes& key)
     const auto get_into = [&](MutableBytes into) {
         return self.use([&](auto& it) { return it.get_into(text_of(key), into); });
     };
-    std::array<std::byte, 4096> small; // one call for usual values
+    std::array<std::byte, 16384> small; // one call for usual values
     std::optional<std::size_t> size = get_into(small);
     if (size && *size <= small.size()) return nb::bytes(small.data(), *size);
     while (size) { // again when it was replaced by a larger one meanwhile
@@ -33,6 +33,26 @@ void put_many(KeyValueHandle& self, const std::vector<std::pair<nb::bytes, nb::o
         for (std::size_t i = 0; i < items.size(); ++i)
             it.put(text_of(items[i].first), values[i].bytes());
     });
+}
+
+// None: there was no value; else its size and, where it fitted, its bytes.
+nb::object replaced(std::optional<std::size_t> size, const std::vector<std::byte>& old)
+{
+    if (!size) return nb::none();
+    nb::object value = nb::none();
+    if (*size <= old.size()) value = nb::bytes(old.data(), *size);
+    return nb::make_tuple(*size, value);
+}
+
+nb::list keys_below(KeyValueHandle& self, const nb::bytes& prefix, const std::string& delimiter)
+{
+    if (delimiter.size() > 1) throw Error(-DER_INVAL, "the delimiter is one character, or none");
+    const char character = delimiter.empty() ? '\0' : delimiter.front();
+    const std::string beginning(text_of(prefix));
+    nb::list found;
+    for (const std::string& key : self.use([&](auto& it) { return it.list_below(beginning, character); }))
+        found.append(nb::bytes(key.data(), key.size()));
+    return found;
 }
 
 std::vector<nb::object> get_many(KeyValueHandle& self, const std::vector<nb::bytes>& keys)
@@ -106,6 +126,22 @@ void bind_key_value(nb::module_& module)
                 return self.use([&](auto& it) { return it.remove(text_of(key), wanted); });
             },
             nb::arg("key"), nb::arg("condition") = "none")
+        .def(
+            "exchange",
+            [](KeyValueHandle& self, const nb::bytes& key, nb::handle value, std::size_t room) {
+                std::vector<std::byte> old(room);
+                std::optional<std::size_t> size;
+                if (value.is_none()) {
+                    size = self.use([&](auto& it) { return it.take(text_of(key), old); });
+                } else {
+                    const Buffer memory(value, false);
+                    size = self.use([&](auto& it) { return it.exchange(text_of(key), memory.bytes(), old); });
+                }
+                return replaced(size, old);
+            },
+            nb::arg("key"), nb::arg("value").none(), nb::arg("room"),
+            "Puts or removes (None); the size of what it replaced, and its bytes where they fit.")
+        .def("keys_below", &keys_below, nb::arg("prefix"), nb::arg("delimiter") = "")
         .def("put_many", &put_many, nb::arg("items"),
              "Puts (key, value) pairs in turn. What stands before one that fails is put.")
         .def("get_many", &get_many, nb::arg("keys"),

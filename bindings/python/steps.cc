@@ -380,6 +380,14 @@ void bind_steps(nb::module_& module)
         },
         nb::arg("text"));
     module.def(
+        "split_location",
+        [](const std::string& text) {
+            const steps::Location found = unlocked([&] { return steps::resolve_location(text); });
+            return nb::make_tuple(found.pool, found.container_given ? found.container : "",
+                                  found.stream_given ? found.stream : "", found.pool_exists);
+        },
+        nb::arg("text"));
+    module.def(
         "list_streams",
         [](const std::string& location) {
             return to_list(unlocked([&] { return steps::list_streams(location); }));

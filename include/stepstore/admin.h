@@ -168,6 +168,27 @@ STEPSTORE_API int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob);
 STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode,
                                             daos_handle_t* oh);
 
+/*
+ * daos_kv_put(), or with buf NULL daos_kv_remove(), that tells what it replaced, from the same transaction.
+ * So of several processes that replace values of a key, each one is told of an old value of its own.
+ * old, *old_size: room in bytes, in, at most 4,096; the size of the old value, out. UINT64_MAX: there was
+ * none. The old value is copied where it fits. A damaged one has the size 0.
+ * Returns 0, or as those two calls.
+ */
+STEPSTORE_API int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t size,
+                                        const void* buf, void* old, daos_size_t* old_size);
+
+/* key: not ended by a zero. A non-zero result ends the walk, and is what the call returns. */
+typedef int (*stepstore_key_cb)(const char* key, size_t size, void* arg);
+/*
+ * Gives the keys that begin with `prefix` ("": all), without a walk over the others.
+ * delimiter: 0, or a character of 7 bits. Of keys that have it behind the prefix only the part up to and
+ * including it is given, and what lies below is passed over. A part may be given several times.
+ * -DER_CSUM after the keys that are intact, as daos_kv_list().
+ */
+STEPSTORE_API int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* prefix,
+                                          char delimiter, stepstore_key_cb each, void* arg);
+
 #ifdef __cplusplus
 }
 #endif

@@ -166,7 +166,15 @@ public:
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
     bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true
-    std::vector<std::string> list() const;                              // all keys, in no promised order
+    // Puts a value, and tells what it replaced: its size, and in `old` its bytes where they fit; nullopt:
+    // there was none. old: at most 4,096 bytes. Of several who do this at once each is told of another value.
+    // On a DAOS system two of them may be told of the same one, and none of another.
+    std::optional<std::size_t> exchange(std::string_view key, Bytes value, MutableBytes old);
+    std::optional<std::size_t> take(std::string_view key, MutableBytes old); // the same, and removes the key
+    std::vector<std::string> list() const;                                   // all keys, in no promised order
+    // Keys that begin with `prefix`, sorted; a pool of ours passes over the others. Of keys that have the
+    // delimiter (7 bits; 0: none) behind it only the part up to and including that, once.
+    std::vector<std::string> list_below(const std::string& prefix, char delimiter = '\0') const;
     void list(const std::function<bool(std::string_view)>& each) const; // until it returns false
     KeyPages pages() const;                                             // all keys, some at a time
     void destroy();                                                     // punches the whole object

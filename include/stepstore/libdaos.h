@@ -76,7 +76,9 @@
     X(pool_sync_own, stepstore_pool_sync_own)                                                                \
     X(cont_objects, stepstore_cont_objects)                                                                  \
     X(cont_object, stepstore_cont_object)                                                                    \
-    X(cont_destroy_snaps, stepstore_cont_destroy_snaps)
+    X(cont_destroy_snaps, stepstore_cont_destroy_snaps)                                                      \
+    X(kv_exchange, stepstore_kv_exchange)                                                                    \
+    X(kv_list_below, stepstore_kv_list_below)
 
 namespace stepstore {
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from stepstore.buffers import Key, checked_key, decode_key, memory_of, room_for
+from stepstore.buffers import Key, checked_key, decode_key, encode_key, memory_of, room_for
 from stepstore.errors import DER_EXIST, Error
 from stepstore.handles import StoredObject
 
@@ -62,6 +62,18 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
     def size(self, key: Key) -> int | None:
         """The size of a value in bytes, without reading it; None: no such key."""
         return self._handle.size(checked_key(key))
+
+    def keys_below(self, prefix: Key = "", delimiter: str = "") -> list[bytes]:
+        """The keys that begin with `prefix`, sorted, without a walk over the others. delimiter: one character
+        of 7 bits; keys that have it behind the prefix are given as their part up to and including it,
+        once."""
+        return self._handle.keys_below(encode_key(prefix), delimiter)
+
+    def exchange(self, key: Key, value: Memory | str | None, room: int = 64) -> tuple[int, bytes | None] | None:
+        """Puts a value, or removes the key where it is None. Returns what it replaced, from the same
+        transaction: its size in bytes, and its bytes where they are no more than `room` (at most 4,096).
+        None: there was no value. A DAOS system looks before it puts, in a call of its own."""
+        return self._handle.exchange(checked_key(key), None if value is None else memory_of(value), room)
 
     def __getitem__(self, key: Key) -> bytes:
         value = self._handle.get(checked_key(key))

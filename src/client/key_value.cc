@@ -3,6 +3,7 @@
 #include "client/pending.h"
 
 #include <array>
+#include <set>
 #include <utility>
 
 namespace stepstore {
@@ -31,6 +32,9 @@ struct KeyValue::State : NotCopied {
         return rc;
     }
     std::optional<std::vector<std::byte>> value(std::string_view key, std::uint64_t flags) const;
+    // value nullptr: removes the key
+    std::optional<std::size_t> replace(std::string_view key, const void* value, std::size_t size,
+                                       MutableBytes old);
 
     std::shared_ptr<Container::State> container;
     ObjectId id;
@@ -179,6 +183,65 @@ bool KeyValue::remove(std::string_view key, Condition condition)
     check(state_->library(), rc,
           [&] { return "remove " + stepstore::quoted(key) + " from " + state_->name(); });
     return true;
+}
+
+std::optional<std::size_t> KeyValue::State::replace(std::string_view key, const void* value, std::size_t size,
+                                                    MutableBytes old)
+{
+    const std::string name = checked(key);
+    const auto tried = [&] { return "replace " + stepstore::quoted(key) + " in " + this->name(); };
+    daos_size_t replaced = old.size();
+    if (library().kv_exchange) {
+        check(library(),
+              library().kv_exchange(handle, container->transaction, name.c_str(), size, value, old.data(),
+                                    &replaced),
+              tried);
+        return replaced == UINT64_MAX ? std::nullopt : std::optional<std::size_t>(replaced);
+    }
+    const int found = get(name, &replaced, old.data());
+    const int rc =
+        value ? library().kv_put(handle, container->transaction, 0, name.c_str(), size, value, nullptr)
+              : library().kv_remove(handle, container->transaction, 0, name.c_str(), nullptr);
+    check(library(), rc, tried);
+    return found == -DER_NONEXIST ? std::nullopt : std::optional<std::size_t>(replaced);
+}
+
+std::optional<std::size_t> KeyValue::exchange(std::string_view key, Bytes value, MutableBytes old)
+{
+    // An empty value is not the same as none.
+    return state_->replace(key, value.data() ? value.data() : reinterpret_cast<const std::byte*>(""),
+                           value.size(), old);
+}
+
+std::optional<std::size_t> KeyValue::take(std::string_view key, MutableBytes old)
+{
+    return state_->replace(key, nullptr, 0, old);
+}
+
+std::vector<std::string> KeyValue::list_below(const std::string& prefix, char delimiter) const
+{
+    std::set<std::string> found;
+    const auto take = [&](std::string_view key) { found.emplace(key); };
+    const Library& library = state_->library();
+    if (!library.kv_list_below) {
+        list([&](std::string_view key) {
+            if (!key.starts_with(prefix)) return true;
+            const std::size_t at = delimiter ? key.find(delimiter, prefix.size()) : std::string_view::npos;
+            take(at == std::string_view::npos ? key : key.substr(0, at + 1));
+            return true;
+        });
+        return {found.begin(), found.end()};
+    }
+    const auto each = [](const char* key, std::size_t size, void* arg) noexcept {
+        (*static_cast<decltype(take)*>(arg))({key, size});
+        return 0;
+    };
+    const int rc =
+        library.kv_list_below(state_->handle, state_->container->transaction, c_text(prefix, "prefix"),
+                              delimiter, each, const_cast<void*>(static_cast<const void*>(&take)));
+    check(library, rc,
+          [&] { return "list the keys below " + stepstore::quoted(prefix) + " of " + state_->name(); });
+    return {found.begin(), found.end()};
 }
 
 std::vector<std::string> KeyValue::list() const

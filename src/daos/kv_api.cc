@@ -151,6 +151,48 @@ int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc
     });
 }
 
+int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t size,
+                          const void* buf, void* old, daos_size_t* old_size)
+{
+    return call("stepstore_kv_exchange", [&] {
+        const auto object = resource<KeyValueResource>(oh);
+        object->require_writable(th);
+        const Bytes name = key_bytes(key);
+        require(old_size, "old_size");
+        store::Replaced replaced{{static_cast<std::byte*>(old), old ? *old_size : 0}, {}};
+        object->run(store::latest, [&](store::Container& in) {
+            if (buf)
+                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size},
+                          store::Condition::none, &replaced);
+            else
+                in.kv_remove(object->oid(), name, &replaced);
+        });
+        *old_size = replaced.size.value_or(UINT64_MAX);
+    });
+}
+
+int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* prefix, char delimiter,
+                            stepstore_key_cb each, void* arg)
+{
+    int ended = 0;
+    const int rc = call("stepstore_kv_list_below", [&] {
+        const auto object = resource<KeyValueResource>(oh);
+        require(prefix, "prefix");
+        if (!each) invalid("each is NULL: give a function");
+        if (delimiter < 0) invalid("the delimiter is a character of 7 bits");
+        const auto epoch = object->read_epoch(th);
+        store::ListPosition position;
+        const store::KeyFilter filter{as_bytes(prefix), delimiter};
+        const auto take = [&](Bytes key, std::uint64_t) {
+            ended = each(reinterpret_cast<const char*>(key.data()), key.size(), arg);
+            return ended == 0;
+        };
+        object->run(epoch,
+                    [&](store::Container& in) { in.kv_list(object->oid(), position, take, epoch, filter); });
+    });
+    return rc != 0 ? rc : ended;
+}
+
 int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob)
 {
     return call("stepstore_kv_local2global",

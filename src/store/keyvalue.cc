@@ -86,6 +86,27 @@ void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned
         object.damaged_beside(target, "key " + quoted(place.key), reason);
 }
 
+// Tells what an update found. A bulk value never fits: the caller's room is smaller than the smallest one.
+void tell(Replaced* replaced, Presence presence, const Record& old)
+{
+    static_assert(max_replaced < bulk_threshold);
+    if (replaced == nullptr) return;
+    replaced->size.reset();
+    if (presence == Presence::absent) return;
+    const bool fits = presence == Presence::present && old.length <= replaced->into.size();
+    const bool damaged = presence == Presence::damaged || (fits && !payload_intact(old));
+    replaced->size = damaged ? 0 : old.length;
+    if (fits && !damaged && !old.payload.empty())
+        std::memcpy(replaced->into.data(), old.payload.data(), old.payload.size());
+}
+
+void require_room(const ObjectAccess& object, const Replaced* replaced)
+{
+    if (replaced != nullptr && replaced->into.size() > max_replaced)
+        fail(DER_INVAL, object.name() + ": room of " + std::to_string(replaced->into.size()) +
+                            " bytes for a replaced value: give at most " + std::to_string(max_replaced));
+}
+
 // Finds the record of a key as it is at `epoch`. False: there is none.
 bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction,
              Epoch epoch, Record& record)
@@ -119,11 +140,12 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
 
 } // namespace
 
-void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition)
+void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition, Replaced* replaced)
 {
     pool_->require_write("kv_put");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
+    require_room(object, replaced);
     if (value.size() > max_value) {
         fail(DER_REC2BIG, object.where(0) + ": a value of " + std::to_string(value.size()) +
                               " bytes: at most 1 TiB is possible; use an array object");
@@ -158,6 +180,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
                 if (condition == Condition::must_exist && presence == Presence::absent)
                     require_absence(object, place, place.set.targets[0], transaction);
                 require_condition(object, place, condition, presence);
+                tell(replaced, presence, old);
             }
             if (presence != Presence::absent) {
                 retire(transaction, object.container, state, place.live.view(), old_value,
@@ -206,11 +229,12 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
     });
 }
 
-bool Container::kv_remove(const ObjectId& oid, Bytes key)
+bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)
 {
     pool_->require_write("kv_remove");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
+    require_room(object, replaced);
     const KeyPlace place(object, key);
     bool removed = false;
     object.update(place.set, {}, [&](auto transactions, auto released) {
@@ -224,6 +248,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key)
             if (copy == 0) {
                 removed = presence != Presence::absent;
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);
+                tell(replaced, presence, old);
             }
             if (presence == Presence::absent) continue;
             retire(transaction, object.container, state, place.live.view(), value,

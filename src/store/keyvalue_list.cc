@@ -3,11 +3,17 @@
 // The position is the stored key of the last entry given. A listing goes on from there in O(log n), whatever
 // was put or removed in between. A key that exists all the time is given exactly once. Entries
 // are collected in a read transaction and given to the caller after it: the caller may use the store.
+//
+// A filter bounds the walk: it begins at the prefix and ends behind it. With a delimiter, a key that has it
+// behind the prefix is *cut* there. The walk then goes on behind all keys with that beginning, by one seek. A
+// position whose key ends with the delimiter stands behind them too. So n parts cost n seeks, whatever lies
+// below them. Of a long key only the stored beginning is in order. A cut behind it is given again and again.
 #include "store/object.h"
 #include "store/store.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace stepstore::store {
 
@@ -35,20 +41,54 @@ std::vector<std::byte> copied(Bytes bytes)
     return {bytes.begin(), bytes.end()};
 }
 
+// The smallest key that a record can have whose place begins with `beginning`.
+KeyBuffer first_with(const KeyBuffer& prefix, bool history, Bytes beginning)
+{
+    KeyBuffer key = prefix;
+    if (!history) return key.add(beginning);
+    key.add_escaped(beginning);
+    key.truncate(key.size() - 2); // without its end
+    return key;
+}
+
+// The size of what a key is cut to; 0: it is not cut.
+std::size_t cut_of(Bytes key, const KeyFilter& filter)
+{
+    if (filter.delimiter == '\0') return 0;
+    const auto at =
+        std::ranges::find(key.subspan(filter.prefix.size()), static_cast<std::byte>(filter.delimiter));
+    return at == key.end() ? 0 : static_cast<std::size_t>(at - key.begin()) + 1;
+}
+
+// Where a walk goes on that has given `after` (nothing when it is empty).
+KeyBuffer first_behind(const KeyBuffer& prefix, bool history, Bytes after, const KeyFilter& filter)
+{
+    if (after.empty())
+        return first_with(prefix, history,
+                          filter.prefix.first(std::min(filter.prefix.size(), max_short_key)));
+    if (after.size() <= max_short_key && after.size() > filter.prefix.size() &&
+        cut_of(after, filter) == after.size()) {
+        KeyBuffer behind;
+        behind.add(after.first(after.size() - 1)).add(static_cast<std::uint8_t>(filter.delimiter + 1));
+        return first_with(prefix, history, behind.view());
+    }
+    KeyBuffer from = prefix;
+    if (history) return from.add_escaped(after).add(UINT64_MAX);
+    return from.add(after).add(std::uint8_t{0});
+}
+
 // The records of one space that are visible at `epoch`, with a place greater than `after` (any place when it
 // is empty).
-Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after, Epoch epoch)
+Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after, Epoch epoch,
+              const KeyFilter& filter)
 {
     const bool history = space == Space::history;
     const KeyBuffer prefix = object.prefix(space, Kind::keyvalue);
-    KeyBuffer from = prefix;
-    if (!after.empty() && history)
-        from.add_escaped(after).add(UINT64_MAX);
-    else if (!after.empty())
-        from.add(after).add(std::uint8_t{0});
+    const KeyBuffer bounds = first_behind(prefix, history, {}, filter);
+    KeyBuffer from = first_behind(prefix, history, after, filter);
     Batch found;
-    Entries entries(transaction, from.view(), prefix.view());
-    for (Entry entry; entries.next(entry);) {
+    std::optional<Entries> entries(std::in_place, transaction, from.view(), bounds.view());
+    for (Entry entry; entries->next(entry);) {
         ParsedKey parsed;
         Record record;
         KeyBuffer stored;
@@ -65,12 +105,19 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
             return found;
         }
         const bool is_long = reason == nullptr && !record.long_key.empty();
-        found.entries.push_back(
-            {copied(place), copied(is_long ? record.long_key : place), record.length, reason});
+        Bytes key = is_long ? record.long_key : place;
+        if (reason == nullptr && !starts_with(key, filter.prefix)) continue; // a long prefix
+        const std::size_t cut = reason == nullptr ? cut_of(key, filter) : 0;
+        const bool skips = cut > 0 && cut <= max_short_key;
+        if (cut > 0) key = key.first(cut);
+        found.entries.push_back({copied(skips ? key : place), copied(key), record.length, reason});
         if (reason != nullptr) return found;
+        if (!skips) continue;
+        from = first_behind(prefix, history, found.entries.back().place, filter);
+        entries.emplace(transaction, from.view(), bounds.view());
     }
-    found.border = entries.damage_behind();
-    if (found.border == nullptr) found.border = damage_before(transaction, prefix.view());
+    found.border = entries->damage_behind();
+    if (found.border == nullptr) found.border = damage_before(transaction, bounds.view());
     return found;
 }
 
@@ -93,7 +140,7 @@ Batch merged(Batch live, Batch history)
 } // namespace
 
 void Container::kv_list(const ObjectId& oid, ListPosition& position,
-                        FunctionRef<bool(Bytes, std::uint64_t)> each, Epoch epoch)
+                        FunctionRef<bool(Bytes, std::uint64_t)> each, Epoch epoch, const KeyFilter& filter)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
@@ -118,9 +165,10 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
             object.target(index).read([&](ReadTransaction& transaction) {
                 object.require_epoch(transaction, index, epoch);
                 const Bytes after(position.key.data(), position.length);
-                found = collect(object, transaction, Space::live, after, epoch);
+                found = collect(object, transaction, Space::live, after, epoch, filter);
                 if (epoch == latest) return;
-                found = merged(std::move(found), collect(object, transaction, Space::history, after, epoch));
+                found = merged(std::move(found),
+                               collect(object, transaction, Space::history, after, epoch, filter));
             });
             object.target(index).count({0, 1, 0, 0});
             const bool damaged = !found.entries.empty() && found.entries.back().reason != nullptr;

@@ -154,6 +154,23 @@ struct ReadResult {
     std::uint64_t bytes = 0;       // bytes that were stored, holes not counted
 };
 
+// What an update found in the place of a value that it replaced or removed, in the same transaction.
+struct Replaced {
+    MutableBytes into; // in: room for the old value, at most max_replaced bytes
+    // Of the old value, which is in `into` where it fits there; 0: also a damaged one. nullopt: there was
+    // none.
+    std::optional<std::uint64_t> size;
+};
+inline constexpr std::size_t max_replaced = 4096;
+
+// The part of a key-value object that a listing gives.
+struct KeyFilter {
+    Bytes prefix; // keys that begin with it
+    // Where it is set, keys that have this byte (1 to 127) behind the prefix are given as what they share up
+    // to and including it. Each such part is given at least once, and what lies below it is passed over.
+    char delimiter = '\0';
+};
+
 // Where a listing goes on; lives in the caller's daos_anchor_t (104 bytes of its buffer).
 struct ListPosition {
     std::uint32_t target = 0;
@@ -184,17 +201,19 @@ public:
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
     // DER_EXIST, DER_NONEXIST by the condition.
-    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none);
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none,
+                Replaced* replaced = nullptr);
     // The size of the value, copied into `into` when it fits there; nothing is copied when it does not.
     // nullopt: no such key.
     std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
                                         Epoch epoch = latest);
-    bool kv_remove(const ObjectId& oid, Bytes key); // false: there was none
+    bool kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced = nullptr); // false: there was none
     // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
     // returns false, or all were given (position.done). The entry that `each` refused is given again next
     // time. A key that exists during the whole listing is given exactly once.
     void kv_list(const ObjectId& oid, ListPosition& position,
-                 FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest);
+                 FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest,
+                 const KeyFilter& filter = {});
 
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
     // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size,

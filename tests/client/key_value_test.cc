@@ -142,5 +142,31 @@ TEST_F(KeyValueTest, ANonemptyGetFindsWhatIsThereAndNoEmptyValues)
     }
 }
 
+TEST_F(KeyValueTest, TellsWhatItReplacedAndListsPartsWithAnyLibrary)
+{
+    Library plain = Library::ours();
+    plain.kv_exchange = nullptr; // as a DAOS system's
+    plain.kv_list_below = nullptr;
+    const Pool other = Pool::connect(plain, pool->location());
+    const Container same = other.open_container(container->label());
+    const auto id = key_value(78).id();
+    std::array<KeyValue, 2> both = {key_value(78), same.key_value(id)};
+    for (KeyValue& kv : both) {
+        std::array<std::byte, 8> room{};
+        EXPECT_EQ(kv.exchange("a/1", bytes("value"), room), std::nullopt);
+        EXPECT_EQ(kv.exchange("a/1", {}, room), std::optional<std::size_t>(5));
+        EXPECT_EQ(text(std::vector(room.begin(), room.begin() + 5)), "value");
+        EXPECT_EQ(kv.exchange("a/1", bytes("longer than room"), room), std::optional<std::size_t>(0));
+        EXPECT_EQ(kv.take("a/1", room), std::optional<std::size_t>(16));
+        EXPECT_EQ(kv.take("a/1", room), std::nullopt);
+        for (const char* key : {"b/2", "b/1", "b", "c/1/x", "c/2"})
+            kv.put(key, {});
+        EXPECT_EQ(kv.list_below("b/"), (std::vector<std::string>{"b/1", "b/2"}));
+        EXPECT_EQ(kv.list_below("", '/'), (std::vector<std::string>{"b", "b/", "c/"}));
+        EXPECT_EQ(kv.list_below("c/", '/'), (std::vector<std::string>{"c/1/", "c/2"}));
+        kv.destroy();
+    }
+}
+
 } // namespace
 } // namespace stepstore::testing

@@ -55,6 +55,10 @@ MODULES = {
         "stepstore.benchmarks.xarray:xarray",
         "a stream opened and loaded with xarray, next to numpy.fromfile of the same bytes",
     ),
+    "zarr": (
+        "stepstore.benchmarks.zarr_chunks:zarr_chunks",
+        "Zarr's chunks through stepstore.zarr.Store next to zarr-python's LocalStore",
+    ),
 }
 BENCHMARKS = PROGRAMS | MODULES
 
@@ -64,7 +68,7 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
     """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'application',
-    'data', 'open', 'fields', 'xarray'.
+    'data', 'open', 'fields', 'xarray', 'zarr'.
     Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is

@@ -1,0 +1,446 @@
+"""Values under names in a container: what stepstore.zarr and the filesystem stepstore:// are adapters of.
+
+A *blob* is a sequence of bytes under a key, a text such as "u/c/0/1". A container keeps blobs beside its
+other objects:
+
+- the *directory*, a key-value object, has an entry for each blob. The entry of a small blob holds its bytes.
+- a larger blob has an array object of its own, which is written once. Its entry holds the array's number.
+
+Writing: 1. Bytes of a larger blob go to an array object with a fresh number, which nobody knows. 2. One
+exchange in the directory puts the new entry, and tells the old one. 3. The array of the old entry is
+destroyed.
+
+- A reader finds the old entry or the new one, so the old value or the new one. A writer that dies before 2
+  leaves the old value. What it leaves of space, the next writer takes back (stepstore.blob_space).
+- Of several writers of a key each is told of another old entry. So each array is destroyed once, by the one
+  who replaced its entry. (A DAOS system has no exchange: there two writers of one key at the same time may
+  leave an array that only reclaim() destroys.)
+
+Reading: 1. The entry. 2. Its bytes, or those of the array. An array lies on one target, and a read of it sees
+one moment: all of its bytes, or none when it was destroyed after 1. In this case: 3. The entry again. It is
+another one, or gone: the reader begins anew. It is the same: then it had not been replaced by then, so nobody
+had destroyed the array at 2. The array is damaged, and the reader raises DER_CSUM. Numbers are never used
+twice, so an entry that is the same has been there all the time.
+
+A *folder* is an entry whose key ends with '/'. It keeps a directory that has no blobs. All others are where
+keys say so.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepstore import _core
+from stepstore.blob_space import Numbers, destroy_array, open_array, open_writers, reclaim
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.array import Array
+from stepstore.buffers import encode_key
+from stepstore.key_value import KeyValue
+from stepstore.store import Container, Pool
+
+DIRECTORY_HI = 0x53530201
+# Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
+LARGEST_SMALL = 32 << 10
+
+_SMALL, _ARRAY, _FOLDER = 1, 2, 3
+_HEAD = struct.Struct("<BQ")  # what it is; when it was written, in nanoseconds since 1970
+_PLACE = struct.Struct("<BQQQ")  # of an array: the number, the size in bytes
+
+Bytes = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True)
+class BlobInfo:
+    """size: bytes. modified: nanoseconds since 1970. number: of the array object; 0 for a small blob."""
+
+    size: int
+    modified: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a location names: POOL[/CONTAINER[/KEY]]."""
+
+    pool: str
+    container: str
+    key: str
+    pool_exists: bool
+
+
+def find_place(location: str | os.PathLike[str]) -> Place:
+    """The longest beginning of the location that is a pool, and what follows it. Without one all of it names
+    a pool."""
+    return Place(*_core.split_location(os.fspath(location)))
+
+
+class Blobs:
+    """The blobs of a container. Threads may share it."""
+
+    def __init__(self, pool: Pool, container: Container, *, read_only: bool = False):
+        self.read_only = read_only
+        self._pool = pool
+        self._container = container
+        self._directory: KeyValue = container.key_value(
+            container.object_id(0, DIRECTORY_HI, object_class="SX"), read_only=read_only
+        )
+        # A DAOS system does not tell which objects there are.
+        cleared = not pool.location.startswith("daos://")
+        self._numbers = Numbers(container, weakref.WeakMethod(self.reclaim) if cleared else None)
+        weakref.finalize(self, Numbers.leave, self._numbers)
+
+    def __repr__(self) -> str:
+        return f"<stepstore.blobs.Blobs in {self._pool.location}/{self._container.label}>"
+
+    def leave(self) -> None:
+        """What a process does when it ends: it says that it writes no more. A later write is possible."""
+        self._numbers.leave()
+
+    # ---- reading
+
+    def read(self, key: str, start: int = 0, stop: int | None = None) -> Bytes | None:
+        """The bytes of a blob, or those of value[start:stop]; None: there is no such blob.
+
+        Error DER_CSUM: they are damaged."""
+        name = _name(key)
+        entry = self._entry(name)
+        while entry is not None:
+            data = self._read_entry(entry, start, stop)
+            if data is not None:
+                return data
+            before, entry = entry, self._entry(name)
+            if before == entry:
+                raise Error(DER_CSUM, f"{self._text(key)}: its array object is missing: check the pool")
+        return None
+
+    def info(self, key: str) -> BlobInfo | None:
+        """None: there is no such blob."""
+        entry = self._entry(_name(key))
+        if entry is None:
+            return None
+        if entry[0] == _ARRAY:
+            _, modified, number, size = _PLACE.unpack(entry)
+            return BlobInfo(size, modified, number)
+        return BlobInfo(len(entry) - _HEAD.size, _HEAD.unpack_from(entry)[1])
+
+    def exists(self, key: str) -> bool:
+        return self._directory.size(_name(key)) is not None
+
+    def open(self, key: str) -> BlobReader | None:
+        """For reads of one version of a blob; None: there is no such blob."""
+        entry = self._entry(_name(key))
+        return None if entry is None else BlobReader(self, key, entry)
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """The keys that begin with `prefix`, sorted, without folders."""
+        found = self._directory.keys_below(prefix)
+        return [_text_of(name) for name in found if not name.endswith(b"/")]
+
+    def children(self, folder: str = "") -> list[str]:
+        """The names directly below a folder, sorted; those that are folders end with '/'. A name may be both.
+        Its cost does not depend on what lies below these."""
+        beginning = _as_folder(folder)
+        found = self._directory.keys_below(beginning, "/")
+        return [_text_of(name)[len(beginning) :] for name in found if len(name) > len(encode_key(beginning))]
+
+    def is_folder(self, folder: str) -> bool:
+        return bool(self._directory.keys_below(_as_folder(folder), "/"))
+
+    # ---- writing
+
+    def write(self, key: str, data: Any, *, new: bool = False) -> bool:
+        """Puts a blob, or replaces it. new: only if there is none; False: there was one, and it is kept.
+        data: any object with contiguous memory."""
+        name = _name(key)
+        view = memoryview(data)
+        if not view.c_contiguous:
+            raise Error(DER_INVAL, f"{self._text(key)}: its new value is not contiguous: give a copy of it")
+        if view.nbytes <= LARGEST_SMALL:
+            return self._publish(name, _HEAD.pack(_SMALL, time.time_ns()) + view, new)
+        with self._numbers.one() as number:
+            try:
+                with open_array(self._container, number) as array:
+                    array.write(0, view)
+            except BaseException:
+                self._destroy(number)
+                raise
+            return self._publish_array(name, number, view.nbytes, new)
+
+    def writer(self, key: str, *, new: bool = False) -> BlobWriter:
+        """For a blob that is written piece by piece and appears whole."""
+        return BlobWriter(self, key, new=new)
+
+    def make_folder(self, folder: str) -> None:
+        self._directory.put(_name(_as_folder(folder)), _HEAD.pack(_FOLDER, time.time_ns()))
+
+    def delete(self, key: str) -> bool:
+        """False: there was no such blob."""
+        return self._take(_name(key))
+
+    def delete_folder(self, folder: str) -> int:
+        """Deletes all blobs and folders below; how many there were. "": all."""
+        return sum(self._take(name) for name in self._directory.keys_below(_as_folder(folder)))
+
+    def copy(self, source: str, target: str, *, into: Blobs | None = None) -> bool:
+        """Copies one version of a blob, also into another container. False: there is no such blob."""
+        while (reader := self.open(source)) is not None:
+            try:
+                with (into or self).writer(target) as writer:
+                    for start in range(0, reader.size, _PIECE):
+                        writer.write(reader.read(start, start + _PIECE))
+                return True
+            except Error as error:
+                if error.code != DER_NONEXIST or self._entry(_name(source)) == reader.entry:
+                    raise
+        return False
+
+    def reclaim(self) -> int:
+        """Destroys array objects that nothing points to, which dead writers left; how many there were. A
+        writer does this by itself when it finds that another one died."""
+        return reclaim(self._pool.location, self._container, self._referenced)
+
+    def _referenced(self) -> set[int]:
+        found = set()
+        for name in self._directory.keys_below():
+            entry = self._entry(name)
+            if entry is not None and entry[0] == _ARRAY:
+                found.add(_PLACE.unpack(entry)[2])
+        return found
+
+    # ---- entries
+
+    def _entry(self, name: bytes) -> bytes | None:
+        entry: bytes | None = self._directory.get(name)
+        if entry is not None and (
+            len(entry) < _HEAD.size
+            or not _SMALL <= entry[0] <= _FOLDER
+            or (entry[0] == _ARRAY and len(entry) != _PLACE.size)
+        ):
+            raise Error(
+                DER_INVAL,
+                f"{self._text(_text_of(name))}: its entry has the kind {entry[:1].hex()} and {len(entry)} "
+                "bytes, which this version of stepstore does not know: read it with a newer one",
+            )
+        return entry
+
+    def _read_entry(self, entry: bytes, start: int, stop: int | None) -> Bytes | None:
+        """None: the array is not there."""
+        if entry[0] != _ARRAY:
+            value = memoryview(entry)[_HEAD.size :]
+            return value if start == 0 and stop is None else value[start:stop]
+        _, _, number, size = _PLACE.unpack(entry)
+        first, end, _ = slice(start, stop).indices(size)
+        if first >= end:
+            return b""
+        into = np.empty(end - first, np.uint8)
+        with open_array(self._container, number, read_only=True) as array:
+            return into.data if array.read_into(first, into) == 0 else None
+
+    def _publish_array(self, name: bytes, number: int, size: int, new: bool) -> bool:
+        entry = _PLACE.pack(_ARRAY, time.time_ns(), number, size)
+        try:
+            published = self._publish(name, entry, new)
+        except Error:
+            if self._entry(name) != entry:
+                self._destroy(number)
+            raise
+        if not published:
+            self._destroy(number)
+        return published
+
+    def _publish(self, name: bytes, entry: bytes, new: bool) -> bool:
+        if not new:
+            self._free(self._directory.exchange(name, entry))
+            return True
+        try:
+            self._directory.put(name, entry, condition="must_not_exist")
+        except Error as error:
+            if error.code != DER_EXIST:
+                raise
+            return False
+        return True
+
+    def _take(self, name: bytes) -> bool:
+        replaced = self._directory.exchange(name, None)
+        self._free(replaced)
+        return replaced is not None
+
+    def _free(self, replaced: tuple[int, bytes | None] | None) -> None:
+        entry = replaced[1] if replaced else None
+        if entry and entry[0] == _ARRAY and len(entry) == _PLACE.size:
+            self._destroy(_PLACE.unpack(entry)[2])
+
+    def _destroy(self, number: int) -> None:
+        try:
+            destroy_array(self._container, number)
+        except Error:
+            pass  # the value is replaced all the same; reclaim() finds the space
+
+    def _text(self, key: str) -> str:
+        return f"blob {key!r} in {self._pool.location}/{self._container.label}"
+
+
+_PIECE = 8 << 20
+
+
+class BlobReader:
+    """One version of a blob. Reading one that is not small after it was replaced raises DER_NONEXIST."""
+
+    def __init__(self, blobs: Blobs, key: str, entry: bytes):
+        self.entry = entry
+        self._blobs = blobs
+        self._key = key
+        self.size: int = _PLACE.unpack(entry)[3] if entry[0] == _ARRAY else len(entry) - _HEAD.size
+
+    def read(self, start: int = 0, stop: int | None = None) -> Bytes:
+        """Those of value[start:stop]."""
+        data = self._blobs._read_entry(self.entry, start, stop)
+        if data is None:
+            raise Error(
+                DER_NONEXIST,
+                f"{self._blobs._text(self._key)} was replaced or deleted while it was read: open it again",
+            )
+        return data
+
+
+class BlobWriter:
+    """Writes a blob piece by piece. close() publishes it; leaving `with` by an exception does not."""
+
+    def __init__(self, blobs: Blobs, key: str, *, new: bool = False):
+        self._blobs = blobs
+        self._name = _name(key)
+        self._text = blobs._text(key)
+        self._new = new
+        self._small = bytearray()
+        self._number: Any = None  # the context of the number, while the array is written
+        self._array: Any = None  # an Array, from the first piece on that is not small
+        self._id = 0
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: Bytes) -> None:
+        if self.closed:
+            raise ValueError(f"{self._text}: this writer is closed")
+        size = memoryview(data).nbytes
+        if self._array is None and self.size + size <= LARGEST_SMALL:
+            self._small += data
+        else:
+            if self._array is None:
+                self._begin_array()
+            self._array.write(self.size, data)
+        self.size += size
+
+    def _begin_array(self) -> None:
+        self._number = self._blobs._numbers.one()
+        self._id = self._number.__enter__()
+        self._array = open_array(self._blobs._container, self._id)
+        if self._small:
+            self._array.write(0, self._small)
+
+    def close(self) -> bool:
+        """Publishes the blob. False: with `new`, there was one, and it is kept."""
+        if self.closed:
+            return True
+        self.closed = True
+        if self._array is None:
+            small = _HEAD.pack(_SMALL, time.time_ns()) + self._small
+            return self._blobs._publish(self._name, small, self._new)
+        try:
+            return self._blobs._publish_array(self._name, self._id, self.size, self._new)
+        finally:
+            self._end()
+
+    def discard(self) -> None:
+        """The blob stays as it was."""
+        if self.closed:
+            return
+        self.closed = True
+        if self._array is not None:
+            self._blobs._destroy(self._id)
+            self._end()
+
+    def _end(self) -> None:
+        self._array.close()
+        self._number.__exit__(None, None, None)
+
+    def __enter__(self) -> BlobWriter:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+def _name(key: str) -> bytes:
+    if not isinstance(key, str):
+        raise TypeError(f"the key of a blob is a text, not {type(key).__name__}")
+    if not key:
+        raise Error(DER_INVAL, "the key of a blob is empty: give at least one character")
+    return encode_key(key)
+
+
+def _text_of(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _as_folder(folder: str) -> str:
+    return folder if not folder or folder.endswith("/") else folder + "/"
+
+
+# ---- one object for all users of a container in this process
+
+_open: weakref.WeakValueDictionary[tuple[Any, ...], Blobs] = weakref.WeakValueDictionary()
+_open_lock = threading.Lock()
+
+
+def open_blobs(
+    pool: str, container: str, *, read_only: bool = False, snapshot: str | int | None = None
+) -> Blobs:
+    """The blobs of a container, shared by all who ask for the same one. A snapshot is read-only. For writing,
+    a container that is missing is made.
+
+    Error DER_NONEXIST: no such pool, container or snapshot."""
+    read_only = read_only or snapshot is not None
+    # A pool that was removed and made again under its path is another one.
+    directory = None if pool.startswith("daos://") else _identity(_core.pool_path(pool))
+    key = (pool, directory, container, read_only, snapshot, os.getpid())
+    with _open_lock:
+        blobs = _open.get(key)
+        if blobs is None:
+            connected = Pool.connect(pool, read_only=read_only)
+            if read_only:
+                opened = connected.open_container(container, read_only=True)
+            else:
+                opened = connected.open_or_create_container(container)
+            if snapshot is not None:
+                opened = opened.at_snapshot(snapshot)
+            blobs = _open[key] = Blobs(connected, opened, read_only=read_only)
+    return blobs
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None  # its opening says why
+    return found.st_dev, found.st_ino
+
+
+def make_pool(pool: str) -> None:
+    """Makes a pool, unless another process was faster."""
+    try:
+        Pool.create(pool)
+    except Error as error:
+        if error.code != DER_EXIST:
+            raise

@@ -1,0 +1,250 @@
+"""stepstore:// of fsspec: fsspec's own tests of a filesystem, and programs that use it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+fsspec = pytest.importorskip("fsspec")
+from fsspec.tests import abstract  # noqa: E402
+
+import stepstore  # noqa: E402
+from stepstore.blobs import open_blobs  # noqa: E402
+from stepstore.errors import DER_CSUM, Error  # noqa: E402
+from stepstore.fsspec_filesystem import StepstoreFileSystem  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    """The entry point of the installed package, in a build tree that is not installed."""
+    fsspec.register_implementation("stepstore", StepstoreFileSystem, clobber=True)
+
+
+class Fixtures(abstract.AbstractFixtures):
+    @pytest.fixture
+    def fs(self) -> StepstoreFileSystem:
+        return StepstoreFileSystem(skip_instance_cache=True)
+
+    @pytest.fixture
+    def fs_path(self, fs: StepstoreFileSystem, pool: str) -> Iterator[str]:
+        fs.mkdir(pool + "/box")
+        yield pool + "/box/tests"
+
+
+class TestCopy(abstract.AbstractCopyTests, Fixtures):
+    pass
+
+
+class TestGet(abstract.AbstractGetTests, Fixtures):
+    pass
+
+
+class TestPut(abstract.AbstractPutTests, Fixtures):
+    pass
+
+
+class TestOpen(abstract.AbstractOpenTests, Fixtures):
+    pass
+
+
+class TestPipe(abstract.AbstractPipeTests, Fixtures):
+    pass
+
+
+@pytest.fixture
+def fs() -> StepstoreFileSystem:
+    return StepstoreFileSystem(skip_instance_cache=True)
+
+
+def test_pools_and_containers_are_directories(fs: StepstoreFileSystem, pool: str) -> None:
+    assert fs.ls(pool) == [] and fs.isdir(pool) and not fs.exists(pool + "/box")
+    fs.mkdir(pool + "/box")
+    with pytest.raises(FileExistsError):
+        fs.mkdir(pool + "/box")
+    assert fs.ls(pool, detail=False) == [pool + "/box"] and fs.isdir(f"stepstore://{pool}/box")
+    fs.pipe(pool + "/new/a/b", b"12345")  # makes the container
+    assert fs.find(pool) == [pool + "/new/a/b"]
+    with pytest.raises(OSError, match="not empty"):
+        fs.rmdir(pool + "/new")
+    fs.rm(pool + "/new", recursive=True)
+    assert fs.ls(pool + "/new") == []
+    fs.rmdir(pool + "/new")
+    assert fs.ls(pool, detail=False) == [pool + "/box"]
+    with pytest.raises(PermissionError, match="stepstore pool destroy"):
+        fs.rm(pool, recursive=True)
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        box.key_value(7)["k"] = b"no file"
+    with pytest.raises(OSError, match="objects that are no files"):
+        fs.rmdir(pool + "/box")
+
+
+def test_files_and_what_is_told_of_them(fs: StepstoreFileSystem, pool: str) -> None:
+    before = datetime.datetime.now(datetime.UTC)
+    for name, size in (("small", 5), ("d/large", 100_000)):
+        path = f"{pool}/box/{name}"
+        fs.pipe_file(path, bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+        info = fs.info(path)
+        assert (info["name"], info["size"], info["type"]) == (path, size, "file")
+        assert abs(fs.modified(path) - before) < datetime.timedelta(minutes=5)
+        whole = fs.cat_file(path)
+        assert len(whole) == size and fs.cat_file(path, -3) == whole[-3:]
+        assert fs.cat_file(path, 2, 4) == whole[2:4] and fs.cat_file(path, 1, -1) == whole[1:-1]
+        assert fs.cat_ranges([path] * 2, [0, 1], [1, 3]) == [whole[:1], whole[1:3]]
+    assert fs.ls(pool + "/box", detail=False) == [pool + "/box/d", pool + "/box/small"]
+    assert fs.ls(pool + "/box/small") == [fs.info(pool + "/box/small")]
+    assert fs.glob(pool + "/box/**/la*") == [pool + "/box/d/large"]
+    fs.mv(pool + "/box/d/large", pool + "/box/e/moved")
+    assert not fs.exists(pool + "/box/d/large") and fs.size(pool + "/box/e/moved") == 100_000
+    fs.cp(pool + "/box/e/moved", pool + "/other/moved")
+    assert fs.cat_file(pool + "/other/moved") == fs.cat_file(pool + "/box/e/moved")
+    for missing in (pool + "/box/none", pool + "/nowhere/k", pool + "x/box/k", "stepstore://"):
+        for call in (fs.info, fs.cat_file, fs.ls, fs.rm, lambda path: fs.open(path, "rb")):
+            with pytest.raises(FileNotFoundError):
+                call(missing)
+    with pytest.raises(IsADirectoryError):
+        fs.rm(pool + "/box/e")
+    with pytest.raises(IsADirectoryError):
+        fs.pipe_file(pool + "/box", b"")
+
+
+def test_a_pool_is_never_made(fs: StepstoreFileSystem, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="stepstore pool create"):
+        fs.pipe_file(f"{tmp_path}/p/box/k", b"x")
+    with pytest.raises(FileNotFoundError, match="stepstore pool create"):
+        fs.makedirs(f"{tmp_path}/p/box")
+    assert os.listdir(tmp_path) == []
+
+
+def test_directories_that_are_made_stay(fs: StepstoreFileSystem, pool: str) -> None:
+    fs.makedirs(pool + "/box/a/b")
+    assert fs.isdir(pool + "/box/a/b") and fs.ls(pool + "/box/a", detail=False) == [pool + "/box/a/b"]
+    with pytest.raises(FileExistsError):
+        fs.makedirs(pool + "/box/a/b")
+    with pytest.raises(FileNotFoundError):
+        fs.mkdir(pool + "/box/x/y", create_parents=False)
+    fs.touch(pool + "/box/a/b/c")
+    fs.rm(pool + "/box/a/b/c")
+    assert fs.isdir(pool + "/box/a/b")
+    fs.rmdir(pool + "/box/a/b")
+    assert fs.isdir(pool + "/box/a") and not fs.exists(pool + "/box/a/b")
+    assert open_blobs(pool, "box").keys() == []  # they are no values
+
+
+@pytest.mark.parametrize("size", [10, 20 << 20])
+def test_a_file_appears_when_it_is_closed_and_not_after_a_failure(
+    fs: StepstoreFileSystem, pool: str, size: int
+) -> None:
+    path = pool + "/box/f"
+    with fs.open(path, "wb") as file:
+        file.write(b"1" * size)
+        assert not fs.exists(path)
+    with pytest.raises(KeyError), fs.open(path, "wb") as file:
+        file.write(b"2" * size)
+        raise KeyError
+    file = fs.open(path, "wb")
+    file.write(b"3" * size)
+    del file  # never closed
+    with fs.open(path, "rb") as file:
+        assert file.size == size and file.read(5) == b"11111"
+        fs.pipe_file(path, b"new" * size)
+        if size > 1 << 20:
+            file.seek(size // 2)
+            with pytest.raises(FileNotFoundError, match="replaced or deleted while it was read"):
+                file.read()
+        else:
+            assert file.read() == b"1" * (size - 5)
+    with fs.open(path, "ab") as file:
+        assert file.tell() == 3 * size
+        file.write(b"end")
+    assert fs.cat_file(path) == b"new" * size + b"end"
+    with fs.open(pool + "/box/t", "w", encoding="utf-8", newline="\n") as text:
+        text.write("één\ntwee\n")
+    with fs.open(pool + "/box/t", "r", encoding="utf-8") as text:
+        assert text.readlines() == ["één\n", "twee\n"]
+    with fs.open(pool + "/box/t", "rb") as file:
+        assert pickle.loads(pickle.dumps(file)).read() == file.read()
+
+
+def test_transactions(fs: StepstoreFileSystem, pool: str) -> None:
+    with fs.transaction:
+        with fs.open(pool + "/box/a", "wb") as file:
+            file.write(b"x" * 100_000)
+        assert not fs.exists(pool + "/box/a")
+    assert fs.size(pool + "/box/a") == 100_000
+    with pytest.raises(KeyError), fs.transaction:
+        with fs.open(pool + "/box/b", "wb") as file:
+            file.write(b"x" * 100_000)
+        raise KeyError
+    assert not fs.exists(pool + "/box/b")
+
+
+def test_read_only_and_snapshots(fs: StepstoreFileSystem, pool: str) -> None:
+    path = pool + "/box/f"
+    fs.pipe_file(path, b"then")
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        box.create_snapshot("s")
+    fs.pipe_file(path, b"now")
+    assert StepstoreFileSystem(snapshot="s").cat_file(path) == b"then"
+    for reader in (StepstoreFileSystem(snapshot="s"), StepstoreFileSystem(read_only=True)):
+        assert reader.isfile(path)
+        for call in (
+            lambda: reader.rm(path),
+            lambda: reader.pipe_file(path, b""),
+            lambda: reader.open(path, "wb"),
+        ):
+            with pytest.raises(PermissionError, match="read-only"):
+                call()
+        with pytest.raises(PermissionError, match="read-only"):
+            reader.mkdir(pool + "/more")
+
+
+def test_damage_is_an_error(fs: StepstoreFileSystem, pool: str) -> None:
+    fs.pipe_file(pool + "/box/f", b"x" * 100_000)
+    blobs = open_blobs(pool, "box")
+    blobs._destroy(blobs.info("f").number)
+    with pytest.raises(Error) as caught:
+        fs.cat_file(pool + "/box/f")
+    assert caught.value.code == DER_CSUM
+
+
+def test_pandas_and_pyarrow(pool: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    cells = pandas.DataFrame({"x": np.arange(50_000), "kind": ["a", "b"] * 25_000, "v": np.arange(5e4) / 7})
+    url = f"stepstore://{pool}/box/tables"
+    cells.to_parquet(f"{url}/cells.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(f"{url}/cells.parquet"), cells)
+    cells.to_csv(f"{url}/cells.csv", index=False)
+    pandas.testing.assert_frame_equal(pandas.read_csv(f"{url}/cells.csv"), cells)
+    cells.to_parquet(f"{url}/parts", partition_cols=["kind"])
+    assert len(pandas.read_parquet(f"{url}/parts", filters=[("kind", "==", "b")])) == 25_000
+    fs = fsspec.filesystem("stepstore")
+    assert parquet.read_table(f"{pool}/box/tables/parts", filesystem=fs).num_rows == 50_000
+
+
+def test_kerchunk_references(pool: str) -> None:
+    """References to parts of a file in a pool, kept in the pool, are an array."""
+    pytest.importorskip("kerchunk")
+    zarr = pytest.importorskip("zarr")
+    from kerchunk.zarr import single_zarr
+
+    url = f"stepstore://{pool}/box"
+    group = zarr.open_group(f"{url}/u.zarr", mode="w", zarr_format=2)
+    array = group.create_array("u", shape=(100, 50), chunks=(10, 50), dtype="f8")
+    array[:] = np.arange(5000.0).reshape(100, 50)
+    references = single_zarr(f"{url}/u.zarr")
+    with fsspec.open(f"{url}/u.json", "w") as file:
+        json.dump(references, file)
+    mapped = fsspec.filesystem(
+        "reference", fo=f"{url}/u.json", remote_protocol="stepstore", asynchronous=True
+    )
+    found: Any = zarr.open_group(zarr.storage.FsspecStore(mapped, read_only=True), mode="r", zarr_format=2)
+    assert np.array_equal(found["u"][:], array[:])
