@@ -69,7 +69,9 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         once."""
         return self._handle.keys_below(encode_key(prefix), delimiter)
 
-    def exchange(self, key: Key, value: Memory | str | None, room: int = 64) -> tuple[int, bytes | None] | None:
+    def exchange(
+        self, key: Key, value: Memory | str | None, room: int = 64
+    ) -> tuple[int, bytes | None] | None:
         """Puts a value, or removes the key where it is None. Returns what it replaced, from the same
         transaction: its size in bytes, and its bytes where they are no more than `room` (at most 4,096).
         None: there was no value. A DAOS system looks before it puts, in a call of its own."""

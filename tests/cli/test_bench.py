@@ -109,6 +109,31 @@ def test_arrays(cli):
     cli("bench", "arrays", "--classes", "S0", "--processes", 1, "--blocks", "4k", code=1)
 
 
+def test_zarr(cli):
+    pytest.importorskip("zarr")
+    run = (
+        "bench",
+        "zarr",
+        "--sizes",
+        "4096,65536",
+        "--chunks",
+        20,
+        "--rounds",
+        1,
+        "--directory",
+        cli.directory,
+    )
+    names = [
+        f"{what}/20 chunks of {size} KiB"
+        for size in (4, 64)
+        for what in ("write", "read", "set", "get", "list")
+    ]
+    check(cli(*run, "--json").json, names)
+    assert "LOCALSTORE" in cli(*run).out
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+    cli("bench", "zarr", "--sizes", "17", code=2)
+
+
 def test_fieldstore(cli):
     words = (f"directory={cli.directory}", "size=1500", "steps=2", "params=2", "levels=2")
     shown = cli("bench", "fieldstore", *words, "index=process").out

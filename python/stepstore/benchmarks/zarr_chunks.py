@@ -72,6 +72,9 @@ class _Setting:
                     shutil.rmtree(folder)
             for what, value in found[True].items():
                 self._case(what).add(value, found[False][what])
+            nothing_but_zarr = _memory_store()
+            for what, value in self._array(nothing_but_zarr, nothing_but_zarr):
+                self._case(what).limit.append(value)
         return list(self._cases.values())
 
     def _case(self, what: str) -> Case:
@@ -83,11 +86,15 @@ class _Setting:
         return self._cases[what]
 
     def _round(self, ours: bool, folder: Path) -> Iterator[tuple[str, float]]:
+        memory.settle(2 * self._values.nbytes)
+        yield from self._array(_store(ours, folder / "array"), _store(ours, folder / "array"))
+        yield from asyncio.run(self._chunks_alone(_store(ours, folder / "chunks")))
+
+    def _array(self, store: Any, again: Any) -> Iterator[tuple[str, float]]:
         import zarr
 
-        memory.settle(2 * self._values.nbytes)
         array = zarr.create_array(
-            _store(ours, folder / "array"),
+            store,
             shape=self._values.shape,
             chunks=(self._size // 8,),
             dtype=self._values.dtype,
@@ -95,12 +102,11 @@ class _Setting:
             filters=None,
         )
         yield "write", self._each(lambda: array.__setitem__(slice(None), self._values))
-        again = zarr.open_array(_store(ours, folder / "array"), mode="r")
+        array = zarr.open_array(again, mode="r")
         found: list[Any] = []
-        yield "read", self._each(lambda: found.append(again[:]))
+        yield "read", self._each(lambda: found.append(array[:]))
         if not np.array_equal(found[0], self._values):
-            raise CommandError(f"{folder}: an array of {self._size} bytes a chunk reads as other values")
-        yield from asyncio.run(self._chunks_alone(_store(ours, folder / "chunks")))
+            raise CommandError(f"{store}: an array of {self._size} bytes a chunk reads as other values")
 
     async def _chunks_alone(self, store: Any) -> list[tuple[str, float]]:
         from zarr.core.buffer import cpu
@@ -132,6 +138,12 @@ class _Setting:
         began = time.perf_counter()
         body()
         return (time.perf_counter() - began) / self._chunks * 1e6
+
+
+def _memory_store() -> Any:
+    from zarr.storage import MemoryStore
+
+    return MemoryStore()
 
 
 # As many calls at once as zarr makes (its setting async.concurrency).
