@@ -11,8 +11,8 @@ process that dies in between leaves an object that no entry points to. So:
    entry points to and whose number is in no range of a living process.
 
 No object that an entry points to, or will point to, is destroyed. Its writer registered before (a) and, if it
-is not in (b), had published or given up by then. A published entry is in (c), unless it was replaced. Then its
-object is free. Only a process that is seen to be dead counts as dead: one on another machine, or in another
+is not in (b), had published or given up by then. A published entry is in (c), unless it was replaced. Then
+its object is free. Only a process that is seen to be dead counts as dead: one on another machine, or in another
 container, lives.
 """
 

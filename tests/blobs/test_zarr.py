@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +20,7 @@ from zarr.testing.store import StoreTests  # noqa: E402
 import stepstore  # noqa: E402
 from stepstore.blobs import open_blobs  # noqa: E402
 from stepstore.errors import DER_CSUM, DER_INVAL, Error  # noqa: E402
-from stepstore.zarr import Store  # noqa: E402
+from stepstore.zarr import Store, direct_calls  # noqa: E402
 
 
 class TestStore(StoreTests[Store, cpu.Buffer]):
@@ -83,6 +84,72 @@ def test_arrays_come_back(store: Store, zarr_format: int, shards: Any) -> None:
     assert np.array_equal(found["u"][11, 100:150], values[11, 100:150])
     with pytest.raises(ValueError, match="read-only"):
         found["u"][0] = 0
+
+
+CODECS = {
+    "none": {"compressors": None},
+    "zstd": {"compressors": zarr.codecs.ZstdCodec()},
+    "all": {
+        "filters": [zarr.codecs.TransposeCodec(order=(1, 0))],
+        "serializer": zarr.codecs.BytesCodec(endian="big"),
+        "compressors": [zarr.codecs.GzipCodec(), zarr.codecs.Crc32cCodec()],
+    },
+}
+
+
+@pytest.mark.parametrize("codecs", CODECS)
+def test_direct_calls_make_the_same_array(pool: str, codecs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stepstore.zarr_pipeline import Pipeline
+
+    went = []
+    original = Pipeline._decoded
+    monkeypatch.setattr(Pipeline, "_decoded", lambda self, *given: went.append(1) or original(self, *given))
+    values = np.random.default_rng(4).integers(0, 9, (103, 57)).astype("i4")
+    values[20:40, 20:40] = 0  # chunks that are empty
+    arrays = []
+    for direct in (False, True):
+        with direct_calls() if direct else contextlib.nullcontext():
+            array = zarr.create_array(
+                Store(f"{pool}/box/{direct}"),
+                shape=values.shape,
+                chunks=(10, 20),
+                dtype="i4",
+                **CODECS[codecs],
+            )
+        array[:] = values
+        array[5:25, 7] = 3  # parts of chunks
+        array[20:40, 20:40] = 0
+        array[100, 50:] = np.arange(7)
+        arrays.append(array)
+    ours = open_blobs(pool, "box")
+    assert {key.partition("/")[2] for key in ours.keys("True/")} == {
+        key.partition("/")[2] for key in ours.keys("False/")
+    }
+    for key in ours.keys("True/"):
+        if key.endswith("zarr.json") or codecs != "all":  # gzip writes when it compressed
+            assert ours.read(key) == ours.read(key.replace("True", "False"))
+    for selection in (np.s_[:], np.s_[3:47, 11], np.s_[-1], np.s_[::7, ::3], np.s_[50, 50]):
+        assert np.array_equal(arrays[1][selection], arrays[0][selection])
+    assert went
+    assert np.array_equal(zarr.open_array(Store(f"{pool}/box/True"), mode="r")[:], arrays[0][:])
+
+
+def test_direct_calls_leave_the_rest_to_zarr(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stepstore.zarr_pipeline import Pipeline
+
+    monkeypatch.setattr(Pipeline, "_decoded", lambda *_: pytest.fail("went directly"))
+    values = np.arange(40_000.0).reshape(200, 200)
+    with direct_calls():
+        for store in (Store(pool + "/box/a"), zarr.storage.MemoryStore()):
+            for more in ({"shards": (100, 100), "chunks": (10, 10)}, {"chunks": (100, 200)}):
+                if not isinstance(store, Store):
+                    more["chunks"] = (10, 10)
+                array = zarr.create_array(store, shape=(200, 200), dtype="f8", overwrite=True, **more)
+                array[:] = values
+                assert np.array_equal(array[:], values)
+        array = zarr.create_array(Store(pool + "/box/b"), shape=(9,), dtype="i4", zarr_format=2)
+        array[:] = 7
+        assert array[:].tolist() == [7] * 9
 
 
 def test_groups_are_deleted_and_consolidated(store: Store) -> None:

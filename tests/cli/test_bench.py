@@ -111,22 +111,13 @@ def test_arrays(cli):
 
 def test_zarr(cli):
     pytest.importorskip("zarr")
-    run = (
-        "bench",
-        "zarr",
-        "--sizes",
-        "4096,65536",
-        "--chunks",
-        20,
-        "--rounds",
-        1,
-        "--directory",
-        cli.directory,
-    )
+    run = ("bench", "zarr", "--sizes", "4096,131072", "--chunks", 20, "--rounds", 1)
+    run += ("--directory", cli.directory)
+    direct = ("write, direct calls", "read, direct calls")
     names = [
         f"{what}/20 chunks of {size} KiB"
-        for size in (4, 64)
-        for what in ("write", "read", "set", "get", "list")
+        for size, more in ((4, direct), (128, ()))
+        for what in ("write", "read", *more, "set", "get", "list")
     ]
     check(cli(*run, "--json").json, names)
     assert "LOCALSTORE" in cli(*run).out

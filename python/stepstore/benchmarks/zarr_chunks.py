@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib.util
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode
 
 _MIB = 1 << 20
+_DIRECT = ("write, direct calls", "read, direct calls")
 
 
 def zarr_chunks(words: list[str]) -> None:
@@ -40,7 +42,8 @@ def _options(words: list[str]) -> argparse.Namespace:
         "Writes and reads a Zarr array without compression, whole, through stepstore.zarr.Store and through "
         "zarr-python's LocalStore in turn, in new directories on the same file system. The cases 'set' and "
         "'get' give the same chunks to the two stores without an array: so the time of zarr itself is not in "
-        "them. What is read is compared. Each store is first in every other round.",
+        "them. 'Direct calls' are stepstore.zarr.direct_calls() next to LocalStore as it is. What is read is "
+        "compared. Each store is first in every other round.",
     )
     parser.list("sizes", [4096, _MIB], "bytes of a chunk")
     parser.number("chunks", 10000, "chunks of an array, at most")
@@ -58,6 +61,7 @@ class _Setting:
 
     def __init__(self, options: argparse.Namespace, size: int, chunks: int):
         self._options, self._size, self._chunks = options, size, chunks
+        self._small = size <= 64 << 10
         self._values = np.random.default_rng(1).integers(0, 1 << 40, size * chunks // 8)
         self._cases: dict[str, Case] = {}
 
@@ -79,15 +83,22 @@ class _Setting:
 
     def _case(self, what: str) -> Case:
         if what not in self._cases:
-            small = self._size < 64 << 10
             name = f"{what}/{self._chunks} chunks of {self._size >> 10} KiB"
-            goal = (1 / 3 if small else 1.0) if what in ("write", "read") else None
+            goal = (1 / 3 if self._small else 1.0) if what in ("write", "read", *_DIRECT) else None
             self._cases[what] = Case(name, "us/chunk", goal=goal, more={"bytes": self._size})
         return self._cases[what]
 
     def _round(self, ours: bool, folder: Path) -> Iterator[tuple[str, float]]:
+        from stepstore.zarr import direct_calls
+
         memory.settle(2 * self._values.nbytes)
         yield from self._array(_store(ours, folder / "array"), _store(ours, folder / "array"))
+        if self._small:  # both through zarr's own pipeline above
+            with direct_calls() if ours else contextlib.nullcontext():
+                for what, value in self._array(
+                    _store(ours, folder / "direct"), _store(ours, folder / "direct")
+                ):
+                    yield what + ", direct calls", value
         yield from asyncio.run(self._chunks_alone(_store(ours, folder / "chunks")))
 
     def _array(self, store: Any, again: Any) -> Iterator[tuple[str, float]]:
