@@ -12,8 +12,8 @@ process that dies in between leaves an object that no entry points to. So:
 
 No object that an entry points to, or will point to, is destroyed. Its writer registered before (a) and, if it
 is not in (b), had published or given up by then. A published entry is in (c), unless it was replaced. Then
-its object is free. Only a process that is seen to be dead counts as dead: one on another machine, or in another
-container, lives.
+its object is free. Only a process that is seen to be dead counts as dead. One on another machine, or in
+another container, lives.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ keys say so.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import struct
 import threading
@@ -50,6 +51,8 @@ from stepstore.store import Container, Pool
 DIRECTORY_HI = 0x53530201
 # Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
 LARGEST_SMALL = 32 << 10
+# From here on a copy takes longer than handing it to a thread.
+IN_THREAD = 256 << 10
 
 _SMALL, _ARRAY, _FOLDER = 1, 2, 3
 _HEAD = struct.Struct("<BQ")  # what it is; when it was written, in nanoseconds since 1970
@@ -65,6 +68,10 @@ class BlobInfo:
     size: int
     modified: int
     number: int = 0
+
+
+class _LargeError(Exception):
+    """Reading it takes so long that the caller does it elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +118,20 @@ class Blobs:
         """The bytes of a blob, or those of value[start:stop]; None: there is no such blob.
 
         Error DER_CSUM: they are damaged."""
+        return self._read(key, start, stop, None)
+
+    async def aread(self, key: str, start: int = 0, stop: int | None = None) -> Bytes | None:
+        """read. In another thread from 256 KiB on."""
+        try:
+            return self._read(key, start, stop, IN_THREAD)
+        except _LargeError:
+            return await asyncio.to_thread(self._read, key, start, stop, None)
+
+    def _read(self, key: str, start: int, stop: int | None, limit: int | None) -> Bytes | None:
         name = _name(key)
         entry = self._entry(name)
         while entry is not None:
-            data = self._read_entry(entry, start, stop)
+            data = self._read_entry(entry, start, stop, limit)
             if data is not None:
                 return data
             before, entry = entry, self._entry(name)
@@ -175,6 +192,12 @@ class Blobs:
                 raise
             return self._publish_array(name, number, view.nbytes, new)
 
+    async def awrite(self, key: str, data: Any, *, new: bool = False) -> bool:
+        """write. In another thread from 256 KiB on."""
+        if memoryview(data).nbytes < IN_THREAD:
+            return self.write(key, data, new=new)
+        return await asyncio.to_thread(self.write, key, data, new=new)
+
     def writer(self, key: str, *, new: bool = False) -> BlobWriter:
         """For a blob that is written piece by piece and appears whole."""
         return BlobWriter(self, key, new=new)
@@ -232,8 +255,10 @@ class Blobs:
             )
         return entry
 
-    def _read_entry(self, entry: bytes, start: int, stop: int | None) -> Bytes | None:
-        """None: the array is not there."""
+    def _read_entry(
+        self, entry: bytes, start: int, stop: int | None, limit: int | None = None
+    ) -> Bytes | None:
+        """None: the array is not there. _LargeError: the limit is reached."""
         if entry[0] != _ARRAY:
             value = memoryview(entry)[_HEAD.size :]
             return value if start == 0 and stop is None else value[start:stop]
@@ -241,6 +266,8 @@ class Blobs:
         first, end, _ = slice(start, stop).indices(size)
         if first >= end:
             return b""
+        if limit is not None and end - first >= limit:
+            raise _LargeError
         into = np.empty(end - first, np.uint8)
         with open_array(self._container, number, read_only=True) as array:
             return into.data if array.read_into(first, into) == 0 else None

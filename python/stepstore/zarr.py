@@ -28,9 +28,6 @@ from zarr.core.buffer.core import default_buffer_prototype
 from stepstore.blobs import Blobs, find_place, make_pool, open_blobs
 from stepstore.errors import DER_NONEXIST, Error
 
-# From here on a copy takes longer than handing it to a thread.
-_IN_THREAD = 256 << 10
-
 
 class Store(_ZarrStore):
     """A Zarr store in a container of a pool.
@@ -145,12 +142,14 @@ class Store(_ZarrStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        return self.get_sync(key, prototype=prototype, byte_range=byte_range)
+        data = await self._opened.aread(self._prefix + key, *_bounds(byte_range))
+        return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
+        gets = (self.get(key, prototype, byte_range) for key, byte_range in key_ranges)
+        return list(await asyncio.gather(*gets))
 
     async def _get_many(
         self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
@@ -160,15 +159,11 @@ class Store(_ZarrStore):
 
     async def set(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        memory = _memory(value)
-        if memory.nbytes < _IN_THREAD:
-            self._opened.write(self._prefix + key, memory)
-        else:
-            await asyncio.to_thread(self._opened.write, self._prefix + key, memory)
+        await self._opened.awrite(self._prefix + key, _memory(value))
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        self._opened.write(self._prefix + key, _memory(value), new=True)
+        await self._opened.awrite(self._prefix + key, _memory(value), new=True)
 
     async def delete(self, key: str) -> None:
         self.delete_sync(key)

@@ -1,4 +1,4 @@
-"""Blobs: bytes under keys, whole or not at all, whoever dies and whoever writes at the same time."""
+"""Blobs: bytes under keys, whole or not at all, whichever process dies or writes at the same time."""
 
 from __future__ import annotations
 

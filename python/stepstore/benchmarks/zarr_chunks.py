@@ -28,7 +28,7 @@ def zarr_chunks(words: list[str]) -> None:
     """Write and read an array of chunks, and the chunks alone, next to LocalStore."""
     options = _options(words)
     if importlib.util.find_spec("zarr") is None:
-        raise CommandError("this Python has no zarr: pip install 'zarr>=3.0.8'", ExitCode.NOT_FOUND)
+        raise CommandError("this Python has no zarr: pip install 'zarr>=3.1.6'", ExitCode.NOT_FOUND)
     cases: list[Case] = []
     for size in options.sizes:
         chunks = min(options.chunks, options.total * _MIB // size)
