@@ -31,8 +31,8 @@ from stepstore.array import Array
 from stepstore.key_value import KeyValue
 from stepstore.store import Container, ObjectId
 
-WRITERS_HI = 0x53530202
-DATA_HI = 0x53530203
+WRITERS_HI = 0x53530302
+DATA_HI = 0x53530303
 _AT_ONCE = 1024
 _RANGE = struct.Struct("<QQ")  # first number, how many; the process's record follows
 

@@ -48,7 +48,7 @@ from stepstore.buffers import encode_key
 from stepstore.key_value import KeyValue
 from stepstore.store import Container, Pool
 
-DIRECTORY_HI = 0x53530201
+DIRECTORY_HI = 0x53530301
 # Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
 LARGEST_SMALL = 32 << 10
 # From here on a copy takes longer than handing it to a thread.
