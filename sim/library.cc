@@ -21,9 +21,7 @@ struct OpenObject {
     std::uint64_t target_of(Bytes dkey) const { return placement.group(placement.group_of(dkey)).targets[0]; }
     std::uint64_t target_of_chunk(std::uint64_t chunk) const
     {
-        std::byte dkey[8];
-        store_big(dkey, chunk);
-        return target_of(dkey);
+        return placement.group(chunk_group(chunk, placement.groups())).targets[0];
     }
     std::uint64_t target_of_key(std::string_view key) const { return target_of(as_bytes(key)); }
 
@@ -88,6 +86,17 @@ struct Call<Member> {
         return (real().*Member)(parameters...);
     }
 };
+
+// The simulated targets, in place of those of the store below.
+int query_pool(daos_handle_t pool, d_rank_list_t** ranks, daos_pool_info_t* info, daos_prop_t* properties,
+               daos_event_t* event)
+{
+    world().storage().control(world().client());
+    const int code = real().pool_query(pool, ranks, info, properties, event);
+    if (code == 0 && info != nullptr)
+        info->pi_ntargets = static_cast<std::uint32_t>(world().machine().all_targets());
+    return code;
+}
 
 int open_container(daos_handle_t pool, const char* label, unsigned flags, daos_handle_t* handle,
                    daos_cont_info_t* info, daos_event_t* event)
@@ -338,7 +347,7 @@ std::map<std::uint64_t, InChunk> chunks_of(const OpenObject& object, const daos_
             InChunk& in = chunks[chunk];
             if (in.extents == 0) in.first = at;
             in.bytes += until - at;
-            ++in.extents;
+            in.extents += world().storage().extents_in(object.oid, at, until);
             at = until;
         }
     }
@@ -361,7 +370,8 @@ void transfer_chunks(Client& client, const OpenObject& object, const daos_array_
     const Machine& machine = world().machine();
     const bool writes = direction == Direction::write;
     std::vector<Rpc> rpcs;
-    for (const auto& [chunk, in] : chunks_of(object, request))
+    for (const auto& [chunk, in] : chunks_of(object, request)) {
+        if (writes) world().storage().note_extent(object.oid, in.first);
         rpcs.push_back({.target = object.target_of_chunk(chunk),
                         .service = (writes ? machine.array_write : machine.array_read) +
                                    static_cast<double>(in.extents - 1) * machine.further_extent +
@@ -369,6 +379,7 @@ void transfer_chunks(Client& client, const OpenObject& object, const daos_array_
                         .sent = writes ? in.bytes : 0,
                         .received = writes ? 0 : in.bytes,
                         .inline_up_to = machine.inline_put});
+    }
     if (!rpcs.empty()) world().storage().send_all(client, std::move(rpcs));
 }
 
@@ -434,6 +445,7 @@ void replace_events(Library& library)
 
 void replace_objects(Library& library)
 {
+    library.pool_query = &query_pool;
     library.cont_open = &open_container;
     library.cont_close = &close_container;
     library.pool_sync = &sync_nothing;

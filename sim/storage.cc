@@ -88,6 +88,18 @@ std::uint64_t Storage::overwrite(const ObjectId& array, std::uint64_t first)
     return keeps_versions_ ? versions_[{array, first}]++ : 0;
 }
 
+void Storage::note_extent(const ObjectId& array, std::uint64_t first)
+{
+    if (machine_.is_one()) extents_.emplace(array, first);
+}
+
+std::size_t Storage::extents_in(const ObjectId& array, std::uint64_t begin, std::uint64_t end) const
+{
+    const auto found =
+        std::distance(extents_.lower_bound({array, begin}), extents_.lower_bound({array, end}));
+    return std::max<std::size_t>(1, static_cast<std::size_t>(found));
+}
+
 void Storage::control(Client& from)
 {
     static_cast<void>(from);

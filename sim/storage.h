@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,10 @@ public:
     // Of the extent that begins at this byte of an array, before it is written now: how many are kept.
     std::uint64_t overwrite(const ObjectId& array, std::uint64_t first);
 
+    // On one machine each extent that was written is found and copied by itself, when it is read.
+    void note_extent(const ObjectId& array, std::uint64_t first);
+    std::size_t extents_in(const ObjectId& array, std::uint64_t begin, std::uint64_t end) const; // at least 1
+
 private:
     struct Target {
         Queue work;
@@ -87,6 +92,7 @@ private:
     Processors processors_;
     bool keeps_versions_ = false;
     std::map<std::pair<ObjectId, std::uint64_t>, std::uint64_t> versions_;
+    std::set<std::pair<ObjectId, std::uint64_t>> extents_;
 };
 
 } // namespace stepstore::sim

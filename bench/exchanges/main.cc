@@ -1,11 +1,11 @@
 // stepstore-bench-exchanges: what the calls of a group of ranks take, as the timestep engine makes them.
 #include "comm/communicator.h"
 #include "common/command_line.h"
+#include "common/with_mpi.h"
 
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <mpi.h>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -101,14 +101,7 @@ void run(const Options& options)
 
 int main(int argc, char** argv)
 {
-    const auto options = stepstore::bench::parse_options(argc, argv);
-    MPI_Init(&argc, &argv);
-    try {
-        stepstore::bench::run(options);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-exchanges: %s\n", error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return 0;
+    using namespace stepstore::bench;
+    const auto options = parse_options(argc, argv);
+    return with_mpi(argc, argv, "stepstore-bench-exchanges", [&] { run(options); });
 }

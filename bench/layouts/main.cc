@@ -1,6 +1,7 @@
 // The experiment of the first reference on ranks of MPI: one stream, written once, and read once or several
 // times.
 #include "common/command_line.h"
+#include "common/with_mpi.h"
 #include "layouts/bp5.h"
 #include "layouts/points.h"
 #include "layouts/summary.h"
@@ -8,7 +9,6 @@
 #include "stepstore/error.h"
 
 #include <cstdio>
-#include <mpi.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -253,15 +253,9 @@ int main(int argc, char** argv)
     }
     if (options.mean) std::printf("%.1f\n", plan->experiment.sizes.mean());
     if (options.check || options.mean) return 0;
-    MPI_Init(&argc, &argv);
-    try {
+    return with_mpi(argc, argv, "stepstore-bench-layouts", [&] {
         Run run(options, *plan);
         const Json found = run();
         if (!found.is_null()) std::puts(found.dump().c_str());
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-layouts: %s\n", error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return 0;
+    });
 }

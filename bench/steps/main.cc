@@ -1,11 +1,11 @@
 // One writing or reading run of a stream of steps through ADIOS2, timed: the same program for every engine.
 #include "common/command_line.h"
+#include "common/with_mpi.h"
 
 #include <adios2.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <mpi.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -212,14 +212,7 @@ void run(const Options& options)
 
 int main(int argc, char** argv)
 {
-    const auto options = stepstore::bench::parse_options(argc, argv);
-    MPI_Init(&argc, &argv);
-    try {
-        stepstore::bench::run(options);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-steps: %s\n", error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return 0;
+    using namespace stepstore::bench;
+    const auto options = parse_options(argc, argv);
+    return with_mpi(argc, argv, "stepstore-bench-steps", [&] { run(options); });
 }

@@ -299,6 +299,7 @@ public:
     void destroy_container(const std::string& label, bool force = false) const;
     std::vector<ContainerEntry> containers() const;
     EventQueue event_queue() const;
+    unsigned targets() const; // storage targets that are not disabled
     // All acknowledged updates survive a power failure after this (no-op on real DAOS, where they do anyway).
     void sync() const;
     // Only the updates of this process. What other processes did, and it depends on, may need sync().

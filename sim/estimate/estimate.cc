@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <iomanip>
 #include <map>
+#include <sstream>
 
 namespace stepstore::sim {
 
@@ -244,11 +246,25 @@ private:
     const std::uint64_t step_bytes_;
 };
 
+// Rank 0 of the readers holds all of a step.
+void require_step_in_memory(const Job& job)
+{
+    constexpr double most = std::uint64_t{1} << 42, tebi = std::uint64_t{1} << 40;
+    const double blob = job.experiment.sizes.mean(), step = blob * job.experiment.writers;
+    if (step <= most) return;
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(1) << "a step has " << step / tebi
+         << " TiB of metadata, and one rank reads all of it: up to " << most / tebi << " TiB are estimated, "
+         << static_cast<std::uint64_t>(most / blob) << " ranks with such blobs";
+    refuse_job(text.str());
+}
+
 } // namespace
 
 Json estimate(const Machine& machine, const Job& job)
 {
     if (job.stride != 0) refuse_job("extents are not estimated: leave the stride out, or simulate them");
+    require_step_in_memory(job);
     return Estimate(machine, job)();
 }
 

@@ -1,6 +1,6 @@
 #include "estimate/requests.h"
 
-#include "base/bytes.h"
+#include "base/dkey_group.h"
 #include "steps/layouts/layout.h"
 #include "stepstore/libdaos.h"
 
@@ -21,22 +21,6 @@ constexpr std::uint64_t header = steps::blob_header_size;
 constexpr std::uint64_t side = UINT32_MAX; // the number of the key-value for what has no other place
 constexpr std::uint64_t usual_room = 4096; // of a get whose size is not known
 constexpr std::uint64_t record_of_snapshot = 29;
-// array-adaptive: chunks that few ranks are spread over, slots in a chunk, and how fast rows grow.
-constexpr std::uint64_t spread = 16, most_in_chunk = 8, row_growth = 8;
-
-std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
-std::uint64_t first_of_row(std::uint64_t step)
-{
-    if (step == 0) return 0;
-    std::uint64_t first = 1;
-    while (step / row_growth >= first)
-        first *= row_growth;
-    return first;
-}
 
 Bytes bytes_of(const std::string& text)
 {
@@ -107,8 +91,7 @@ std::uint64_t Requests::step_size(std::uint64_t step) const
 std::uint64_t Requests::end_of_row(std::uint64_t step) const
 {
     if (choices_.layout != "array-adaptive") return UINT64_MAX;
-    const std::uint64_t first = first_of_row(step);
-    return first == 0 ? 1 : first * row_growth;
+    return steps::end_of_row(steps::row_of(step));
 }
 
 // ---- where things lie
@@ -155,29 +138,32 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
     return slots;
 }
 
+// Of array-adaptive. Rows begin about where they would; the rows before are not looked at.
+steps::Row Requests::row_with(std::uint64_t step) const
+{
+    steps::StreamRecord record;
+    record.ranks = ranks_;
+    record.chunk_size = choices_.chunk;
+    record.objects = choices_.objects;
+    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
+    const bool of_ranks = choices_.objects == Objects::per_writer;
+    record.groups = of_ranks ? 0 : static_cast<std::uint32_t>(choices_.groups);
+    const std::uint64_t first = steps::row_of(step);
+    std::vector<std::uint64_t> sizes;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+        sizes.push_back(std::min<std::uint64_t>(steps::room_for(blob_size(first, rank)), choices_.chunk));
+    const std::uint64_t begin = first * choices_.chunk;
+    return {record, first, std::move(sizes),
+            std::vector(of_ranks ? ranks_ : 1, of_ranks ? begin : begin * ranks_)};
+}
+
 std::vector<Requests::Slot> Requests::adaptive_slots(std::uint64_t step) const
 {
-    const std::uint64_t chunk = choices_.chunk, row = first_of_row(step);
-    const std::uint64_t most = std::min<std::uint64_t>((ranks_ + spread - 1) / spread, most_in_chunk);
-    std::vector<Slot> slots(ranks_);
-    std::uint64_t at = 0, in_chunk = 0;
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-        const std::uint64_t size = std::min<std::uint64_t>(steps::room_for(blob_size(row, rank)), chunk);
-        if (choices_.objects == Objects::per_writer) { // as if all steps were of one row
-            const std::uint64_t together = chunk / size, before = choices_.in_place ? 0 : step;
-            slots[rank] = {before / together * chunk + before % together * size, size};
-            continue;
-        }
-        if (at % chunk == 0) in_chunk = 0;
-        if (in_chunk == most || at % chunk + size > chunk) at = aligned(at, chunk), in_chunk = 0;
-        slots[rank] = {at, size};
-        at += size;
-        ++in_chunk;
-    }
-    const bool at_0 = choices_.in_place || choices_.objects == Objects::per_step;
-    const std::uint64_t begin = at_0 ? 0 : step * aligned(at, chunk);
-    for (Slot& slot : slots)
-        slot.at += begin;
+    const steps::Row row = row_with(step);
+    const std::vector<std::uint64_t> places = row.places(step);
+    std::vector<Slot> slots;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+        slots.push_back({places[rank], row.sizes()[rank]});
     return slots;
 }
 
@@ -228,9 +214,8 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
     const store::Placement where = placement(pieces.front().object);
     const double more = machine_.overwritten * static_cast<double>(overwritten);
     for (const auto& [chunk, in] : chunks) {
-        std::byte dkey[8];
-        store_big(dkey, chunk);
-        call.messages.push_back({target_of(where, dkey), in.bytes <= machine_.inline_put,
+        const unsigned group = chunk_group(chunk, where.groups());
+        call.messages.push_back({where.group(group).targets[0], in.bytes <= machine_.inline_put,
                                  (writes ? machine_.array_write + more : machine_.array_read) +
                                      static_cast<double>(in.extents - 1) * machine_.further_extent,
                                  writes ? in.bytes : 0, writes ? 0 : in.bytes});
@@ -246,8 +231,10 @@ void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
     std::map<std::uint64_t, std::vector<Piece>> by_object;
     for (const Piece& piece : pieces) {
         std::vector<Piece>& of = by_object[piece.object];
-        if (!of.empty() && piece.at - (of.back().at + of.back().bytes) <= gap)
-            of.back().bytes = piece.at + piece.bytes - of.back().at; // one range
+        const bool one_range = !machine_.is_one() && !of.empty() && // Storage::extents_in
+                               piece.at - (of.back().at + of.back().bytes) <= gap;
+        if (one_range)
+            of.back().bytes = piece.at + piece.bytes - of.back().at;
         else
             of.push_back(piece);
     }

@@ -5,6 +5,7 @@
 
 #include "estimate/replay.h"
 #include "job_description.h"
+#include "steps/layouts/adaptive_rows.h"
 #include "store/placement.h"
 
 #include <string>
@@ -65,6 +66,7 @@ private:
 
     std::vector<Slot> slots(std::uint64_t step) const; // of array layouts
     std::vector<Slot> adaptive_slots(std::uint64_t step) const;
+    steps::Row row_with(std::uint64_t step) const;
     bool overflows(std::uint64_t step, std::uint32_t rank, const Slot& slot) const;
     std::uint64_t room_before(std::uint64_t step, std::uint32_t rank) const;
     void get_unknown(std::uint64_t object, const std::string& key, std::uint64_t size, Calls& calls) const;

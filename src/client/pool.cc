@@ -2,6 +2,7 @@
 #include "client/state.h"
 #include "stepstore/admin.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -197,6 +198,14 @@ void Pool::destroy_container(const std::string& label, bool force) const
         state_->library().cont_destroy(state_->handle, c_text(label, "container"), force ? 1 : 0, nullptr);
     check(state_->library(), rc,
           [&] { return "destroy container " + stepstore::quoted(label) + " in pool " + state_->location; });
+}
+
+unsigned Pool::targets() const
+{
+    daos_pool_info_t info{};
+    check(state_->library(), state_->library().pool_query(state_->handle, nullptr, &info, nullptr, nullptr),
+          [&] { return "ask pool " + state_->location + " for its targets"; });
+    return info.pi_ntargets - std::min(info.pi_ndisabled, info.pi_ntargets);
 }
 
 std::vector<ContainerEntry> Pool::containers() const

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::uint32_t record_magic = 0x54535353; // "SSST"
 
+constexpr std::uint32_t most_groups = 1 << 24;
+
 enum Tag : std::uint16_t {
     tag_generation = 1 | must_know,
     tag_layout = 2 | must_know,
@@ -34,6 +36,8 @@ enum Tag : std::uint16_t {
     tag_first_step = 21 | must_know,
     tag_earlier = 22 | must_know,
     tag_dropped = 23, // of no interest to readers
+    tag_groups = 24 | must_know,
+    tag_group_hash = 25 | must_know,
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -63,6 +67,8 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_first_step, r.first_step);
     visit(tag_earlier, r.earlier);
     visit(tag_dropped, r.dropped);
+    visit(tag_groups, r.groups);
+    visit(tag_group_hash, r.group_hash);
 }
 
 // A stream that was never appended to does without the fields of segments, so that older libraries read it.
@@ -73,6 +79,8 @@ bool is_written(Tag tag, const StreamRecord& r)
     case tag_first_step: return r.first_step != 0;
     case tag_earlier: return !r.earlier.empty();
     case tag_dropped: return !r.dropped.empty();
+    case tag_groups: return r.groups != 0;
+    case tag_group_hash: return r.group_hash != GroupHash::stepstore;
     default: return true;
     }
 }
@@ -156,7 +164,8 @@ void validate(const StreamRecord& record, const std::string& where)
 {
     const bool known = record.objects >= Objects::single && record.objects <= Objects::per_writer &&
                        (record.step_mode == StepMode::extend || record.step_mode == StepMode::snapshot) &&
-                       (record.order == Order::row_major || record.order == Order::column_major);
+                       (record.order == Order::row_major || record.order == Order::column_major) &&
+                       record.groups <= most_groups && record.group_hash <= GroupHash::daos;
     if (!known)
         throw Error(-DER_DF_INCOMPT,
                     "the stream " + where +

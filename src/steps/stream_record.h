@@ -15,6 +15,9 @@ namespace stepstore::steps {
 inline constexpr std::uint32_t stream_format = 2; // the greatest that is read; see DataStore::format
 inline constexpr std::uint64_t no_generation = UINT64_MAX;
 
+// How the group of a chunk follows from its number: base/dkey_group.h.
+enum class GroupHash : std::uint8_t { stepstore, daos };
+
 // The steps that one opening for writing brought, in objects of their own. A stream has one segment, and one
 // more for every time that it was appended to.
 struct Segment {
@@ -46,6 +49,9 @@ struct StreamRecord {
     std::string object_class;
     std::uint64_t data_chunk_size = 0;
     std::string data_object_class;
+    // Of targets that hold the chunks of the metadata array, where the layout chooses chunks by them; else 0.
+    std::uint32_t groups = 0;
+    GroupHash group_hash = GroupHash::stepstore;
     ObjectId side;         // key-value: what the layout keeps there, agreements, copies, the profile
     ObjectId metadata;     // what the layout keeps there; the first of several: metadata_of
     ObjectId data;         // array of rank 0; rank r's lo is r more

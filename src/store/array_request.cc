@@ -44,9 +44,7 @@ ByteRange::ByteRange(const ObjectAccess& object, const ArrayShape& shape, const 
 
 unsigned group_of_chunk(const ObjectAccess& object, std::uint64_t chunk)
 {
-    std::byte dkey[8];
-    store_big(dkey, chunk);
-    return object.placement.group_of(dkey);
+    return chunk_group(chunk, object.placement.groups());
 }
 
 KeyBuffer extent_key(const ObjectAccess& object, Space space, std::uint64_t chunk, std::uint64_t end)

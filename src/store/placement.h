@@ -7,7 +7,7 @@
 // promises.
 #pragma once
 
-#include "base/checksum.h"
+#include "base/dkey_group.h"
 #include "store/types.h"
 
 #include <array>
@@ -31,10 +31,7 @@ public:
     unsigned groups() const { return groups_; }
     ReplicaSet group(unsigned index) const;
     // The group of a dkey, given its bytes.
-    unsigned group_of(Bytes dkey) const
-    {
-        return groups_ == 1 ? 0 : static_cast<unsigned>(checksum(dkey) % groups_);
-    }
+    unsigned group_of(Bytes dkey) const { return dkey_group(dkey, groups_); }
 
 private:
     unsigned targets_;

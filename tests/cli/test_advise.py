@@ -8,6 +8,9 @@ import subprocess
 import time
 
 import pytest
+from stepstore.cli.common import CommandError
+from stepstore.errors import DER_NONEXIST, Error
+from stepstore.simulation import run
 from stepstore.simulation.cluster import load
 from stepstore.simulation.run import Simulator
 
@@ -197,6 +200,24 @@ def test_a_stream_tells_ranks_blobs_and_steps(cli):
     assert (more["reader_ranks"], more["steps"]) == (7, 50)
 
 
+def test_without_the_simulator_one_line_says_what_is_missing(monkeypatch):
+    def missing(name):
+        raise Error(DER_NONEXIST, f"the program ({name}) was not built")
+
+    monkeypatch.setattr(run, "program", missing)
+    with pytest.raises(CommandError, match="not built.*It needs SimGrid: install libsimgrid-dev"):
+        Simulator(load())
+    with pytest.raises(CommandError, match="stepstore-estimate. was not built") as error:
+        Simulator(load(), "stepstore-estimate")
+    assert "SimGrid" not in str(error.value)
+
+
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_SIMULATE") == "1", reason="SimGrid is there")
+def test_a_build_without_simgrid_says_so(cli):
+    for command in (("simulate",), ("advise", "--ranks", 2, "--blob", "5k", "--simulate")):
+        assert "install libsimgrid-dev" in cli(*command, code=3).err
+
+
 def test_the_table_says_what_to_take_and_why(cli):
     text = cli("advise", "--ranks", 64, "--blob", "5k").out
     assert "take Layout=" in text and "for a step end to end" in text and "- A reader rank holds" in text
@@ -240,6 +261,7 @@ def test_wrong_usage_is_refused_by_the_option_and_its_range(cli, options, says):
         ),
         (("--ranks", "8", "--blob", "5k", "--cluster", "nowhere"), 1, "no cluster 'nowhere'"),
         (("--stream", "nowhere"), 3, "nowhere"),
+        (("--ranks", "1000000", "--blob", "64M"), 1, "a step has 61.0 TiB of metadata"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(cli, options, code, says):

@@ -50,7 +50,12 @@ def test_a_measured_machine_can_be_asked_for_advice(cli, measured):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [(("here",), "give a name that ends in .toml"), (("no/such/here.toml",), "there is no directory")],
+    [
+        (("here",), "give a name that ends in .toml"),
+        (("no/such/here.toml",), "there is no directory"),
+        (("here.toml", "--ranks", 1), "--ranks: give a number above 1"),
+        (("here.toml", "--directory", "nowhere"), "--directory: there is no directory nowhere"),
+    ],
 )
 def test_a_file_that_cannot_be_is_refused_before_anything_runs(cli, options, says):
     assert says in cli("simulate", "measure", *options, code=2).err

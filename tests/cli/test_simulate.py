@@ -122,6 +122,15 @@ def test_ranks_of_one_machine_share_its_processors(cli):
     assert found["reading"]["acquisition"]["parts"]["broadcast"] == 0
 
 
+def test_on_one_machine_each_extent_that_was_written_is_found_by_itself(cli):
+    free = {"ranks_per_node": 8, "further_extent": MILLISECOND, "buffers": 1}
+    for processors, extents in ((1, 3), (0, 0)):  # a cluster's targets are asked for one range
+        cluster = cluster_file(cli.directory, processors=processors, **free)
+        options = ("--writers", 4, "--readers", 1, "--points", "array,ReadAhead=0")
+        read = times(cli, cluster, *options)["reading"]["acquisition"]["by_step"]
+        assert read[2] == pytest.approx(extents * MILLISECOND, abs=1e-9)
+
+
 def test_a_target_of_one_machine_needs_a_processor(cli):
     free = {"processors": 1, "ranks_per_node": 8, "targets": 64, "inline_put": 1 << 20, "buffers": 1}
     cluster = cluster_file(cli.directory, kv_put=MILLISECOND, **free)
@@ -186,7 +195,7 @@ def test_figures_are_drawn_with_their_numbers(cli):
         (("--parameter", "targets=many"), "give NAME=NUMBER"),
         (("--parameter", "speed=1"), "has no parameter 'speed'"),
         (("--parameter", "latency=-1"), "latency is -1, but must be a number from 0"),
-        (("--writers", "0", "--readers", "1"), "writers is 0, but must be a whole number from 1"),
+        (("--writers", "0"), "writers is 0, but must be a whole number from 1"),
         (("--writers", "1000000", "--steps", "1000"), "MiB of memory, and this machine has"),
         (("--sizes", "huge"), "huge"),
     ],

@@ -12,8 +12,6 @@ from typing import Any
 
 from stepstore.benchmarks.layout_points import Space, chosen_points
 from stepstore.cli.common import CommandError, ExitCode, emit_json, human_bytes, human_time, show, table
-from stepstore.errors import Error
-from stepstore.paths import program
 from stepstore.simulation.advice import Advice, Advisor, Job
 from stepstore.simulation.cluster import load, named
 from stepstore.simulation.command import chosen_parameters, cluster_options, space_of
@@ -176,10 +174,6 @@ def _simulator(options: argparse.Namespace, job: Job, others: dict[str, float]) 
             f"{_SIMULATED_RANKS}; without it the times are estimated",
             ExitCode.USAGE,
         )
-    try:
-        program("stepstore-simulate")
-    except Error as error:
-        raise CommandError(f"--simulate: {error}. It needs SimGrid", ExitCode.NOT_FOUND) from error
     return Simulator(load(named(options.cluster)), **others)
 
 

@@ -63,7 +63,7 @@ def simulate(arguments: list[str]) -> None:
     )
     options = parser.parse_args(arguments)
     if options.readers is None:
-        options.readers = options.writers
+        options.readers = max(options.writers, 1)
     if options.readers < 1:
         parser.error("give at least 1 reader")
     simulator = _simulator(options, options.cluster)

@@ -6,17 +6,20 @@ from collections.abc import Callable
 
 from stepstore.simulation.field_experiments import (
     FILES,
+    LONG,
     OBJECTS,
     SEPARATE,
     SERVERS,
     SHORT,
     TOGETHER,
     FieldExperiments,
+    Length,
     Run,
 )
 from stepstore.simulation.statements import ABOVE, Statement
 
 _FROM_FOUR_ON = tuple(one for one in SERVERS if one >= 4)
+_UP_TO_EIGHT = tuple(one for one in SERVERS if one <= 8)
 _MOST = max(SERVERS)
 
 
@@ -33,13 +36,14 @@ def _scaling(name: str, pattern: str) -> Callable[[FieldExperiments], float]:
 
 
 def _files_over_objects(
-    name: str, pattern: str, servers: tuple[int, ...]
+    name: str, pattern: str, servers: tuple[int, ...], length: Length = LONG
 ) -> Callable[[FieldExperiments], float]:
     """The mean over these numbers of servers."""
 
     def mean(lab: FieldExperiments) -> float:
         ratios = [
-            lab.bandwidth(name, FILES, pattern, one) / lab.bandwidth(name, OBJECTS, pattern, one)
+            lab.bandwidth(name, FILES, pattern, one, length)
+            / lab.bandwidth(name, OBJECTS, pattern, one, length)
             for one in servers
         ]
         return sum(ratios) / len(ratios)
@@ -47,11 +51,27 @@ def _files_over_objects(
     return mean
 
 
-def _objects_over_files_read(lab: FieldExperiments) -> float:
-    return 1 / _files_over_objects("read", SEPARATE, _FROM_FOUR_ON)(lab)
+def _objects_over_files(
+    name: str, pattern: str, servers: tuple[int, ...], length: Length = LONG
+) -> Callable[[FieldExperiments], float]:
+    files = _files_over_objects(name, pattern, servers, length)
+    return lambda lab: 1 / files(lab)
+
+
+def _short(text: str, value: Callable[[FieldExperiments], float]) -> Statement:
+    """That one of the two is better in the short runs, where there are two client nodes for a server."""
+    return Statement("fdb-4", f"2,000 fields, {text}, mean of 1 to 8 servers", 1, False, value, ABOVE)
 
 
 FIELD_STATEMENTS = (
+    _short(
+        "separate, writing: Lustre over DAOS", _files_over_objects("written", SEPARATE, _UP_TO_EIGHT, SHORT)
+    ),
+    _short("separate, reading: DAOS over Lustre", _objects_over_files("read", SEPARATE, _UP_TO_EIGHT, SHORT)),
+    _short(
+        "together, writing: DAOS over Lustre", _objects_over_files("written", TOGETHER, _UP_TO_EIGHT, SHORT)
+    ),
+    _short("together, reading: DAOS over Lustre", _objects_over_files("read", TOGETHER, _UP_TO_EIGHT, SHORT)),
     Statement("fdb-5", "seconds of a writing process, 12 servers", 27.5, True, _process("written")),
     Statement("fdb-5", "seconds of a reading process, 12 servers", 21.8, True, _process("read")),
     Statement(
@@ -78,7 +98,7 @@ FIELD_STATEMENTS = (
         "separate, reading: DAOS over Lustre, mean of 4, 8, 12, 16 servers",
         1,
         False,
-        _objects_over_files_read,
+        _objects_over_files("read", SEPARATE, _FROM_FOUR_ON),
         ABOVE,
     ),
     Statement(

@@ -30,7 +30,9 @@ _GOAL = 0.5
 _MUCH = 1e15  # a bandwidth that takes no time
 _FREE = "assumed: on one machine nothing is between a rank and a target"
 _ONCE = "assumed: no part of a step"
+_OBJECTS = ("kv", "array", "array-aligned", "array-adaptive")  # layouts whose readers look at each blob
 _Line = tuple[float, float]  # seconds of a call, and of a byte
+_Times = dict[tuple[str, int], dict[str, float]]  # by layout and size: seconds
 
 
 def measure(arguments: list[str]) -> None:
@@ -38,11 +40,13 @@ def measure(arguments: list[str]) -> None:
         "measure", "Measures this machine and writes FILE, for 'stepstore simulate --cluster FILE'."
     )
     parser.add_argument("file", type=Path, help="the cluster file to write (.toml)")
-    options = parser.parse_args(arguments)
+    options = _options(parser, arguments)
     if options.file.suffix != ".toml":
         parser.error(f"{options.file}: give a name that ends in .toml")
     if not options.file.absolute().parent.is_dir():
         parser.error(f"there is no directory {options.file.absolute().parent}")
+    if max(options.ranks) < 2:
+        parser.error("--ranks: give a number above 1 among them")
     found = Measurements(options).parameters()
     begun = options.file.with_name(f".{options.file.name}.{os.getpid()}")
     begun.write_text(_as_toml(found), encoding="utf-8")
@@ -64,6 +68,13 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _options(parser: argparse.ArgumentParser, arguments: list[str]) -> Namespace:
+    options = parser.parse_args(arguments)
+    if not Path(options.directory).is_dir():
+        parser.error(f"--directory: there is no directory {options.directory}")
+    return options
+
+
 class Measurements:
     """What one process, and all processors at once, take for what the engine does."""
 
@@ -72,8 +83,6 @@ class Measurements:
         self._processors = len(os.sched_getaffinity(0))
         self._store = self._measure_store()
         self._exchanges = [self._measure_exchanges(ranks) for ranks in options.ranks if ranks > 1]
-        if not self._exchanges:
-            raise CommandError("--ranks: give a number above 1 among them")
         self._few, self._many = (measured_steps(options, self._processors * times, 1) for times in (1, 4))
 
     def parameters(self) -> tuple[Parameter, ...]:
@@ -111,9 +120,9 @@ class Measurements:
     # ---- what follows
     def _values(self) -> dict[str, tuple[float, str]]:
         store = "measured: stepstore bench store, one process, 5 and 56 KiB"
+        fetched = "measured: stepstore bench layouts, 1 reader of 1 and 4 blobs a processor"
         writes = statistics.mean(self._store[one][1] for one in ("kv_put", "array_write"))
-        reads = statistics.mean(self._store[one][1] for one in ("kv_get", "array_read"))
-        read = self._store["array_read"][0]
+        gets, reads = self._read("kv"), self._read("array-aligned")
         encode, (step, decode) = self._encode(), self._decode()
         free = dict.fromkeys(("server_bandwidth", "client_bandwidth", "bisection"), (_MUCH, _FREE))
         free |= dict.fromkeys(
@@ -129,18 +138,18 @@ class Measurements:
             "ranks_per_node": (4096, "measured: one machine"),
             "buffers": (1024, _FREE),
             "processors": (self._processors, "measured: processors that a process may use"),
-            **{
-                one: (self._store[one][0], store) for one in ("kv_put", "kv_get", "array_write", "array_read")
-            },
-            "further_extent": (read, "assumed: as array_read"),
+            **{one: (self._store[one][0], store) for one in ("kv_put", "array_write")},
+            "kv_get": (gets[0], fetched),
+            "array_read": (reads[0], fetched),
+            "further_extent": (reads[0], "assumed: as array_read"),
             "write_bandwidth": (_bandwidth(writes), store),
-            "read_bandwidth": (_bandwidth(reads), store),
+            "read_bandwidth": (_bandwidth(statistics.mean((gets[1], reads[1]))), fetched),
             "encode": (
                 encode[0],
                 "measured: stepstore bench layouts, as many writers as processors, 1 reader",
             ),
             "encode_bandwidth": (_bandwidth(encode[1]), "measured: as encode"),
-            "decode": (step, "measured: stepstore bench layouts, 1 reader of 1 and 4 blobs a processor"),
+            "decode": (step, fetched),
             "decode_blob": (decode[0], "measured: as decode"),
             "decode_bandwidth": (_bandwidth(decode[1]), "measured: as decode"),
             "file_request": (self._store["file array_write"][0], store + ", plain files"),
@@ -183,19 +192,31 @@ class Measurements:
             }
         )
 
+    def _read(self, layout: str) -> _Line:
+        """What fetching one of several blobs takes: the mean of few blobs and many."""
+        return _line(
+            {
+                size: statistics.geometric_mean(
+                    found[layout, size]["read"] / blobs for found, blobs in self._readings()
+                )
+                for size in _SIZES.values()
+            }
+        )
+
     def _decode(self) -> tuple[float, _Line]:
-        """A reader's work on a step, and on a blob beside fetching it: from few blobs and from many."""
-        few, many = self._processors, 4 * self._processors
+        """A reader's work on a step, and on a blob, once they are fetched."""
         steps, blobs = [], {}
         for size in _SIZES.values():
-            each = []
-            for name, operation in (("kv", "kv_get"), ("array-aligned", "array_read")):
-                short, long = (found[name, size]["acquisition"] for found in (self._few, self._many))
-                blob = max(0.0, (long - short) / (many - few))
-                steps.append(max(0.0, short - few * blob))
-                each.append(blob - _at(self._store[operation], size))
-            blobs[size] = statistics.mean(each)
+            (short, few), (long, many) = (
+                (statistics.mean(found[name, size]["rest"] for name in _OBJECTS), blobs)
+                for found, blobs in self._readings()
+            )
+            blobs[size] = max(0.0, (long - short) / (many - few))
+            steps.append(max(0.0, short - few * blobs[size]))
         return statistics.mean(steps), _line(blobs)
+
+    def _readings(self) -> tuple[tuple[_Times, int], tuple[_Times, int]]:
+        return (self._few, self._processors), (self._many, 4 * self._processors)
 
 
 def _line(times: dict[int, float]) -> _Line:
@@ -217,10 +238,9 @@ def _hops(ranks: int) -> int:
     return (ranks - 1).bit_length()
 
 
-def measured_steps(
-    options: Namespace, writers: int, readers: int, rounds: int = 2
-) -> dict[tuple[str, int], dict[str, float]]:
-    """Of each layout and size: seconds of a rank and step, means of the rounds, by bench layouts."""
+def measured_steps(options: Namespace, writers: int, readers: int, rounds: int = 2) -> _Times:
+    """Of each layout and size: seconds of a rank and step, means of the rounds, by bench layouts. read and
+    rest: of the acquisition."""
     of_bench = Program(options.mpirun)
     asked = Namespace(writers=writers, readers=readers, steps=_STEPS, live=False, together=False)
     times: dict[tuple[str, int], list[dict[str, float]]] = {}
@@ -230,10 +250,13 @@ def measured_steps(
                 for size in _SIZES.values():
                     place = Path(folder) / "stream"
                     found = Run(asked, of_bench, str(size), point.written, [point], place)()
+                    acquired = found["readings"][0]["acquisition"]
                     times.setdefault((point.name, size), []).append(
                         {
                             "stabilisation": found["stabilisation"]["mean"],
-                            "acquisition": found["readings"][0]["acquisition"]["mean"],
+                            "acquisition": acquired["mean"],
+                            "read": acquired["parts"]["read"],
+                            "rest": acquired["mean"] - acquired["parts"]["read"],
                         }
                     )
     return {
@@ -267,7 +290,7 @@ def validate(arguments: list[str]) -> None:
     )
     parser.add_argument("--cluster", required=True, metavar="FILE", help="of 'stepstore simulate measure'")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    options = parser.parse_args(arguments)
+    options = _options(parser, arguments)
     simulator = Simulator(load(named(options.cluster)))
     share = others_share()
     records = [one for ranks in options.ranks for one in _compared(options, simulator, ranks)]

@@ -11,18 +11,29 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from stepstore.cli.common import CommandError
+from stepstore.cli.common import CommandError, ExitCode
+from stepstore.errors import Error
 from stepstore.paths import program
 from stepstore.simulation.cluster import Cluster
+
+SIMULATE = "stepstore-simulate"
+
+
+def _program(name: str) -> str:
+    try:
+        return str(program(name))
+    except Error as error:
+        hint = ". It needs SimGrid: install libsimgrid-dev, and build again" if name == SIMULATE else ""
+        raise CommandError(f"{error}{hint}", ExitCode.NOT_FOUND) from error
 
 
 class Simulator:
     """Runs each job once, and several at the same time; the same job gives the same numbers."""
 
-    def __init__(self, cluster: Cluster, name: str = "stepstore-simulate", /, **others: float):
+    def __init__(self, cluster: Cluster, name: str = SIMULATE, /, **others: float):
         """name: of the program; stepstore-estimate takes the same jobs."""
         self.values = cluster.values(**others)
-        self._program = str(program(name))
+        self._program = _program(name)
         self._done: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()  # guards the two below
         self._running: set[subprocess.Popen[str]] = set()

@@ -22,11 +22,6 @@ std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
     return (value + to - 1) / to * to;
 }
 
-std::uint64_t steps_of_row(std::uint64_t first_index)
-{
-    return first_index == 0 ? 1 : first_index * (row_growth - 1);
-}
-
 } // namespace
 
 std::uint64_t row_of(std::uint64_t index)
@@ -36,6 +31,11 @@ std::uint64_t row_of(std::uint64_t index)
     while (index / row_growth >= first)
         first *= row_growth;
     return first;
+}
+
+std::uint64_t end_of_row(std::uint64_t first_index)
+{
+    return first_index == 0 ? 1 : first_index * row_growth;
 }
 
 std::uint64_t Slots::step_at(std::uint64_t step) const
@@ -50,6 +50,12 @@ std::uint64_t Slots::step_at(std::uint64_t step) const
     return at;
 }
 
+std::uint64_t Slots::at(std::uint64_t step) const
+{
+    if (!choice.chooses()) return step_at(step) + chunk * chunk_size + place;
+    return choice.chosen(step_at(step) / chunk_size, chunk) * chunk_size + place;
+}
+
 std::uint64_t Slots::end(std::uint64_t row_end) const
 {
     if (at_0) return 0;
@@ -59,10 +65,10 @@ std::uint64_t Slots::end(std::uint64_t row_end) const
 
 Row::Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint64_t> sizes,
          std::vector<std::uint64_t> begins)
-    : first_(first), steps_(steps_of_row(first - record.first_step)), chunk_(record.chunk_size),
-      of_ranks_(record.objects == Objects::per_writer),
+    : first_(first), end_(record.first_step + end_of_row(first - record.first_step)),
+      chunk_(record.chunk_size), of_ranks_(record.objects == Objects::per_writer),
       at_0_(record.in_place() || record.objects == Objects::per_step), sizes_(std::move(sizes)),
-      begins_(std::move(begins))
+      begins_(std::move(begins)), choice_(record)
 {
     if (of_ranks_) return;
     const std::uint64_t most = std::min((sizes_.size() + spread - 1) / spread, most_in_chunk);
@@ -74,13 +80,37 @@ Row::Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint6
         at += size;
         ++there;
     }
-    stride_ = aligned(at, chunk_);
+    chunks_ = aligned(at, chunk_) / chunk_;
 }
 
 Slots Row::of(std::uint32_t rank) const
 {
-    if (!of_ranks_) return {first_, begins_.front(), sizes_[rank], places_[rank], stride_, 1, at_0_};
-    return {first_, begins_[rank], sizes_[rank], 0, chunk_, chunk_ / sizes_[rank], at_0_};
+    Slots slots{first_, 0, sizes_[rank], 0, 0, 0, 1, at_0_, chunk_, choice_};
+    if (of_ranks_) {
+        slots.begin = begins_[rank];
+        slots.stride = chunk_;
+        slots.together = chunk_ / sizes_[rank];
+    } else {
+        slots.begin = begins_.front();
+        slots.stride = choice_.span(chunks_) * chunk_;
+        slots.chunk = places_[rank] / chunk_;
+        slots.place = places_[rank] % chunk_;
+    }
+    return slots;
+}
+
+std::vector<std::uint64_t> Row::places(std::uint64_t step) const
+{
+    std::vector<std::uint64_t> at;
+    if (of_ranks_) {
+        for (std::uint32_t rank = 0; rank < sizes_.size(); ++rank)
+            at.push_back(of(rank).at(step));
+        return at;
+    }
+    const auto chunks = choice_.chosen(of(0).step_at(step) / chunk_, 0, chunks_);
+    for (const std::uint64_t place : places_)
+        at.push_back(chunks[place / chunk_] * chunk_ + place % chunk_);
+    return at;
 }
 
 std::vector<std::uint64_t> Row::ends() const

@@ -3,8 +3,8 @@
 //
 // 1. A rank's slot is as large as its blobs were, and an eighth more. No slot crosses the end of a chunk. In
 //    the objects of all ranks (single) and of steps (per-step) the slots of a step lie in rank order. Up to
-//    16 chunks the ranks are spread evenly over chunks, and so over targets. With more ranks a chunk has up
-//    to 8. A step takes whole chunks, so it lies at a place that all know. In the object of a rank
+//    16 chunks the ranks are spread evenly over chunks. With more ranks a chunk has up to 8. A step takes whole
+//    chunks, chosen so that they lie on different targets (chunk_choice.h). In the object of a rank
 //    (per-writer) its slots lie in step order, as many in a chunk as fit: nobody else writes there.
 // 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
 //    segment: the first step brings definitions and is larger, and blobs may grow. At the steps 0, 8, 64 ...
@@ -248,8 +248,9 @@ private:
         };
         std::vector<Run> runs;
         std::vector<std::pair<std::uint64_t, std::uint64_t>> parts; // of the memory: offset and length
+        const std::vector<std::uint64_t> places = row.places(step);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            const std::uint64_t at = row.of(rank).at(step), size = row.sizes()[rank];
+            const std::uint64_t at = places[rank], size = row.sizes()[rank];
             const std::uint64_t length = expected_[rank] == 0 ? size : std::min(size, expected_[rank]);
             Run* const last = runs.empty() || record_.objects == Objects::per_writer ? nullptr : &runs.back();
             if (last != nullptr && at - (last->at + last->length) < least_gap)
@@ -352,6 +353,7 @@ const Layout& array_adaptive_layout()
         .number = 5,
         .chunk_size = 256 << 10,
         .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
+        .chooses_chunks = true,
         .writer = &make_layout_writer<AdaptiveWriter>,
         .reader = &make_layout_reader<AdaptiveReader>,
         .trim = &trim_array_adaptive,

@@ -87,6 +87,7 @@ struct Layout {
     // Of the metadata array, bytes: what a user gets who does not say, and the least that he may say.
     std::uint64_t chunk_size = 1 << 20;
     std::uint64_t least_chunk_size = 1;
+    bool chooses_chunks = false; // by the targets that they lie on: the record says how many there are
     const DataStore* data = &data_in_arrays;
     // Of the metadata objects, also where there is one for each step or rank. Those of one for all may be the
     // side object: then this type is that of the others.

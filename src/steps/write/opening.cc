@@ -5,6 +5,8 @@
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
 
+#include <daos.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -35,6 +37,17 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
             .count());
     return record;
+}
+
+// Once the record has its ids. An id has the number of its groups, or a larger one for as many as fit.
+void set_groups(const Pool& pool, StreamRecord& record)
+{
+    if (!layout_of(record).chooses_chunks || record.objects == Objects::per_writer) return;
+    const std::uint64_t id = record.metadata.hi;
+    const unsigned copies = (id >> OID_FMT_CLASS_SHIFT & OID_FMT_CLASS_MAX) == OR_RP_2 ? 2 : 1;
+    const std::uint64_t groups = id >> OID_FMT_META_SHIFT & OID_FMT_META_MAX;
+    record.groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, pool.targets() / copies));
+    record.group_hash = is_on_daos(pool.location()) ? GroupHash::daos : GroupHash::stepstore;
 }
 
 void set_writer(StreamRecord& record)
@@ -209,6 +222,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     } else {
         opened.record = new_record(options, ranks);
         assign_objects(container, opened.record);
+        set_groups(pool, opened.record);
         if (old) opened.record.dropped = segments_of(*old);
     }
     set_writer(opened.record);
