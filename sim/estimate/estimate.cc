@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 namespace stepstore::sim {
@@ -27,6 +28,11 @@ struct Writing {
     double stored = 0, exchange = 0; // seconds of a rank and step
     double messages = 0;             // of a rank
     std::uint64_t busiest_target = 0, short_of_buffers = 0;
+};
+
+struct Written { // a step
+    Replayed found;
+    double messages = 0; // of a rank
 };
 
 struct Reading {
@@ -103,19 +109,17 @@ private:
             return writing;
         }
         const std::uint64_t steps = std::clamp<std::uint64_t>(sampled_messages / ranks, 1, settled);
+        std::vector<std::uint32_t> order(ranks);
+        std::iota(order.begin(), order.end(), 0U);
+        if (steps > 1) write_step(sample_step(), order); // finds an order, and does not count
         for (std::uint64_t i = 0; i < steps; ++i) {
-            std::vector<Calls> calls = requests_.of_writers(sample_step() + i);
-            if (machine_.is_one())
-                for (Calls& one : calls)
-                    one.insert(one.begin(), {encoding(), true, {}});
-            const Replayed found = replay(machine_, on_nodes(calls));
+            const Written one = write_step(sample_step() + i, order);
             // with snapshots all wait for the slowest
-            writing.stored += (choices_.in_place ? found.last : found.mean) / static_cast<double>(steps);
-            for (const Calls& one : calls)
-                writing.messages +=
-                    static_cast<double>(messages_in(one)) / static_cast<double>(steps) / ranks;
-            writing.busiest_target = std::max(writing.busiest_target, found.most_at_target);
-            writing.short_of_buffers = std::max(writing.short_of_buffers, found.short_of_buffers);
+            writing.stored +=
+                (choices_.in_place ? one.found.last : one.found.mean) / static_cast<double>(steps);
+            writing.messages += one.messages / static_cast<double>(steps);
+            writing.busiest_target = std::max(writing.busiest_target, one.found.most_at_target);
+            writing.short_of_buffers = std::max(writing.short_of_buffers, one.found.short_of_buffers);
         }
         const double exchange = writers_.allgather(8ULL * ranks);
         if (choices_.layout == "array") writing.exchange += exchange;
@@ -136,12 +140,25 @@ private:
         return machine_.decode + job_.experiment.writers * blob;
     }
 
-    std::vector<Process> on_nodes(const std::vector<Calls>& calls) const
+    // The ranks begin in this order. Then the order is that in which they have ended: who waited in a step
+    // comes later in the next one.
+    Written write_step(std::uint64_t step, std::vector<std::uint32_t>& order) const
     {
+        std::vector<Calls> calls = requests_.of_writers(step);
+        Written written;
         std::vector<Process> processes;
-        for (std::size_t rank = 0; rank < calls.size(); ++rank)
-            processes.push_back({rank / machine_.ranks_per_node, &calls[rank]});
-        return processes;
+        for (const std::uint32_t rank : order) {
+            Calls& mine = calls[rank];
+            written.messages += static_cast<double>(messages_in(mine)) / static_cast<double>(calls.size());
+            if (machine_.is_one()) mine.insert(mine.begin(), {encoding(), true, {}});
+            processes.push_back({rank / machine_.ranks_per_node, &mine});
+        }
+        written.found = replay(machine_, processes);
+        std::vector<std::uint32_t> next;
+        for (const std::uint32_t one : written.found.ended)
+            next.push_back(order[one]);
+        order = std::move(next);
+        return written;
     }
 
     // ---- readers

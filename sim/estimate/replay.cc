@@ -1,6 +1,7 @@
 #include "estimate/replay.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 
 namespace stepstore::sim {
@@ -45,6 +46,9 @@ public:
             found.mean += state.done / static_cast<double>(states_.size());
             found.last = std::max(found.last, state.done);
         }
+        found.ended.resize(states_.size());
+        std::iota(found.ended.begin(), found.ended.end(), 0U);
+        std::ranges::stable_sort(found.ended, {}, [&](std::uint32_t one) { return states_[one].done; });
         for (const Target& target : targets_) {
             found.most_at_target = std::max(found.most_at_target, target.served);
             found.short_of_buffers += target.short_of_buffers;
@@ -262,7 +266,7 @@ Replayed bound(const Machine& machine, const Calls& calls, std::uint64_t process
                                   count * std::ranges::max(work.bytes_of_servers) / machine.server_bandwidth,
                                   on_node * work.all_bytes / machine.client_bandwidth,
                                   count * work.all_bytes / machine.bisection});
-    return {time, time, processes * std::ranges::max(work.messages), 0};
+    return {time, time, processes * std::ranges::max(work.messages), 0, {}};
 }
 
 std::uint64_t messages_in(const Calls& calls)

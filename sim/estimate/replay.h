@@ -38,6 +38,7 @@ struct Replayed {
     double last = 0;                  // until all have
     std::uint64_t most_at_target = 0; // messages
     std::uint64_t short_of_buffers = 0;
+    std::vector<std::uint32_t> ended; // the processes, the first to end first
 };
 
 Replayed replay(const Machine& machine, const std::vector<Process>& processes);

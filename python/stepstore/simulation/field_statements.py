@@ -16,7 +16,7 @@ from stepstore.simulation.field_experiments import (
     Length,
     Run,
 )
-from stepstore.simulation.statements import ABOVE, Statement
+from stepstore.simulation.statements import ABOUT, ABOVE, Statement
 
 _FROM_FOUR_ON = tuple(one for one in SERVERS if one >= 4)
 _UP_TO_EIGHT = tuple(one for one in SERVERS if one <= 8)
@@ -58,9 +58,9 @@ def _objects_over_files(
     return lambda lab: 1 / files(lab)
 
 
-def _short(text: str, value: Callable[[FieldExperiments], float]) -> Statement:
-    """That one of the two is better in the short runs, where there are two client nodes for a server."""
-    return Statement("fdb-4", f"2,000 fields, {text}, mean of 1 to 8 servers", 1, False, value, ABOVE)
+def _short(text: str, value: Callable[[FieldExperiments], float], kind: str = ABOVE) -> Statement:
+    """Of the short runs, as far as they have two client nodes for a server."""
+    return Statement("fdb-4", f"2,000 fields, {text}, mean of 1 to 8 servers", 1, False, value, kind)
 
 
 FIELD_STATEMENTS = (
