@@ -17,7 +17,7 @@ void Storage::connect(Client& from) const
     wait_until(from.connected_at);
 }
 
-std::size_t Storage::serve(const Rpc& rpc, double more)
+std::size_t Storage::serve(Client& from, const Rpc& rpc, double more)
 {
     const std::size_t received = rpc.serve ? rpc.serve() : rpc.received;
     const double service = rpc.service + more + static_cast<double>(rpc.sent) / machine_.write_bandwidth +
@@ -25,16 +25,17 @@ std::size_t Storage::serve(const Rpc& rpc, double more)
     TargetCount& count = counts_[rpc.target];
     ++count.requests;
     count.busy += service;
-    wait_until(done_by_target(targets_[rpc.target].work, service));
+    wait_until(done_by_target(from, targets_[rpc.target].work, service));
     return received;
 }
 
-// On one machine a target needs a processor too.
-double Storage::done_by_target(Queue& target, double service)
+// On one machine it is the caller that works, and it needs a processor.
+double Storage::done_by_target(Client& from, Queue& target, double service)
 {
     if (!machine_.is_one()) return target.take(service);
-    target.stay_busy(processors_.take(target.busy_until(), service));
-    return target.busy_until();
+    from.busy_until = processors_.take(std::max(from.busy_until, target.busy_until()), service);
+    target.stay_busy(from.busy_until);
+    return from.busy_until;
 }
 
 void Storage::work(double seconds)
@@ -53,7 +54,7 @@ void Storage::send(Client& from, const Rpc& rpc)
     wait_until(network_.to_server(from.node, engine, envelope + (bulk ? 0 : rpc.sent)));
     const double more = bulk ? take_buffer(rpc.target) : 0;
     if (bulk && rpc.sent > 0) wait_until(network_.to_server(from.node, engine, rpc.sent));
-    const std::size_t received = serve(rpc, more);
+    const std::size_t received = serve(from, rpc, more);
     wait_until(network_.to_client(engine, from.node, envelope + received));
     if (bulk) --targets_[rpc.target].buffers_taken;
 }

@@ -29,6 +29,7 @@ struct Client {
     std::size_t node = 0;
     bool connected = false;
     double connected_at = 0; // once it has begun to connect
+    double busy_until = 0;   // on one machine, where it carries out its requests itself, one after the other
 };
 
 struct Rpc {
@@ -81,8 +82,8 @@ private:
 
     void connect(Client& from) const;
     double take_buffer(std::uint64_t target);
-    double done_by_target(Queue& target, double service);
-    std::size_t serve(const Rpc& rpc, double more);
+    double done_by_target(Client& from, Queue& target, double service);
+    std::size_t serve(Client& from, const Rpc& rpc, double more);
 
     const Machine& machine_;
     Network& network_;

@@ -81,6 +81,7 @@ private:
         std::size_t next = 0;      // call
         std::uint64_t awaited = 0; // messages of the call that waits
         double done = 0;
+        double busy_until = 0; // on one machine: Client
     };
     enum class Stage : std::uint8_t { departs, arrives, is_there, is_served, is_replied };
     struct Flight {
@@ -197,8 +198,10 @@ private:
         const double service = work_of_target(machine_, *flight.message) +
                                (flight.short_of_buffers ? machine_.buffer_shortage : 0);
         if (!machine_.is_one()) return target.work.take(time, service);
-        target.work.stay_busy(work(std::max(time, target.work.busy_until()), service));
-        return target.work.busy_until();
+        double& busy_until = states_[flight.process].busy_until;
+        busy_until = work(std::max({time, busy_until, target.work.busy_until()}), service);
+        target.work.stay_busy(busy_until);
+        return busy_until;
     }
 
     void take_reply(const Flight& flight, double time)
