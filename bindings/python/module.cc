@@ -37,4 +37,5 @@ NB_MODULE(_core, module)
     stepstore::python::bind_store(module);
     stepstore::python::bind_admin(module);
     stepstore::python::bind_steps(module);
+    stepstore::python::bind_arrays(module);
 }

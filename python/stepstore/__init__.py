@@ -28,6 +28,7 @@ from stepstore.key_value import KeyValue
 from stepstore.store import Container, ObjectId, Pool, Snapshot
 
 if TYPE_CHECKING:
+    from stepstore.arrays import ArrayInfo, Arrays, open_arrays
     from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
 
 __version__ = _core.__version__
@@ -35,6 +36,8 @@ adios2_engine.install()
 
 __all__ = [
     "Array",
+    "ArrayInfo",
+    "Arrays",
     "Attribute",
     "Block",
     "Container",
@@ -49,26 +52,31 @@ __all__ = [
     "Structure",
     "Variable",
     "__version__",
+    "open_arrays",
     "open_steps",
     "plugin_path",
 ]
 
-# What needs numpy is imported when it is asked for first.
-_OF_STEPS = {"Attribute", "Block", "Field", "StepStatus", "Steps", "Structure", "Variable", "open_steps"}
+# What needs numpy is imported when it is asked for first: the names, by the module.
+_LATER = {
+    "arrays": {"ArrayInfo", "Arrays", "open_arrays"},
+    "steps": {"Attribute", "Block", "Field", "StepStatus", "Steps", "Structure", "Variable", "open_steps"},
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "steps" and name not in _OF_STEPS:
+    owner = name if name in _LATER else next((one for one, names in _LATER.items() if name in names), None)
+    if owner is None:
         raise AttributeError(f"module 'stepstore' has no attribute {name!r}")
     from importlib import import_module
 
-    steps = import_module("stepstore.steps")
-    value = globals()[name] = steps if name == "steps" else getattr(steps, name)
+    module = import_module(f"stepstore.{owner}")
+    value = globals()[name] = module if name == owner else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_STEPS, "steps"})
+    return sorted({*globals(), *_LATER, *set().union(*_LATER.values())})
 
 
 def plugin_path() -> str:

@@ -1,4 +1,4 @@
-"""xr.open_dataset(LOCATION, engine="stepstore"): streams of steps as xarray datasets. docs/xarray.md.
+"""xr.open_dataset(LOCATION, engine="stepstore"): streams of steps and arrays as datasets. docs/xarray.md.
 
 xarray finds this by its entry point; nothing has to be imported.
 """
@@ -14,10 +14,11 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 
 from stepstore import _core
-from stepstore.errors import Error
+from stepstore.errors import DER_NONEXIST, Error
+from stepstore.xarray_backend.arrays import arrays_at, arrays_dataset
 from stepstore.xarray_backend.contents import Names, contents_of
 from stepstore.xarray_backend.follow import StepstoreAccessor, View
-from stepstore.xarray_backend.sources import open_source
+from stepstore.xarray_backend.sources import Source, open_source
 from stepstore.xarray_backend.survey import Selection
 
 __all__ = ["StepstoreAccessor", "StepstoreBackendEntrypoint"]
@@ -35,7 +36,7 @@ _DECODING = (
 class StepstoreBackendEntrypoint(BackendEntrypoint):
     """The engine "stepstore"."""
 
-    description: ClassVar[str] = "Streams of steps in Stepstore's objects, also while they are written"
+    description: ClassVar[str] = "Streams of steps and arrays in Stepstore's objects, also while they are written"
     url: ClassVar[str] = "https://github.com/stepstore/stepstore/blob/main/docs/xarray.md"
     open_dataset_parameters: ClassVar[tuple[str, ...] | None] = (
         "filename_or_obj",
@@ -73,7 +74,8 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
         snapshot: int = 0,
         open_timeout: float = 0.0,
     ) -> xr.Dataset:
-        """The steps of a stream that are there now, lazily.
+        """The steps of a stream that are there now, lazily. Where there is no stream, the arrays of a
+        container (stepstore.open_arrays), or the one that the location names behind it.
 
         steps: which; a number (negative: from the end) gives a dataset without the dimension `step`; a slice
         or a list: some; None: all. dims: names of dimensions by variable, without `step`, before what
@@ -93,15 +95,31 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
             "use_cftime": use_cftime,
             "decode_timedelta": decode_timedelta,
         }
-        source = open_source(os.fspath(filename_or_obj), open_timeout, snapshot)
-        given = Names(axes={name: tuple(names) for name, names in (dims or {}).items()})
-        found = contents_of(source, steps, given, dropped)
-        if found.left_out:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
-            warnings.warn(
-                f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}",
-                stacklevel=3,
-            )
-        names = Names(found.names.steps, {**given.axes, **found.names.axes})
-        view = View(source, found.end, names, dropped, decoding, found.left_out)
-        return view.dataset(found)
+        given = {name: tuple(names) for name, names in (dims or {}).items()}
+        location = os.fspath(filename_or_obj)
+        try:
+            source = open_source(location, open_timeout, snapshot)
+        except Error as error:
+            found = arrays_at(location, snapshot) if error.code == DER_NONEXIST else None
+            if found is None:
+                raise
+            return arrays_dataset(*found, given, dropped, decoding)
+        return _stream_dataset(source, steps, given, dropped, decoding)
+
+
+def _stream_dataset(
+    source: Source,
+    steps: Selection,
+    given: Mapping[str, tuple[str, ...]],
+    dropped: frozenset[str],
+    decoding: dict[str, Any],
+) -> xr.Dataset:
+    found = contents_of(source, steps, Names(axes=dict(given)), dropped)
+    if found.left_out:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
+        warnings.warn(
+            f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}",
+            stacklevel=4,
+        )
+    names = Names(found.names.steps, {**given, **found.names.axes})
+    return View(source, found.end, names, dropped, decoding, found.left_out).dataset(found)

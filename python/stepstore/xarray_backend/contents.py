@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from stepstore.xarray_backend.conventions import Conventions, Dimensions, sort_out
+from stepstore.xarray_backend.conventions import Conventions, Dimensions, short, sort_out
 from stepstore.xarray_backend.lazy import JoinedArray, NDArray, Stored, StreamArray
 from stepstore.xarray_backend.sources import OpenStream, Source
 from stepstore.xarray_backend.survey import Box, Chunks, Seen, Selection, chosen_steps, chunks_of, survey
@@ -65,14 +65,16 @@ class _Builder:
         known = {*(one.name for one in self._seen), *stream.steps.definitions()}
         self._conventions: Conventions = sort_out(attributes, known)
         self._given = names
-        self._dimensions = Dimensions()
+        self._dimensions = Dimensions(source.location, names.axes, self._conventions)
         self._partial: dict[str, list[int]] = {}  # the steps of each dimension that does not have all
         self._joined: dict[tuple[Any, ...], str] = {}
         self._result = Contents(end, attributes=self._conventions.rest)
 
     def build(self) -> Contents:
         self._place_steps()
-        self._axes = self._named_axes()
+        for seen in self._seen:
+            if (box := seen.boxes[0]) is not None:
+                self._dimensions.learn(seen.name, box)
         for seen in self._seen:
             if seen.name not in self._result.variables:
                 self._add(seen)
@@ -204,39 +206,16 @@ class _Builder:
             self._put(name, (*dims, *tail), array, seen, preferred)
 
     # ---- names
-    def _dims(self, seen: Seen, box: Box, usual: Sequence[str | None]) -> tuple[str, ...]:
-        """usual: what the first dimensions are called where no convention says it."""
-        said = self._said(seen, len(box))
-        if said is None and (seen.name, *box) in self._axes:
-            said = (seen.name,)
-        if said is not None and len(said) != len(box):
-            raise ValueError(
-                f"{self._steps.location}: {seen.name} has {len(box)} dimensions {box}, and dims names "
-                f"{len(said)}: {', '.join(said)}"
-            )
-        names: Sequence[str | None] = said or [*usual, *[None] * len(box)][: len(box)]
-        dims = self._dimensions.name(names, box)
+    def _dims(self, seen: Seen, box: Box, usual: Sequence[str | None] = ()) -> tuple[str, ...]:
+        dims = self._dimensions.name(seen.name, box, usual)
         self._result.names.axes[seen.name] = dims
         return dims
-
-    def _said(self, seen: Seen, count: int) -> tuple[str, ...] | None:
-        return self._given.axes.get(seen.name) or self._conventions.dimensions(seen.name, count)
-
-    def _named_axes(self) -> set[tuple[Any, ...]]:
-        """The dimensions that something names, with their sizes: what has the name and the size of one, and
-        no other dimension, lies along it."""
-        found: set[tuple[Any, ...]] = set()
-        for seen in self._seen:
-            box = seen.boxes[0]
-            if box is not None and (names := self._said(seen, len(box))) is not None:
-                found.update(zip(names, box, strict=False))
-        return found
 
     def _tail(self, name: str, count: int, shape: Sequence[int]) -> tuple[str, ...]:
         """The dimensions of a field of a struct that is an array."""
         if count == 0:
             return ()
-        return self._dimensions.name([f"{name}_{place}" for place in range(count)], shape[-count:])
+        return self._dimensions.take([f"{name}_{place}" for place in range(count)], shape[-count:])
 
     def _put(
         self,
@@ -250,7 +229,7 @@ class _Builder:
         encoding: dict[str, Any] = {"source": self._source.location}
         if preferred:
             encoding["preferred_chunks"] = {
-                dim: _short(preferred.get(dim, (size,))) for dim, size in zip(dims, data.shape, strict=True)
+                dim: short(preferred.get(dim, (size,))) for dim, size in zip(dims, data.shape, strict=True)
             }
         held = xr.core.indexing.LazilyIndexedArray(data) if lazy else data
         attributes = self._conventions.attributes(seen.name)
@@ -278,11 +257,3 @@ def _fields(seen: Seen) -> list[tuple[str, str | None]]:
     if not seen.dtype.names:
         return [(seen.name, None)]
     return [(f"{seen.name}.{one}", one) for one in seen.dtype.names]
-
-
-def _short(chunks: Chunks) -> int | Chunks:
-    """One number where all pieces but a smaller last one are alike."""
-    if not chunks:
-        return 1
-    alike = all(size == chunks[0] for size in chunks[:-1]) and chunks[-1] <= chunks[0]
-    return chunks[0] if alike and chunks[0] > 0 else chunks

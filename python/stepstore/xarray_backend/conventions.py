@@ -105,6 +105,8 @@ def _owner(whole: str, known: set[str]) -> tuple[str | None, str]:
 def _names(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = value.replace(",", " ").split()
+    if isinstance(value, np.ndarray) and value.dtype.kind == "S":
+        value = [text.decode("utf-8", "replace").strip() for text in value.tolist()]
     return tuple(str(one) for one in value) if isinstance(value, list | tuple) else ()
 
 
@@ -115,24 +117,65 @@ def _fit(names: Sequence[str], count: int) -> bool:
 class Dimensions:
     """Gives each dimension of the variables a name, and each name one size in the dataset.
 
-    A dimension that nothing names is dim_0, dim_1 and so on, by its place. The first variable with a name has
-    it; a dimension of another size gets the name with its size behind it."""
+    A name is what the user gave, else what a convention says, else dim_0, dim_1 and so on by the place. The
+    first variable with a name has it; a dimension of another size gets the name with its size behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, location: str, given: Mapping[str, Sequence[str]], conventions: Conventions):
+        """given: the user's names by variable. location: for errors."""
         self.sizes: dict[str, int] = {}
+        self._location = location
+        self._given = given
+        self._conventions = conventions
+        self._axes: set[tuple[Any, ...]] = set()
 
-    def name(self, wanted: Sequence[str | None], shape: Sequence[int]) -> tuple[str, ...]:
-        given: list[str] = []
+    def learn(self, variable: str, shape: Sequence[int]) -> None:
+        """Before any name(): of all variables. What has the name and the size of a dimension of another, and
+        no further dimension, lies along it."""
+        if (names := self._said(variable, shape)) is not None:
+            self._axes.update(zip(names, shape, strict=True))
+
+    def name(
+        self, variable: str, shape: Sequence[int], usual: Sequence[str | None] = ()
+    ) -> tuple[str, ...]:
+        """usual: what the first dimensions are called where nothing else says it. ValueError: the user gave
+        another number of names."""
+        said: Sequence[str | None] | None = self._said(variable, shape)
+        if said is None and (variable, *shape) in self._axes:
+            said = (variable,)
+        return self.take(said or [*usual, *[None] * len(shape)][: len(shape)], shape)
+
+    def take(self, wanted: Sequence[str | None], shape: Sequence[int]) -> tuple[str, ...]:
+        """Names like these, or with a size where they have another one already."""
+        taken: list[str] = []
         for place, (name, size) in enumerate(zip(wanted, shape, strict=True)):
             base = name if name is not None else f"dim_{place}"
             candidate = base
-            if self._taken(candidate, size, given):
+            if self._is_other(candidate, size, taken):
                 candidate = f"{base}_{size}"
-            while self._taken(candidate, size, given):
+            while self._is_other(candidate, size, taken):
                 candidate += "_"
             self.sizes[candidate] = size
-            given.append(candidate)
-        return tuple(given)
+            taken.append(candidate)
+        return tuple(taken)
 
-    def _taken(self, name: str, size: int, given: Sequence[str]) -> bool:
-        return name in given or self.sizes.get(name, size) != size
+    def _is_other(self, name: str, size: int, taken: Sequence[str]) -> bool:
+        return name in taken or self.sizes.get(name, size) != size
+
+    def _said(self, variable: str, shape: Sequence[int]) -> tuple[str, ...] | None:
+        names = self._given.get(variable)
+        if names is None:
+            return self._conventions.dimensions(variable, len(shape))
+        if len(names) != len(shape):
+            raise ValueError(
+                f"{self._location}: {variable} has {len(shape)} dimensions {tuple(shape)}, and dims names "
+                f"{len(names)}: {', '.join(names)}"
+            )
+        return tuple(names)
+
+
+def short(chunks: tuple[int, ...]) -> int | tuple[int, ...]:
+    """One number where all pieces but a smaller last one are alike: as xarray has it in preferred_chunks."""
+    if not chunks:
+        return 1
+    alike = all(size == chunks[0] for size in chunks[:-1]) and chunks[-1] <= chunks[0]
+    return chunks[0] if alike and chunks[0] > 0 else chunks

@@ -52,7 +52,7 @@ class StreamArray(BackendArray):
         self.shape = ((len(self.steps),) if stacked else ()) + self.box + stored.element.shape
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        return _by_dimension(key, self.shape, self._read)
+        return by_dimension(key, self.shape, self._read)
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.stored, self.steps.tolist(), self.box, self.stacked
@@ -62,14 +62,14 @@ class StreamArray(BackendArray):
         rest = key[1:] if self.stacked else key
         boxes, tail = rest[: len(self.box)], rest[len(self.box) :]
         numbers = np.atleast_1d(self.steps[wanted])
-        hulls = [_hull(one, size) for one, size in zip(boxes, self.box, strict=True)]
+        hulls = [hull(one, size) for one, size in zip(boxes, self.box, strict=True)]
         start, count = [one.start for one in hulls], [one.count for one in hulls]
         found = self.stored.zeros((len(numbers), *count))
         with self.stored.source.opened() as stream:
             for number, into in zip(numbers.tolist(), found, strict=True):
                 stream.read(self.stored.name, self.stored.kind, number, start, count, into)
         first: Key = 0 if np.ndim(self.steps[wanted]) == 0 else slice(None)
-        return _taken(found, self.stored.field, (first, *(one.after for one in hulls), *tail))
+        return taken(found, self.stored.field, (first, *(one.after for one in hulls), *tail))
 
 
 class JoinedArray(BackendArray):
@@ -85,14 +85,14 @@ class JoinedArray(BackendArray):
         self.shape = self.box + stored.element.shape
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        return _by_dimension(key, self.shape, self._read)
+        return by_dimension(key, self.shape, self._read)
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, self.stored, self.steps, self.ends.tolist(), self.box, self.axis
 
     def _read(self, key: tuple[Key, ...]) -> NDArray:
         boxes, tail = key[: len(self.box)], key[len(self.box) :]
-        hulls = [_hull(one, size) for one, size in zip(boxes, self.box, strict=True)]
+        hulls = [hull(one, size) for one, size in zip(boxes, self.box, strict=True)]
         count = [one.count for one in hulls]
         found = self.stored.zeros(count)
         begin, end = hulls[self.axis].start, hulls[self.axis].start + count[self.axis]
@@ -108,11 +108,11 @@ class JoinedArray(BackendArray):
                 part = self.stored.zeros(size)
                 stream.read(self.stored.name, self.stored.kind, number, start, size, part)
                 found[(slice(None),) * self.axis + (slice(low - begin, high - begin),)] = part
-        return _taken(found, self.stored.field, (*(one.after for one in hulls), *tail))
+        return taken(found, self.stored.field, (*(one.after for one in hulls), *tail))
 
 
 @dataclass(frozen=True)
-class _Hull:
+class Hull:
     """The smallest piece of a dimension that holds what a key selects, and the key within it."""
 
     start: int
@@ -120,28 +120,28 @@ class _Hull:
     after: Key
 
 
-def _hull(key: Key, size: int) -> _Hull:
+def hull(key: Key, size: int) -> Hull:
     if isinstance(key, slice):
         wanted = range(size)[key]
         if len(wanted) == 0:
-            return _Hull(0, 0, slice(None))
+            return Hull(0, 0, slice(None))
         low, high = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
         after = slice(None, None, wanted.step if len(wanted) > 1 else 1)
-        return _Hull(low, high - low + 1, after)
+        return Hull(low, high - low + 1, after)
     if np.ndim(key) == 0:
-        return _Hull(int(key) % max(size, 1), 1, 0)
+        return Hull(int(key) % max(size, 1), 1, 0)
     places = np.asarray(key) % max(size, 1)
     if places.size == 0:
-        return _Hull(0, 0, places)
+        return Hull(0, 0, places)
     low = int(places.min())
-    return _Hull(low, int(places.max()) - low + 1, places - low)
+    return Hull(low, int(places.max()) - low + 1, places - low)
 
 
-def _by_dimension(key: indexing.ExplicitIndexer, shape: tuple[int, ...], read: Any) -> Any:
+def by_dimension(key: indexing.ExplicitIndexer, shape: tuple[int, ...], read: Any) -> Any:
     return indexing.explicit_indexing_adapter(key, shape, indexing.IndexingSupport.OUTER, read)
 
 
-def _taken(found: NDArray, field: str | None, key: tuple[Key, ...]) -> NDArray:
+def taken(found: NDArray, field: str | None, key: Sequence[Key]) -> NDArray:
     """The elements, or their field, at the key, each of whose arrays is for its own dimension."""
     data = found if field is None else found[field]
     for axis in range(len(key) - 1, -1, -1):  # a number drops its dimension: those before keep their place

@@ -8,15 +8,22 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from stepstore import _core
 from stepstore.errors import Error
 from stepstore.steps import Steps, open_steps
 
-# Readers that nobody uses now, over all streams. The oldest are closed first.
+# Readers that nobody uses now, of all datasets. The oldest are closed first.
 _MOST_IDLE = 16
 _STALE = -2007
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
+
+
+Reader = TypeVar("Reader", bound=Closes)
 
 
 class OpenStream:
@@ -56,9 +63,33 @@ def _memory(data: Any) -> Any:
     return data if data.dtype.names is None else data.view(f"V{data.dtype.itemsize}")
 
 
+class Shared(Generic[Reader]):
+    """Where readers of one kind come from: they are used again, each by one thread at a time. It can be
+    hashed and pickled."""
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """A reader for this thread alone. After an error it is not used again."""
+        reader = _idle.take(self) or self._open()
+        try:
+            yield reader
+        except BaseException:
+            reader.close()
+            raise
+        _idle.give(self, reader)
+
+    def release(self) -> None:
+        """Closes the readers that nobody uses now. Reading opens new ones."""
+        while (reader := _idle.take(self)) is not None:
+            reader.close()
+
+    def _open(self) -> Reader:
+        raise TypeError(f"{type(self).__name__} does not say how to open a reader")
+
+
 @dataclass(frozen=True)
-class Source:
-    """A stream as a dataset knows it. It can be pickled: who gets it opens the stream again.
+class Source(Shared[OpenStream]):
+    """A stream as a dataset knows it. Who gets it in another process opens the stream again.
 
     location: absolute. generation: of the stream; another one is another stream in its place. snapshot: the
     epoch of a snapshot, or 0."""
@@ -67,32 +98,24 @@ class Source:
     generation: int
     snapshot: int = 0
 
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[OpenStream]:
-        """A reader for this thread alone. After an error it is not used again."""
-        stream = _idle.take(self) or self._open()
-        try:
-            yield stream
-        except BaseException:
-            stream.close()
-            raise
-        _idle.give(self, stream)
-
-    def release(self) -> None:
-        """Closes the readers that nobody uses now. Reading opens new ones."""
-        while (stream := _idle.take(self)) is not None:
-            stream.close()
-
     def _open(self) -> OpenStream:
         steps = open_steps(self.location, snapshot=self.snapshot)
         if (found := steps.describe()["generation"]) != self.generation:
             steps.close()
-            raise Error(
-                _STALE,
-                f"{self.location}: a writer has replaced the stream since this dataset was opened "
-                f"(generation {self.generation}, now {found}): open the dataset again",
-            )
+            raise replaced(self.location, "stream")
         return OpenStream(steps)
+
+
+def replaced(location: str, what: str) -> Error:
+    return Error(
+        _STALE,
+        f"{location}: a writer has replaced the {what} since this dataset was opened: open the dataset again",
+    )
+
+
+def absolute(pool: str) -> str:
+    """A pool by a name that means the same in every process."""
+    return pool if "://" in pool else os.path.abspath(_core.pool_path(pool))
 
 
 def open_source(location: str, open_timeout: float, snapshot: int) -> Source:
@@ -103,11 +126,8 @@ def open_source(location: str, open_timeout: float, snapshot: int) -> Source:
     while len(steps) == 0 and not steps.ended and time.monotonic() < end:
         time.sleep(0.01)
     told = steps.describe()
-    pool = str(told["pool"])
-    if "://" not in pool:
-        pool = os.path.abspath(_core.pool_path(pool))
-    source = Source(f"{pool}/{told['container']}/{told['stream']}", int(told["generation"]), snapshot)
-    _idle.give(source, OpenStream(steps))
+    source = Source(f"{absolute(str(told['pool']))}/{told['container']}/{told['stream']}", int(told["generation"]), snapshot)
+    give_back(source, OpenStream(steps))
     return source
 
 
@@ -116,29 +136,35 @@ class _Idle:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._streams: list[tuple[Source, OpenStream]] = []
-        self._parents: list[tuple[Source, OpenStream]] = []
+        self._readers: list[tuple[Any, Any]] = []  # (where it is from, it)
+        self._parents: list[tuple[Any, Any]] = []
 
-    def take(self, source: Source) -> OpenStream | None:
+    def take(self, source: Shared[Reader]) -> Reader | None:
         with self._lock:
-            for at in range(len(self._streams) - 1, -1, -1):
-                if self._streams[at][0] == source:
-                    return self._streams.pop(at)[1]
+            for at in range(len(self._readers) - 1, -1, -1):
+                if self._readers[at][0] == source:
+                    found: Reader = self._readers.pop(at)[1]
+                    return found
         return None
 
-    def give(self, source: Source, stream: OpenStream) -> None:
+    def give(self, source: Shared[Reader], reader: Reader) -> None:
         with self._lock:
-            self._streams.append((source, stream))
-            old = self._streams[:-_MOST_IDLE]
-            del self._streams[:-_MOST_IDLE]
+            self._readers.append((source, reader))
+            old = self._readers[:-_MOST_IDLE]
+            del self._readers[:-_MOST_IDLE]
         for _, one in old:
             one.close()
 
     def forget_after_fork(self) -> None:
         """The event queue of a reader belongs to its process. The child neither uses nor closes it."""
         self._lock = threading.Lock()
-        self._parents += self._streams
-        self._streams = []
+        self._parents += self._readers
+        self._readers = []
+
+
+def give_back(source: Shared[Reader], reader: Reader) -> None:
+    """A reader that nobody uses now, for the next use."""
+    _idle.give(source, reader)
 
 
 _idle = _Idle()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import itertools
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,21 +96,21 @@ def _look(steps: Steps, seen: Seen, number: int) -> None:
 
 def chunks_of(steps: Steps, seen: Seen, box: Box) -> tuple[Chunks, ...]:
     """The blocks of the last step along each dimension, where they are a grid; else each dimension whole."""
-    whole = tuple((size,) for size in box)
     if seen.kind == "local array":
-        return ((1,) * box[0], *whole[1:])
-    if seen.kind != "global array" or 0 in box:
-        return whole
-    blocks = {
-        (steps._turned(start), steps._turned(count))
-        for _, _, start, count, _ in steps._handle.blocks(seen.variable.id, seen.steps[-1])
-        if 0 not in count
-    }
-    axes = [sorted({start[axis] for start, _ in blocks}) for axis in range(len(box))]
-    if not blocks or int(np.prod([len(starts) for starts in axes])) != len(blocks):
-        return whole
-    chunks = []
-    for size, starts in zip(box, axes, strict=True):
-        ends = [*starts[1:], size]
-        chunks.append(tuple(end - start for start, end in zip([0, *starts[1:]], ends, strict=True)))
-    return tuple(chunks)
+        return ((1,) * box[0], *((size,) for size in box[1:]))
+    if seen.kind != "global array":
+        return tuple((size,) for size in box)
+    blocks = steps._handle.blocks(seen.variable.id, seen.steps[-1])
+    return grid_of(box, ((steps._turned(start), steps._turned(count)) for _, _, start, count, _ in blocks))
+
+
+def grid_of(box: Box, blocks: Iterable[tuple[Box, Box]]) -> tuple[Chunks, ...]:
+    """Where blocks (start, count) lie along each dimension, when they are a grid; else each dimension whole."""
+    known = {start for start, count in blocks if 0 not in count}
+    axes = [sorted({start[axis] for start in known}) for axis in range(len(box))]
+    if not known or math.prod(len(starts) for starts in axes) != len(known):
+        return tuple((size,) for size in box)
+    return tuple(
+        tuple(end - start for start, end in itertools.pairwise([0, *starts[1:], size]))
+        for size, starts in zip(box, axes, strict=True)
+    )

@@ -1,0 +1,242 @@
+"""Arrays of parallel programs: what C and Fortran programs wrote with stepstore/arrays.h, as numpy arrays.
+
+::
+
+    with stepstore.open_arrays("run1") as arrays:
+        print(arrays.names(), arrays.info("T").shape)
+        corner = arrays.read("T", start=(0, 0), count=(4, 4))
+
+    with stepstore.open_arrays("run1", write=True) as arrays:
+        arrays.write("T", values)                         # whole: readers see the old or the new one
+        arrays.write("T", more, append=0)                 # behind what is there
+        arrays.set_attribute("T", "units", "K")
+
+One process writes and reads here; programs of many ranks do so in C and Fortran (docs/arrays.md). Dimensions
+are in numpy's order: those of Fortran programs are reversed, and the data are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepstore import _core
+from stepstore.errors import DER_INVAL, Error
+
+_CHARACTER, _LOGICAL8, _LOGICAL32 = 15, 17, 18
+_TYPES: dict[int, np.dtype[Any]] = {
+    **{1 + place: np.dtype(f"int{8 << place}") for place in range(4)},
+    **{5 + place: np.dtype(f"uint{8 << place}") for place in range(4)},
+    9: np.dtype(np.float32),
+    10: np.dtype(np.float64),
+    12: np.dtype(np.complex64),
+    13: np.dtype(np.complex128),
+    _LOGICAL8: np.dtype(bool),
+    _LOGICAL32: np.dtype(bool),
+}
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """An array. shape: elements, in numpy's order. grows_along: the dimension that it was appended along.
+    column_major: a Fortran program wrote it. version: grows with each change. generation: of the data; another
+    one: the array was replaced. chunk_size: bytes that lie on one target."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    grows_along: int | None
+    column_major: bool
+    blocks: int
+    object_class: str
+    chunk_size: int
+    checksum: bool
+    version: int
+    generation: int
+
+
+def open_arrays(location: str | os.PathLike[str], *, write: bool = False, snapshot: int = 0) -> Arrays:
+    """The arrays of a location: POOL[/CONTAINER]. write: makes pool and container where they are missing;
+    without it nothing is made. snapshot: the epoch of a snapshot of the container.
+
+    Error DER_NONEXIST: there is no such location; DER_INVAL: not a location."""
+    return Arrays(os.fspath(location), write, snapshot)
+
+
+class Arrays:
+    """The arrays of a location. Several threads may use it: their calls wait for each other.
+
+    Error DER_NONEXIST names an array that is not there, DER_NO_PERM a change without write=True, DER_CSUM
+    damaged data."""
+
+    def __init__(self, location: str, write: bool, snapshot: int):
+        self._handle = _core.Arrays(location, write, snapshot)
+
+    @property
+    def location(self) -> str:
+        """Pool and container."""
+        return str(self._handle.where())
+
+    def names(self) -> list[str]:
+        """Sorted."""
+        return [_text(name) for name in self._handle.list()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def info(self, name: str) -> ArrayInfo:
+        found = self._handle.info(_key(name))
+        return ArrayInfo(
+            name=name,
+            dtype=_dtype(found["type"]),
+            shape=tuple(found["shape"]),
+            grows_along=found["grows_along"],
+            column_major=found["column_major"],
+            blocks=found["blocks"],
+            object_class=found["object_class"],
+            chunk_size=found["chunk_size"],
+            checksum=found["checksum"],
+            version=found["version"],
+            generation=found["generation"],
+        )
+
+    def blocks(self, name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """What each put of a rank wrote: start and count, elements."""
+        return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(_key(name))]
+
+    def read(
+        self,
+        name: str,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> np.ndarray[Any, Any]:
+        """An array, or the box start, count of it. A count of -1 goes to the end. out: memory to read into,
+        contiguous, of the shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or
+        out is not like it."""
+        found = self._handle.info(_key(name))
+        shape = tuple(found["shape"])
+        first = tuple(start) if start is not None else (0,) * len(shape)
+        size = tuple(count) if count is not None else (-1,) * len(shape)
+        if not len(first) == len(size) == len(shape):
+            raise Error(
+                DER_INVAL,
+                f"{self.location}: array {name!r} has {len(shape)} dimensions {shape}, the selection start "
+                f"{first} count {size} has {len(first)} and {len(size)}",
+            )
+        size = tuple(n - s if c == -1 else c for n, s, c in zip(shape, first, size, strict=True))
+        dtype, stored = _dtype(found["type"]), _stored(found["type"])
+        if out is not None and (out.shape != size or out.dtype != dtype):
+            raise Error(
+                DER_INVAL,
+                f"{self.location}: array {name!r}: out is {out.dtype} of shape {out.shape}, the box is "
+                f"{dtype} of shape {size}",
+            )
+        data = out if out is not None and dtype == stored else np.empty(size, stored)
+        if 0 not in size:
+            self._handle.read(_key(name), found["type"], list(first), list(size), data)
+        if data.dtype != dtype:
+            data = np.not_equal(data, 0, out=out)
+        return data
+
+    def write(
+        self,
+        name: str,
+        data: Any,
+        *,
+        append: int | None = None,
+        object_class: str = "",
+        chunk_size: int = 0,
+        checksum: bool = False,
+    ) -> None:
+        """Writes an array, or replaces the one of that name: readers see the old or the new one, whole.
+
+        append: instead, grows the array along this dimension by data, or makes it. object_class ("SX"),
+        chunk_size (bytes, 1 MiB), checksum: of an array that is made. Error DER_INVAL: a dtype that cannot be
+        stored, no dimension or more than 7; DER_MISMATCH: append to an array of another dtype or shape."""
+        values = np.ascontiguousarray(data)
+        if values.ndim != np.ndim(data):  # numpy gives what has no dimension one
+            raise Error(DER_INVAL, f"{self.location}: array {name!r}: a single value has no dimension")
+        number = _number(values.dtype, f"{self.location}: array {name!r}")
+        memory = values.astype(values.dtype.newbyteorder("="), copy=False)
+        along = None if append is None else append + values.ndim if append < 0 else append
+        self._handle.write(
+            _key(name), number, list(values.shape), memory, along, object_class, chunk_size, checksum
+        )
+
+    def remove(self, name: str) -> None:
+        """An array with its attributes."""
+        self._handle.remove(_key(name))
+
+    # ---- attributes; name "": those of the location
+    def attributes(self, name: str = "") -> dict[str, Any]:
+        """Texts as str, one value as a numpy scalar, more as a numpy array."""
+        names = [_text(one) for one in self._handle.attributes(_key(name))]
+        return {one: self._attribute(name, one) for one in names}
+
+    def _attribute(self, name: str, attribute: str) -> Any:
+        number, count, raw = self._handle.attribute(_key(name), _key(attribute))
+        if number[0] == _CHARACTER and count <= 1:
+            return raw.decode("utf-8", "surrogateescape")
+        values = np.frombuffer(raw, _stored(number)).astype(_dtype(number))
+        return values[0] if count == 1 else values
+
+    def set_attribute(self, name: str, attribute: str, value: Any) -> None:
+        """value: a str, a number, or an array of one dimension."""
+        if isinstance(value, str):
+            raw = value.encode("utf-8", "surrogateescape")
+            number, count = (_CHARACTER, max(len(raw), 1)), 1 if raw else 0
+        else:
+            values = np.ascontiguousarray(value)
+            raw, count = values.tobytes(), values.size
+            number = _number(values.dtype, f"{self.location}: attribute {attribute!r} of {name!r}")
+        self._handle.set_attribute(_key(name), _key(attribute), number, count, raw)
+
+    def remove_attribute(self, name: str, attribute: str) -> None:
+        self._handle.remove_attribute(_key(name), _key(attribute))
+
+    def close(self) -> None:
+        self._handle.close()
+
+    def __enter__(self) -> Arrays:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _key(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _dtype(number: tuple[int, int]) -> np.dtype[Any]:
+    """What the user gets: texts as bytes of a fixed length, logical values as bool."""
+    return np.dtype(f"S{number[1]}") if number[0] == _CHARACTER else _TYPES[number[0]]
+
+
+def _stored(number: tuple[int, int]) -> np.dtype[Any]:
+    return np.dtype(np.int32) if number[0] == _LOGICAL32 else _dtype(number)
+
+
+def _number(dtype: np.dtype[Any], what: str) -> tuple[int, int]:
+    if dtype.kind == "S" and dtype.itemsize:
+        return _CHARACTER, dtype.itemsize
+    for number, known in _TYPES.items():
+        if known == dtype.newbyteorder("="):
+            return number, 1
+    raise Error(
+        DER_INVAL,
+        f"{what}: elements of {dtype} cannot be stored: use integers, float32, float64, complex64, complex128, "
+        "bool, or bytes of a fixed length (S8)",
+    )
