@@ -142,10 +142,9 @@ nb::list texts(const std::vector<std::string>& names)
 
 nb::tuple attribute(ArraysHandle& self, const nb::bytes& name, const nb::bytes& attribute)
 {
-    const arrays::Attribute found =
-        self.use([array = key_of(name), key = key_of(attribute)](Store& store) {
-            return store.attribute(array, key);
-        });
+    const arrays::Attribute found = self.use([array = key_of(name), key = key_of(attribute)](Store& store) {
+        return store.attribute(array, key);
+    });
     return nb::make_tuple(numbers_of(found.type), found.count,
                           nb::bytes(found.values.data(), found.values.size()));
 }
@@ -173,8 +172,7 @@ void bind_arrays(nb::module_& module)
             },
             nb::arg("location"), nb::arg("writable"), nb::arg("snapshot"))
         .def("close", &ArraysHandle::close)
-        .def("where",
-             [](ArraysHandle& self) { return self.use([](Store& store) { return store.where(); }); })
+        .def("where", [](ArraysHandle& self) { return self.use([](Store& store) { return store.where(); }); })
         .def("list",
              [](ArraysHandle& self) { return texts(self.use([](Store& store) { return store.list(); })); })
         .def("info", &info, nb::arg("name"))
@@ -192,8 +190,7 @@ void bind_arrays(nb::module_& module)
         .def(
             "attributes",
             [](ArraysHandle& self, const nb::bytes& name) {
-                return texts(
-                    self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
+                return texts(self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
             },
             nb::arg("name"))
         .def("attribute", &attribute, nb::arg("name"), nb::arg("attribute"))

@@ -43,8 +43,8 @@ _TYPES: dict[int, np.dtype[Any]] = {
 @dataclass(frozen=True)
 class ArrayInfo:
     """An array. shape: elements, in numpy's order. grows_along: the dimension that it was appended along.
-    column_major: a Fortran program wrote it. version: grows with each change. generation: of the data; another
-    one: the array was replaced. chunk_size: bytes that lie on one target."""
+    column_major: a Fortran program wrote it. version: grows with each change. generation: another one, when
+    the array is replaced. chunk_size: bytes that lie on one target."""
 
     name: str
     dtype: np.dtype[Any]
@@ -237,6 +237,6 @@ def _number(dtype: np.dtype[Any], what: str) -> tuple[int, int]:
             return number, 1
     raise Error(
         DER_INVAL,
-        f"{what}: elements of {dtype} cannot be stored: use integers, float32, float64, complex64, complex128, "
-        "bool, or bytes of a fixed length (S8)",
+        f"{what}: elements of {dtype} cannot be stored: use integers, float32, float64, complex64, "
+        "complex128, bool, or bytes of a fixed length (S8)",
     )

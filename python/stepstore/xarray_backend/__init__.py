@@ -36,7 +36,9 @@ _DECODING = (
 class StepstoreBackendEntrypoint(BackendEntrypoint):
     """The engine "stepstore"."""
 
-    description: ClassVar[str] = "Streams of steps and arrays in Stepstore's objects, also while they are written"
+    description: ClassVar[str] = (
+        "Streams of steps and arrays in Stepstore's objects, also while they are written"
+    )
     url: ClassVar[str] = "https://github.com/stepstore/stepstore/blob/main/docs/xarray.md"
     open_dataset_parameters: ClassVar[tuple[str, ...] | None] = (
         "filename_or_obj",

@@ -172,9 +172,9 @@ class _Builder:
             array = StreamArray(stored, seen.steps, box, stacked=step is not None)
             lead = (step,) if step is not None else ()
             tail = self._tail(name, len(stored.element.shape), array.shape)
-            preferred = dict(zip(dims, chunks, strict=True))
+            preferred: dict[str, Chunks] = dict(zip(dims, chunks, strict=True))
             if step is not None:
-                preferred[step] = (1,) * len(seen.steps)
+                preferred[step] = (1,)
             self._put(name, (*lead, *dims, *tail), array, seen, preferred)
 
     def _add_joined(self, seen: Seen, boxes: Sequence[Box]) -> None:

@@ -134,9 +134,7 @@ class Dimensions:
         if (names := self._said(variable, shape)) is not None:
             self._axes.update(zip(names, shape, strict=True))
 
-    def name(
-        self, variable: str, shape: Sequence[int], usual: Sequence[str | None] = ()
-    ) -> tuple[str, ...]:
+    def name(self, variable: str, shape: Sequence[int], usual: Sequence[str | None] = ()) -> tuple[str, ...]:
         """usual: what the first dimensions are called where nothing else says it. ValueError: the user gave
         another number of names."""
         said: Sequence[str | None] | None = self._said(variable, shape)

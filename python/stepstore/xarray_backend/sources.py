@@ -126,7 +126,11 @@ def open_source(location: str, open_timeout: float, snapshot: int) -> Source:
     while len(steps) == 0 and not steps.ended and time.monotonic() < end:
         time.sleep(0.01)
     told = steps.describe()
-    source = Source(f"{absolute(str(told['pool']))}/{told['container']}/{told['stream']}", int(told["generation"]), snapshot)
+    source = Source(
+        f"{absolute(str(told['pool']))}/{told['container']}/{told['stream']}",
+        int(told["generation"]),
+        snapshot,
+    )
     give_back(source, OpenStream(steps))
     return source
 

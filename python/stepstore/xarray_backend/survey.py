@@ -105,7 +105,7 @@ def chunks_of(steps: Steps, seen: Seen, box: Box) -> tuple[Chunks, ...]:
 
 
 def grid_of(box: Box, blocks: Iterable[tuple[Box, Box]]) -> tuple[Chunks, ...]:
-    """Where blocks (start, count) lie along each dimension, when they are a grid; else each dimension whole."""
+    """The blocks (start, count) along each dimension, where they are a grid; else each dimension whole."""
     known = {start for start, count in blocks if 0 not in count}
     axes = [sorted({start[axis] for start in known}) for axis in range(len(box))]
     if not known or math.prod(len(starts) for starts in axes) != len(known):
