@@ -146,6 +146,10 @@ def test_a_column_major_array_of_c_is_turned(where):
     with stepstore.open_arrays(where) as arrays:
         assert arrays.info("x").column_major and arrays.read("x").tolist() == [[0, 1, 2], [3, 4, 5]]
         assert arrays.read("flags").tolist() == [False, True]  # logical(4)
+    xr = pytest.importorskip("xarray")
+    with stepstore.open_arrays(where, write=True) as arrays:
+        arrays.set_attribute("x", "dimensions", "row column")
+    assert xr.open_dataset(where, engine="stepstore").x.dims == ("column", "row")
 
 
 # ---- xarray

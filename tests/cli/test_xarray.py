@@ -187,6 +187,13 @@ def test_openpmd_names_dimensions_and_places_points(tmp_path):
     assert found["/data/fields/E/small"].dims == ("step", "y_2", "x")
 
 
+def test_dimensions_of_fortran_programs_are_turned(tmp_path):
+    found = opened(write(tmp_path / "s", "columns"), chunks={})
+    assert found.T.dims == ("step", "columns", "rows") and found.T.chunks == ((1, 1), (2, 2), (3,))
+    assert np.array_equal(found.T.values[1], np.arange(12.0).reshape(4, 3) + 100)
+    assert found.T[0, 3, 1].values == 10.0
+
+
 def test_structs_are_split_into_their_fields(tmp_path):
     where = tmp_path / "out"
     subprocess.run([os.environ["STEPSTORE_TEST_WRITE_STRUCTURES"], str(where)], check=True)

@@ -142,5 +142,22 @@ def large(location, steps=4, edge=512):
     engine.close()
 
 
+def columns(location):
+    """As a Fortran program does: T(3, 4) in two blocks of two columns."""
+    io, start = opened(location, ArrayOrder="column")
+    field = io.define_variable("T", np.zeros((2, 3)), [3, 4], [0, 0], [3, 2])
+    io.define_attribute("dimensions", ["rows", "columns"], "T")
+    engine = start()
+    for step in range(2):
+        engine.begin_step()
+        for part in range(2):
+            field.set_selection([[0, 2 * part], [3, 2]])
+            engine.put(field, np.arange(6.0).reshape(2, 3) + 6 * part + 100 * step, SYNC)
+        engine.end_step()
+    engine.close()
+
+
 if __name__ == "__main__":
-    {"kinds": kinds, "meshes": meshes, "live": live, "large": large}[sys.argv[1]](*sys.argv[2:])
+    {"kinds": kinds, "meshes": meshes, "live": live, "large": large, "columns": columns}[sys.argv[1]](
+        *sys.argv[2:]
+    )

@@ -88,6 +88,7 @@ def arrays_dataset(
         infos = {name: arrays.info(name) for name in wanted}
         conventions = Conventions({name: arrays.attributes(name) for name in wanted}, arrays.attributes())
         blocks = {name: arrays.blocks(name) for name in wanted}
+    conventions.turned = [name for name, info in infos.items() if info.column_major]
     dimensions = Dimensions(source.location, dims, conventions)
     for name, info in infos.items():
         dimensions.learn(name, info.shape)

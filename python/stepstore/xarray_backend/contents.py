@@ -64,6 +64,8 @@ class _Builder:
         # The attributes of variables that are dropped, or not in these steps, are not the dataset's.
         known = {*(one.name for one in self._seen), *stream.steps.definitions()}
         self._conventions: Conventions = sort_out(attributes, known)
+        if stream.steps._reversed:
+            self._conventions.turned = known
         self._given = names
         self._dimensions = Dimensions(source.location, names.axes, self._conventions)
         self._partial: dict[str, list[int]] = {}  # the steps of each dimension that does not have all

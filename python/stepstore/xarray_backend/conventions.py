@@ -3,7 +3,7 @@ where the points of an openPMD mesh are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,19 @@ Attributes = dict[str, Any]
 
 @dataclass
 class Conventions:
-    """The attributes of a stream, sorted out. rest: those of no variable, by their whole names."""
+    """The attributes of a stream, sorted out. rest: those of no variable, by their whole names. turned: the
+    variables of Fortran programs, which name their dimensions in their own order."""
 
     of: dict[str, Attributes] = field(default_factory=dict)
     rest: Attributes = field(default_factory=dict)
+    turned: Collection[str] = ()
 
     def dimensions(self, variable: str, count: int) -> tuple[str, ...] | None:
         """The names of a variable's dimensions, when it has as many. None: nothing says them."""
         own = self.of.get(variable, {})
         for name in DIMENSIONS:
             if name in own and (names := _names(own[name])) and _fit(names, count):
-                return names
+                return names[::-1] if variable in self.turned else names
         mesh = self.mesh_of(variable)
         return mesh.labels if mesh is not None and _fit(mesh.labels, count) else None
 
