@@ -320,8 +320,10 @@ def test_a_dataset_is_the_steps_that_were_there_and_follow_brings_the_others(run
     assert [one.step.values.tolist() for one in new] == [[2], [3], [4]]
     assert [one.T.values[0, 0, 0] for one in new] == [2.0, 3.0, 4.0]
     assert found.sizes["step"] == 2 and np.array_equal(found.T.values[:, 0, 0], [0.0, 1.0])
-    whole = xr.concat([found, *new], "step", data_vars=["T"], coords="minimal", compat="override")
+    whole = xr.concat([one[["T"]] for one in (found, *new)], "step")
     assert np.array_equal(whole.T.values, opened(location).T.values)
+    grown = xr.concat([one.grown for one in (found, *new)], "grown_entries")
+    assert grown.values.tolist() == grown.grown_entries_step.values.tolist() == [0, *[1] * 2, *[2] * 3, *[3] * 4, *[4] * 5]  # fmt: skip
     assert list(new[-1].stepstore.follow(timeout=60)) == []
     assert list(opened(location).stepstore.follow(timeout=60)) == []
     assert process.wait(60) == 0

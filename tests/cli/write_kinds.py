@@ -110,6 +110,7 @@ def live(location, steps=5, pause=0.1, first=2):
     io, start = opened(location)
     field = array(io, "T", np.zeros((4, 4)))
     rare = io.define_variable("rare", np.zeros(1, dtype=np.int32))
+    grown = array(io, "grown", np.zeros(1))
     engine = start()
     first = int(first)
     for step in range(int(steps)):
@@ -121,6 +122,9 @@ def live(location, steps=5, pause=0.1, first=2):
             time.sleep(float(pause))
         engine.begin_step()
         engine.put(field, np.full((4, 4), 1.0 * step), SYNC)
+        grown.set_shape([step + 1])
+        grown.set_selection([[0], [step + 1]])
+        engine.put(grown, np.full(step + 1, 1.0 * step), SYNC)
         if step != 1:
             engine.put(rare, np.array([step], dtype=np.int32), SYNC)
         engine.end_step()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import xarray as xr
@@ -123,5 +124,5 @@ def _stream_dataset(
             f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}",
             stacklevel=4,
         )
-    names = Names(found.names.steps, {**given, **found.names.axes})
+    names = replace(found.names, axes={**given, **found.names.axes})
     return View(source, found.end, names, dropped, decoding, found.left_out).dataset(found)

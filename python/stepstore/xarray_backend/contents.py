@@ -23,10 +23,12 @@ _STEP = "step"
 
 @dataclass
 class Names:
-    """The dimensions of variables, by variable. steps: the dimension of its steps. axes: the others."""
+    """The dimensions of variables, by variable. steps: the dimension of its steps. axes: the others. joined:
+    the place of that along which its steps are joined."""
 
     steps: dict[str, str] = field(default_factory=dict)
     axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    joined: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -139,7 +141,7 @@ class _Builder:
                 "its blocks have different shapes: read them one by one with "
                 "stepstore.open_steps(...).read_block"
             )
-        elif len(set(seen.boxes)) == 1:
+        elif len(set(seen.boxes)) == 1 and (self._one_step or seen.name not in self._given.joined):
             self._add_stacked(seen, seen.boxes[0] or ())
         else:
             self._add_joined(seen, [box or () for box in seen.boxes])
@@ -155,7 +157,6 @@ class _Builder:
         step = self._step_dimension(seen)
         values: NDArray = np.array(seen.values if step is not None else seen.values[0], dtype=seen.dtype)
         box = seen.boxes[0] or ()
-        lead = (step,) if step is not None else ()
         dims = self._dims(seen, box, ["block"])
         lead = (step,) if step is not None else ()
         for name, part in _fields(seen):
@@ -180,8 +181,10 @@ class _Builder:
             self._put(name, (*lead, *dims, *tail), array, seen, preferred)
 
     def _add_joined(self, seen: Seen, boxes: Sequence[Box]) -> None:
-        axes = [axis for axis in range(len(boxes[0])) if len({box[axis] for box in boxes}) > 1]
-        if len({len(box) for box in boxes}) > 1 or len(axes) > 1:
+        alike = len({len(box) for box in boxes}) == 1
+        axes = [axis for axis, sizes in enumerate(zip(*boxes, strict=False)) if len(set(sizes)) > 1]
+        axes = axes or [self._given.joined.get(seen.name, 0)]
+        if not alike or len(axes) > 1:
             other = next(at for at, box in enumerate(boxes) if box != boxes[0])
             self._result.left_out[seen.name] = (
                 f"its shape changes between the steps in several dimensions, from {boxes[0]} in step "
@@ -190,6 +193,7 @@ class _Builder:
             )
             return
         axis, sizes = axes[0], tuple(box[axes[0]] for box in boxes)
+        self._result.names.joined[seen.name] = axis
         along = self._joined.setdefault((sizes, tuple(seen.steps)), f"{seen.name}_entries")
         box = (*boxes[0][:axis], sum(sizes), *boxes[0][axis + 1 :])
         wanted: list[str | None] = [None] * len(box)
