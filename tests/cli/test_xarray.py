@@ -323,7 +323,8 @@ def test_a_dataset_is_the_steps_that_were_there_and_follow_brings_the_others(run
     whole = xr.concat([one[["T"]] for one in (found, *new)], "step")
     assert np.array_equal(whole.T.values, opened(location).T.values)
     grown = xr.concat([one.grown for one in (found, *new)], "grown_entries")
-    assert grown.values.tolist() == grown.grown_entries_step.values.tolist() == [0, *[1] * 2, *[2] * 3, *[3] * 4, *[4] * 5]  # fmt: skip
+    assert grown.values.tolist() == [step for step in range(5) for _ in range(step + 1)]
+    assert grown.values.tolist() == grown.grown_entries_step.values.tolist()
     assert list(new[-1].stepstore.follow(timeout=60)) == []
     assert list(opened(location).stepstore.follow(timeout=60)) == []
     assert process.wait(60) == 0
