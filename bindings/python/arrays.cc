@@ -38,6 +38,13 @@ public:
             if (const auto last = std::move(store_)) last->close();
         });
     }
+    bool closed()
+    {
+        return unlocked([&] {
+            const std::lock_guard lock(mutex_);
+            return store_ == nullptr;
+        });
+    }
 
 private:
     std::mutex mutex_;
@@ -172,8 +179,9 @@ void bind_arrays(nb::module_& module)
             },
             nb::arg("location"), nb::arg("writable"), nb::arg("snapshot"))
         .def("close", &ArraysHandle::close)
+        .def_prop_ro("closed", &ArraysHandle::closed)
         .def("where", [](ArraysHandle& self) { return self.use([](Store& store) { return store.where(); }); })
-        .def("list",
+        .def("names",
              [](ArraysHandle& self) { return texts(self.use([](Store& store) { return store.list(); })); })
         .def("info", &info, nb::arg("name"))
         .def("blocks", &blocks, nb::arg("name"))

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from stepstore import _core
+from stepstore.buffers import decode_key, encode_key
 from stepstore.errors import DER_INVAL, Error
 
 _CHARACTER, _LOGICAL8, _LOGICAL32 = 15, 17, 18
@@ -83,7 +84,7 @@ class Arrays:
 
     def names(self) -> list[str]:
         """Sorted."""
-        return [_text(name) for name in self._handle.list()]
+        return [decode_key(name) for name in self._handle.names()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -92,7 +93,7 @@ class Arrays:
         return name in self.names()
 
     def info(self, name: str) -> ArrayInfo:
-        found = self._handle.info(_key(name))
+        found = self._handle.info(encode_key(name))
         return ArrayInfo(
             name=name,
             dtype=_dtype(found["type"]),
@@ -109,7 +110,7 @@ class Arrays:
 
     def blocks(self, name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """What each put of a rank wrote: start and count, elements."""
-        return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(_key(name))]
+        return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(encode_key(name))]
 
     def read(
         self,
@@ -121,7 +122,7 @@ class Arrays:
         """An array, or the box start, count of it. A count of -1 goes to the end. out: memory to read into,
         contiguous, of the shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or
         out is not like it."""
-        found = self._handle.info(_key(name))
+        found = self._handle.info(encode_key(name))
         shape = tuple(found["shape"])
         first = tuple(start) if start is not None else (0,) * len(shape)
         size = tuple(count) if count is not None else (-1,) * len(shape)
@@ -141,7 +142,7 @@ class Arrays:
             )
         data = out if out is not None and dtype == stored else np.empty(size, stored)
         if 0 not in size:
-            self._handle.read(_key(name), found["type"], list(first), list(size), data)
+            self._handle.read(encode_key(name), found["type"], list(first), list(size), data)
         if data.dtype != dtype:
             data = np.not_equal(data, 0, out=out)
         return data
@@ -168,39 +169,39 @@ class Arrays:
         memory = values.astype(values.dtype.newbyteorder("="), copy=False)
         along = None if append is None else append + values.ndim if append < 0 else append
         self._handle.write(
-            _key(name), number, list(values.shape), memory, along, object_class, chunk_size, checksum
+            encode_key(name), number, list(values.shape), memory, along, object_class, chunk_size, checksum
         )
 
     def remove(self, name: str) -> None:
         """An array with its attributes."""
-        self._handle.remove(_key(name))
+        self._handle.remove(encode_key(name))
 
     # ---- attributes; name "": those of the location
     def attributes(self, name: str = "") -> dict[str, Any]:
         """Texts as str, one value as a numpy scalar, more as a numpy array."""
-        names = [_text(one) for one in self._handle.attributes(_key(name))]
+        names = [decode_key(one) for one in self._handle.attributes(encode_key(name))]
         return {one: self._attribute(name, one) for one in names}
 
     def _attribute(self, name: str, attribute: str) -> Any:
-        number, count, raw = self._handle.attribute(_key(name), _key(attribute))
+        number, count, raw = self._handle.attribute(encode_key(name), encode_key(attribute))
         if number[0] == _CHARACTER and count <= 1:
-            return raw.decode("utf-8", "surrogateescape")
+            return decode_key(raw)
         values = np.frombuffer(raw, _stored(number)).astype(_dtype(number))
         return values[0] if count == 1 else values
 
     def set_attribute(self, name: str, attribute: str, value: Any) -> None:
         """value: a str, a number, or an array of one dimension."""
         if isinstance(value, str):
-            raw = value.encode("utf-8", "surrogateescape")
+            raw = encode_key(value)
             number, count = (_CHARACTER, max(len(raw), 1)), 1 if raw else 0
         else:
             values = np.ascontiguousarray(value)
             raw, count = values.tobytes(), values.size
             number = _number(values.dtype, f"{self.location}: attribute {attribute!r} of {name!r}")
-        self._handle.set_attribute(_key(name), _key(attribute), number, count, raw)
+        self._handle.set_attribute(encode_key(name), encode_key(attribute), number, count, raw)
 
     def remove_attribute(self, name: str, attribute: str) -> None:
-        self._handle.remove_attribute(_key(name), _key(attribute))
+        self._handle.remove_attribute(encode_key(name), encode_key(attribute))
 
     def close(self) -> None:
         self._handle.close()
@@ -210,14 +211,6 @@ class Arrays:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
-
-
-def _key(name: str) -> bytes:
-    return name.encode("utf-8", "surrogateescape")
 
 
 def _dtype(number: tuple[int, int]) -> np.dtype[Any]:

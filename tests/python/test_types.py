@@ -14,7 +14,7 @@ import stepstore
 
 pytest.importorskip("mypy")
 HERE = Path(__file__).parent
-CLOSABLE = ("Pool", "Container", "KeyValue", "Array", "Steps")
+CLOSABLE = ("Pool", "Container", "KeyValue", "Array", "Arrays", "Steps")
 SETTINGS = HERE.parents[1] / "pyproject.toml"
 # The tree of sources: the build tree has links to it, and the stub of the extension beside the extension.
 PACKAGE = Path(stepstore.__file__).resolve().parent
