@@ -104,7 +104,9 @@ inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& i
 struct Model {
     int ranks = 1;
     std::uint64_t columns = 16;
-    bool large = false; // strings that make blobs larger than a chunk on some ranks and steps
+    // Strings that make blobs larger than a chunk on some ranks and steps. In step 1 they are so large that
+    // the store keeps them apart from its index.
+    bool large = false;
 
     std::uint64_t rows(std::uint64_t step, int rank) const
     {
@@ -125,8 +127,8 @@ struct Model {
     std::string text(std::uint64_t step, int rank) const
     {
         const bool big = large && (step + static_cast<std::uint64_t>(rank)) % 3 == 1;
-        return "step " + std::to_string(step) + " rank " + std::to_string(rank) +
-               std::string(big ? 5000 + 1000 * step : 0, 'x');
+        const std::size_t more = !big ? 0 : step == 1 ? 80000 : 5000 + 1000 * step;
+        return "step " + std::to_string(step) + " rank " + std::to_string(rank) + std::string(more, 'x');
     }
     static std::uint64_t local_count(std::uint64_t step, int rank)
     {
