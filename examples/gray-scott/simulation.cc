@@ -1,20 +1,11 @@
 #include "simulation.h"
 
+#include "hashed_unit.h"
+
 #include <algorithm>
 
 namespace gray_scott {
 namespace {
-
-// A number in [-1, 1) from a counter (the finaliser of SplitMix64): no state, so every cell can ask for its
-// own.
-double hashed_unit(std::uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    x ^= x >> 31;
-    return static_cast<double>(x >> 11) * 0x1p-52 - 1.0;
-}
 
 enum Face { send_before, send_after, ghost_before, ghost_after };
 
@@ -111,7 +102,8 @@ double Simulation::noise_at(std::size_t x, std::size_t y, std::size_t z) const
 {
     const auto edge = static_cast<std::uint64_t>(settings_.L);
     const auto cell = ((start_[0] + x) * edge + start_[1] + y) * edge + start_[2] + z;
-    return settings_.noise * hashed_unit(cell + (steps_done_ + (settings_.seed << 32)) * edge * edge * edge);
+    const auto counter = cell + (steps_done_ + (settings_.seed << 32)) * edge * edge * edge;
+    return settings_.noise * (2 * hashed_unit(counter) - 1);
 }
 
 void Simulation::step()

@@ -102,7 +102,7 @@ void Report::write_file() const
     std::ofstream file(settings_.timings);
     file.precision(12);
     file << "{\"ranks\": " << ranks_ << ", \"engine\": \"" << engine_
-         << "\", \"computing_seconds\": " << computing_ << ", \"cell_bytes\": " << 2 * sizeof(double)
+         << "\", \"computing_seconds\": " << computing_ << ", \"cell_bytes\": " << cell_bytes
          << ", \"outputs\": [";
     const auto write_part = [&](const Part& part) {
         write_list(file, "boxes", part.boxes);

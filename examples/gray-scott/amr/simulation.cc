@@ -1,5 +1,6 @@
 #include "simulation.h"
 
+#include "../hashed_unit.h"
 #include "exchange.h"
 
 #include <algorithm>
@@ -8,16 +9,6 @@
 
 namespace gray_scott::amr {
 namespace {
-
-// A number in [0, 1) from a counter (the finaliser of SplitMix64).
-double hashed_unit(std::uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    x ^= x >> 31;
-    return static_cast<double>(x >> 11) * 0x1p-53;
-}
 
 std::vector<std::array<double, 3>> middles(const Settings& settings)
 {
@@ -252,26 +243,25 @@ std::size_t Simulation::cells_of(const Box& box) const
     return cells;
 }
 
-void Simulation::copy(const Box& box, double* u, double* v) const
+void Simulation::copy(const Box& box, Fields& to, std::size_t at) const
 {
     const auto edge = static_cast<std::size_t>(settings_.block);
     const std::size_t row = static_cast<std::size_t>(box.count[2]) * edge;
     const std::size_t plane = static_cast<std::size_t>(box.count[1]) * edge * row;
+    const double length = 1 << (settings_.levels - 1 - box.level);
     for (int bx = 0; bx < box.count[0]; ++bx)
         for (int by = 0; by < box.count[1]; ++by)
             for (int bz = 0; bz < box.count[2]; ++bz) {
                 const auto leaf =
                     mesh_.find(box.level, {box.start[0] + bx, box.start[1] + by, box.start[2] + bz});
                 const Cells& cells = cells_[leaf - first_];
+                const std::size_t first = at + static_cast<std::size_t>(bx) * edge * plane +
+                                          static_cast<std::size_t>(by) * edge * row +
+                                          static_cast<std::size_t>(bz) * edge;
                 for (std::size_t x = 0; x < edge; ++x)
-                    for (std::size_t y = 0; y < edge; ++y) {
-                        const auto from = static_cast<std::ptrdiff_t>(cells.at(x + 1, y + 1, 1));
-                        const std::size_t to = (static_cast<std::size_t>(bx) * edge + x) * plane +
-                                               (static_cast<std::size_t>(by) * edge + y) * row +
-                                               static_cast<std::size_t>(bz) * edge;
-                        std::copy_n(cells.u.begin() + from, edge, u + to);
-                        std::copy_n(cells.v.begin() + from, edge, v + to);
-                    }
+                    for (std::size_t y = 0; y < edge; ++y)
+                        copy_row(settings_, cells, cells.at(x + 1, y + 1, 1), edge, length, to,
+                                 first + x * plane + y * row);
             }
 }
 

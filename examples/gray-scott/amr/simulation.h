@@ -9,6 +9,7 @@
 
 #include "boxes.h"
 #include "cells.h"
+#include "fields.h"
 #include "mesh.h"
 #include "settings.h"
 
@@ -21,14 +22,15 @@ class Simulation {
 public:
     Simulation(const Settings& settings, MPI_Comm comm);
 
-    void step(); // one time step; adapts the mesh before it where its turn has come
+    void step();            // one time step; adapts the mesh before it where its turn has come
+    void exchange_ghosts(); // collective
 
     const Mesh& mesh() const { return mesh_; }
     // This rank's boxes.
     std::vector<Box> boxes() const { return boxes_of(mesh_, first_, last_, settings_.max_box); }
     std::size_t cells_of(const Box& box) const;
-    // The fields of a box without ghosts, row-major, to where u and v point.
-    void copy(const Box& box, double* u, double* v) const;
+    // The fields of a box, to `at` and what follows it. The ghosts are up to date.
+    void copy(const Box& box, Fields& to, std::size_t at) const;
 
 private:
     void begin();
@@ -36,7 +38,6 @@ private:
     std::vector<Flag> flags();
     void adapt();
     void take_mesh(Mesh mesh, std::vector<Cells> cells);
-    void exchange_ghosts();
     void compute(const Block& block, const Cells& now, Cells& next) const;
     int owner(const Mesh& mesh, std::size_t leaf) const { return mesh.owner_of(leaf, ranks_); }
 

@@ -67,12 +67,12 @@ class Application:
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
-    def decomposed(self, problem: list[str], parts: list[int]) -> list[dict[str, Any]]:
+    def decomposed(self, problem: list[str], parts: list[int]) -> dict[str, Any]:
         """The boxes and cells of each rank of so many, for another problem; nothing is written."""
         place = self._folder / "decomposed"
         place.mkdir(exist_ok=True)
         settings = [*problem, "output=", f"parts={','.join(map(str, parts))}"]
-        return list(self._run(min(2, self._options.ranks), place, settings)["outputs"])
+        return self._run(min(2, self._options.ranks), place, settings)
 
     def _settings(self) -> list[str]:
         options = self._options

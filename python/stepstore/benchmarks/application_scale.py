@@ -21,7 +21,6 @@ PUBLISHED_SHARE = 21.0  # percent, of POSIX at 1,024 ranks
 OVER = 1000  # outputs over which the first one's cost is spread, as in the reference's averages
 _SETTLED = 3  # outputs until all processes are connected
 _LEAST_BLOB = 16
-_CELL_BYTES = 16  # U and V
 
 
 class BlobModel:
@@ -64,12 +63,12 @@ class AtScale:
 def simulated(
     application: Application, model: BlobModel, simulator: Simulator, ranks: list[int], problem: list[str]
 ) -> list[AtScale]:
-    outputs = application.decomposed(problem, ranks)
-    return [_at_scale(outputs, count, model, simulator) for count in ranks]
+    run = application.decomposed(problem, ranks)
+    return [_at_scale(run, count, model, simulator) for count in ranks]
 
 
-def _at_scale(outputs: list[dict[str, Any]], ranks: int, model: BlobModel, simulator: Simulator) -> AtScale:
-    parts = [{**one["parts"][str(ranks)]} for one in outputs]
+def _at_scale(run: dict[str, Any], ranks: int, model: BlobModel, simulator: Simulator) -> AtScale:
+    parts = [one["parts"][str(ranks)] for one in run["outputs"]]
     blobs = [model(*features(parts, step, rank)) for step in range(1, len(parts)) for rank in range(ranks)]
     cells = statistics.mean(sum(part["cells"]) for part in parts)
     with tempfile.TemporaryDirectory(prefix="stepstore-") as folder:
@@ -87,4 +86,4 @@ def _at_scale(outputs: list[dict[str, Any]], ranks: int, model: BlobModel, simul
         steady[engine.name] = 1e3 * mean
         once[engine.name] = 1e3 * (written["first"] - mean) / OVER
     times = {name: steady[name] + once[name] for name in steady}
-    return AtScale(ranks, cells * _CELL_BYTES, blobs, times, once)
+    return AtScale(ranks, cells * run["cell_bytes"], blobs, times, once)
