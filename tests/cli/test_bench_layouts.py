@@ -8,9 +8,10 @@ import json
 import os
 
 import pytest
-from stepstore.benchmarks import layout_figures, layout_presets
+from stepstore.benchmarks import layout_figures, layout_presets, layout_statements
 from stepstore.benchmarks.layout_points import Space, chosen_points
 from stepstore.benchmarks.layout_report import Outcome
+from stepstore.benchmarks.records import VERDICTS
 
 BP5 = os.environ.get("STEPSTORE_TEST_ADIOS2_MPI") == "1"
 pytestmark = pytest.mark.skipif(
@@ -164,8 +165,11 @@ def test_presets_and_their_figures(run, tmp_path, preset):
     figures = tmp_path / "new" / "figures"
     done = run("--preset", preset, "--steps", 25, "--readers", 1, "--figures", figures)
     assert {path.name for path in figures.iterdir()} == {
-        f"{preset}.{end}" for end in ("csv", "png", "svg", "json")
+        f"{preset}.{end}" for end in ("csv", "png", "svg", "json", "statements.json")
     }
+    stated = json.loads((figures / f"{preset}.statements.json").read_text())["statements"]
+    assert bool(stated) == (preset != "figure-15"), "25 steps say nothing about 10,000"
+    assert all(one["why"] and one["verdict"] in VERDICTS for one in stated)
     assert (figures / f"{preset}.png").read_bytes().startswith(b"\x89PNG")
     assert (figures / f"{preset}.svg").read_text().rstrip().endswith("</svg>")
     with (figures / f"{preset}.csv").open() as file:
@@ -206,6 +210,53 @@ def test_figures_of_the_points(run, cli):
     file = cli.directory / "file"
     file.write_text("")
     refused(run, cli, "--points", "default", "--figures", file / "below", says="--figures")
+
+
+def _measured(name, stabilisation, acquisition, steps=100):
+    def phase(mean, parts):
+        return {"mean": mean, "parts": parts, "open": 0.01, "first": 0.01, "close": 0.01,
+                "by_step": [mean] * steps}  # fmt: skip
+
+    outcome = Outcome("5k", name, None if name == "bp5" else name)
+    written = {"steps": steps, "writers": 4,
+               "stabilisation": phase(stabilisation, {"encode": 0.0, "store": stabilisation / 2})}  # fmt: skip
+    outcome.add(written, {"acquisition": phase(acquisition, {"read": acquisition, "broadcast": 0.0})})
+    return outcome
+
+
+def test_statements_say_where_the_time_goes():
+    outcomes = [_measured("array-aligned", 1e-3, 1e-3), _measured("bp5", 6e-3, 2e-3),
+                _measured("array", 20e-3, 1e-3), _measured("kv", 2e-3, 1e-3)]  # fmt: skip
+    goal, dense, aligned = layout_statements.statements(outcomes, "array-aligned")
+    assert goal["found"] == pytest.approx(4) and goal["verdict"] == "beaten"
+    assert "ours: 1 ms stabilisation (store 0.5) and 1 ms acquisition (read 1)" in goal["why"]
+    assert "BP5: 6 ms stabilisation (store 3) and 2 ms acquisition" in goal["why"]
+    assert dense["found"] == pytest.approx(10) and dense["verdict"] == "missed"
+    assert aligned["found"] == pytest.approx(0.5) and aligned["verdict"] == "beaten"
+
+
+def test_statements_over_10000_steps():
+    outcome = _measured("kv", 1e-3, 1e-3, 2000)
+    outcome.written[0]["stabilisation"]["by_step"][1000:] = [2e-3] * 1000
+    stabilised, acquired, once = layout_statements.statements_of_preset("figure-15", [outcome])
+    assert stabilised["verdict"] == "missed" and stabilised["found"] == pytest.approx(2)
+    assert "1 ms in the first thousand, 2 ms in the last" in stabilised["why"]
+    assert acquired["verdict"] == "beaten"
+    assert once["found"] == pytest.approx(1.03 / 1.003) and "30 ms on a rank" in once["why"]
+
+
+def test_statements_on_snapshots():
+    kept, grown = _measured("kv", 1e-3, 1e-3), _measured("kv,snapshot", 1e-3, 1e-3)
+    grown.written[0]["stabilisation"]["by_step"][90:] = [2e-3] * 10
+    extending, snapshots = layout_statements.statements_of_preset("figure-14", [kept, grown])
+    assert (extending["verdict"], snapshots["verdict"]) == ("reproduced", "reproduced")
+    assert snapshots["kind"] == "above" and snapshots["found"] == pytest.approx(2)
+    assert (
+        layout_statements.statements_of_preset("figure-14", [_measured("kv,snapshot", 1e-3, 1e-3)])[0][
+            "verdict"
+        ]
+        == "beaten"
+    )
 
 
 def test_a_figure_that_is_not_finished_leaves_nothing(tmp_path):

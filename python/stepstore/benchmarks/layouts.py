@@ -16,7 +16,7 @@ from stepstore.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.benchmarks.layout_presets import PRESETS, report_space, report_windows
 from stepstore.benchmarks.layout_report import Outcome, explanation, report_json, report_table
 from stepstore.benchmarks.layout_runs import BP5, Program, Run
-from stepstore.benchmarks.layout_statements import statements
+from stepstore.benchmarks.layout_statements import statements, statements_of_preset
 from stepstore.benchmarks.machine import others_share
 from stepstore.benchmarks.options import Parser, words
 from stepstore.benchmarks.records import write_statements
@@ -43,9 +43,12 @@ def _report(options: Namespace, outcomes: list[Outcome], shares: list[float | No
     if options.figures:
         job = f"{options.writers} writers, {options.readers} readers, {options.steps} steps"
         made = draw(options.preset, outcomes, Path(options.figures), job)
-        if not options.preset:
-            found = statements(outcomes, default)
-            write_statements(Path(options.figures), "layouts", found)
+        found = (
+            statements_of_preset(options.preset, outcomes)
+            if options.preset
+            else statements(outcomes, default)
+        )
+        write_statements(Path(options.figures), options.preset or "layouts", found)
     if options.json:
         report_json(outcomes)
         return

@@ -21,6 +21,8 @@ from typing import Any
 from stepstore.benchmarks import machine
 
 VERDICTS = ("reproduced", "beaten", "missed")
+FIRST_REFERENCE, SECOND_REFERENCE = "ADIOS2 metadata on DAOS", "FDB on DAOS"
+GOALS = "Goals of Stepstore"  # in the place of a reference
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> Path:
