@@ -4,11 +4,14 @@ program can read. No times are looked at."""
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 
 import pytest
 
+from stepstore.benchmarks.field_figures import statements
 from stepstore.benchmarks.fields import _REPORTED
+from stepstore.benchmarks.records import GOALS, SECOND_REFERENCE
 
 WHEELS = all(
     importlib.util.find_spec(name) for name in ("fdb5lib", "eckitlib", "metkitlib", "eccodeslib", "eccodes")
@@ -22,8 +25,8 @@ SMALL = ("--steps", 2, "--params", 2, "--levels", 3, "--rounds", 1)
 
 @FDB5
 def test_all_that_is_measured(cli):
-    chart = cli.directory / "chart.png"
-    plot = ("--plot", chart) if importlib.util.find_spec("matplotlib") else ()
+    figures = cli.directory / "figures"
+    draw = ("--figures", figures) if importlib.util.find_spec("matplotlib") else ()
     records = cli(
         "bench",
         "fields",
@@ -35,7 +38,7 @@ def test_all_that_is_measured(cli):
         "--directory",
         cli.directory,
         "--json",
-        *plot,
+        *draw,
     ).json
     assert sorted(one["what"] for one in records) == sorted(_REPORTED)
     for one in records:
@@ -56,8 +59,36 @@ def test_all_that_is_measured(cli):
     # All that was archived lies on disk when its bytes are counted, and nothing afterwards.
     assert all(one["ours"] >= 1 and one["peer"] >= 1 for one in records if one["what"] == "bytes on disk")
     assert not list(cli.directory.glob("stepstore-bench-*"))
-    if plot:
-        assert chart.read_bytes().startswith(b"\x89PNG")
+    if draw:
+        names = {f"fields.{ending}" for ending in ("csv", "json", "png", "svg", "statements.json")}
+        assert {one.name for one in figures.iterdir()} == names
+        found = json.loads((figures / "fields.statements.json").read_text())["statements"]
+        assert {one["reference"] for one in found} == {GOALS, SECOND_REFERENCE}
+        assert all(one["why"] for one in found)
+
+
+def _case(what, processes, ours, peer, goal=None, best=None):
+    return {
+        "case": f"{what}/{processes}/1.5 KiB/element", "what": what, "unit": "MiB/s", "ours": ours,
+        "peer": peer, "ratio": peer / ours, "goal": goal, "best_ratio": best,
+    }  # fmt: skip
+
+
+def test_statements_tell_the_worst_setting_and_what_contention_costs():
+    records = [
+        _case("write", 1, 200, 100, 1.0),
+        _case("write", 4, 80, 100, 1.0, best=0.4),
+        _case("w+r: write", 1, 150, 60),
+        _case("w+r: write", 4, 100, 50),
+        _case("list", 1, 4, 1, 0.5),
+    ]
+    goal, listed, reference, together = statements(records)
+    assert goal["verdict"] == "missed" and goal["found"] == pytest.approx(1.25)
+    assert "1 of 2" in goal["why"] and "4/1.5 KiB" in goal["why"] and "0.40" in goal["why"]
+    assert listed["verdict"] == reference["verdict"] == "beaten"
+    assert together["figure"] == "fdb-6" and together["found"] == pytest.approx(0.45)
+    assert together["verdict"] == "reproduced"
+    assert "ours keeps 100 %" in together["why"] and "files 55 %" in together["why"]
 
 
 @FDB5

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.benchmarks import memory
+from stepstore.benchmarks.field_figures import write_figures
 from stepstore.benchmarks.grib import PARAMETERS, write_plan
+from stepstore.benchmarks.layout_figures import require_matplotlib
+from stepstore.benchmarks.machine import others_share
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode, human_bytes
+from stepstore.cli.common import CommandError, ExitCode, human_bytes, show
 from stepstore.errors import Error
 from stepstore.paths import fdb5_directories, program
 from stepstore.store import Pool
@@ -43,15 +46,21 @@ _FIRST = 5  # processes that retrieve one field, in a round
 def fields(words: list[str]) -> None:
     """Archive, retrieve and list fields, next to FDB's own files."""
     options = _options(words)
-    tools = _Tools(options.plot)
+    tools = _Tools()
+    if options.figures:
+        require_matplotlib()
+        os.makedirs(options.figures, exist_ok=True)
     cases: list[Case] = []
     for schema in options.schemas:
         for size in options.sizes:
             for processes in options.processes:
                 cases += _Setting(options, tools, schema, size, processes).measure()
-    if options.plot:
-        _plot(cases, options.plot)
+    made = []
+    if options.figures:
+        made = write_figures([case.record() for case in cases], Path(options.figures))
     report(cases, options.json, "toc")
+    if made and not options.json:
+        show(f"figures: {', '.join(map(str, made))}")
 
 
 def _options(words: list[str]) -> argparse.Namespace:
@@ -113,7 +122,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         help="type of FDB client for our engine: ours (default), or FDB's own",
     )
     add("--quick", action="store_true", help="few small cases, to see that it works")
-    add("--plot", default="", metavar="FILE.png", help="also draw a chart")
+    add("--figures", metavar="DIR", help="draw a figure there, as PNG and SVG with the numbers as CSV")
     options = parser.parse_args(words)
     if options.quick:
         options.processes, options.sizes, options.rounds = [1, 2], [1536, _MIB], 1
@@ -152,17 +161,13 @@ class _Tools:
     """What the benchmark needs: the wheels, the plugin and the program. Names all that is missing, before
     anything is measured."""
 
-    def __init__(self, plot: str):
+    def __init__(self) -> None:
         missing = [name for name in (*_WHEELS, "eccodes") if importlib.util.find_spec(name) is None]
         if missing:
             raise CommandError(
                 f"FDB5 is not installed: this Python has no {', '.join(missing)}: pip install pyfdb fdb5lib "
                 "eccodes",
                 ExitCode.NOT_FOUND,
-            )
-        if plot and importlib.util.find_spec("matplotlib") is None:
-            raise CommandError(
-                f"--plot {plot}: this Python has no matplotlib: pip install matplotlib", ExitCode.NOT_FOUND
             )
         try:
             self.program = program("stepstore-bench-fields")
@@ -316,6 +321,7 @@ class _Setting:
         return count
 
     def _round(self, turn: int) -> None:
+        others_share()
         engines = ["stepstore", "toc"] if turn % 2 else ["toc", "stepstore"]
         found = {engine: dict(self._engine(engine)) for engine in engines}
         ours, peer = found["stepstore"], found["toc"]
@@ -421,52 +427,3 @@ def _each(one: dict[str, Any]) -> float:
 
 def _text(size: int) -> str:
     return f"{size / _MIB:g} MiB" if size >= _MIB else f"{size / 1024:g} KiB"
-
-
-def _plot(cases: list[Case], file: str) -> None:
-    """Bars side by side, ours and toc's: a row for each size and schema, a column for each thing that is
-    measured."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    records = [case.record() for case in cases]
-    columns = [what for what in _REPORTED if any(one["what"] == what for one in records)]
-    rows = list(dict.fromkeys((one["field_bytes"], one["schema"]) for one in records))
-    figure, panels = pyplot.subplots(
-        len(rows),
-        len(columns),
-        figsize=(2.6 * len(columns), 2.3 * len(rows)),
-        squeeze=False,
-        layout="constrained",
-    )
-    for row, (size, schema) in enumerate(rows):
-        for column, what in enumerate(columns):
-            panel = panels[row][column]
-            those = [
-                one
-                for one in records
-                if (one["field_bytes"], one["schema"], one["what"]) == (size, schema, what)
-            ]
-            if not those:
-                panel.set_axis_off()
-                continue
-            for shift, (name, color) in ((-0.2, ("ours", "#1b6ca8")), (0.2, ("peer", "#c9c9c9"))):
-                label = "Stepstore" if name == "ours" else "toc"
-                panel.bar(
-                    [at + shift for at in range(len(those))],
-                    [one[name] for one in those],
-                    0.38,
-                    color=color,
-                    label=label,
-                )
-            panel.set_xticks(range(len(those)), [str(one["processes"]) for one in those])
-            panel.set_title(f"{what} [{those[0]['unit']}]", fontsize=8)
-            panel.tick_params(labelsize=7)
-            if column == 0:
-                panel.set_ylabel(f"fields of {human_bytes(size)}, {schema}", fontsize=8)
-    panels[0][0].legend(fontsize=7)
-    figure.supxlabel("processes", fontsize=9)
-    figure.savefig(file, dpi=120)
-    pyplot.close(figure)

@@ -150,14 +150,22 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
     return save(path, figure, rows)
 
 
-def save(path: Path, figure: Any, rows: list[tuple[Any, ...]], simulated: bool = False) -> list[Path]:
-    """Writes PATH.csv, .png, .svg and .json (how it was made). Each has its name only when it is whole."""
+def save(
+    path: Path,
+    figure: Any,
+    rows: list[tuple[Any, ...]],
+    simulated: bool = False,
+    more: dict[str, Any] | None = None,
+) -> list[Path]:
+    """Writes PATH.csv, .png, .svg and .json (how it was made, and `more`). Each has its name only when it is
+    whole."""
+    about = {**describe(figure, simulated), **(more or {})}
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     writers: dict[str, Callable[[Path], object]] = {
         "csv": lambda file: file.write_text(text.getvalue()),
         "png": lambda file: figure.savefig(file, format="png", dpi=150),
         "svg": lambda file: figure.savefig(file, format="svg", metadata={"Date": None}),
-        "json": lambda file: file.write_text(json.dumps(describe(figure, simulated), indent=1) + "\n"),
+        "json": lambda file: file.write_text(json.dumps(about, indent=1) + "\n"),
     }
     return [write_whole(path.with_name(f"{path.name}.{ending}"), write) for ending, write in writers.items()]
