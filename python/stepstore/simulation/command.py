@@ -24,6 +24,7 @@ from stepstore.simulation.field_statements import FIELD_STATEMENTS
 from stepstore.simulation.figures import FIGURES, Drawn, draw
 from stepstore.simulation.goals import goals
 from stepstore.simulation.measure import measure, validate
+from stepstore.simulation.reasons import why
 from stepstore.simulation.run import Simulator
 from stepstore.simulation.statements import GOAL, STATEMENTS, Statement
 
@@ -205,10 +206,10 @@ def _outcomes(simulator: Simulator, options: argparse.Namespace, points: list[Po
 
 
 def _compared(statements: tuple[Statement, ...], lab: Any, only: list[str]) -> list[dict[str, Any]]:
-    return [_record(one, one.value(lab)) for one in statements if one.figure in only]
+    return [_record(one, one.value(lab), why(one, lab)) for one in statements if one.figure in only]
 
 
-def _record(statement: Statement, value: float) -> dict[str, Any]:
+def _record(statement: Statement, value: float, reason: str) -> dict[str, Any]:
     return {
         "figure": statement.figure,
         "statement": statement.text,
@@ -218,6 +219,7 @@ def _record(statement: Statement, value: float) -> dict[str, Any]:
         "ratio": value / statement.published,
         "how": "fitted" if statement.fitted else "predicted",
         "holds": statement.holds(value),
+        "why": reason,
     }
 
 
