@@ -114,11 +114,72 @@ def test_what_cannot_be_read_is_named(cli, figures, name, text, says):
     assert not list(cli.directory.glob("*.html"))
 
 
-def test_what_could_not_be_run_is_said_in_the_page(cli, figures):
-    # bench fails here: there is no such launcher. simulate and layouts are in the folder.
-    said = cli("report", "page.html", "--quick", "--from", figures, PATH="/nowhere")
+def all_works():
+    from stepstore.reports.chapters import CHAPTERS
+
+    return [(chapter, work) for chapter in CHAPTERS for work in chapter.works]
+
+
+def draw_all(folder, *leave_out):
+    """A figure for each command of a report, but for some; how many there are."""
+    made = 0
+    for number, (chapter, work) in enumerate(all_works()):
+        if work.command not in leave_out:
+            draw(folder / chapter.key, f"{chapter.key}-{number}")
+            give(folder / chapter.key, f"{chapter.key}-{number}", command=f"stepstore {work.command} --x 1")
+            made += 1
+    return made
+
+
+def test_what_could_not_be_run_is_said_in_the_page(cli, tmp_path):
+    # bench fails here: there is no such launcher. All else is in the folder.
+    draw_all(tmp_path / "there", "bench application")
+    said = cli("report", "page.html", "--quick", "--from", tmp_path / "there", PATH="/nowhere")
     page = (cli.directory / "page.html").read_text()
-    assert "Left out: " in page and "left out: " in said.err
+    assert "Left out: stepstore bench application" in page and "left out: " in said.err
+    assert page.count("Left out: ") == 1
+
+
+def test_a_report_goes_on_where_it_was_interrupted(cli):
+    advice = "advise --ranks 64 --blob 5k --servers 10"
+    made = draw_all(cli.directory / "page-figures", advice)
+    said = cli("report", "page.html", "--resume", "--quick")
+    assert f"{made + 1} figures" in said.out or "left out" in said.err
+    assert [one for one in said.err.splitlines() if one.startswith("stepstore ")] == [f"stepstore {advice}"]
+
+
+def test_a_command_is_known_by_what_it_does_and_not_by_its_size():
+    works = {work.command: work for _, work in all_works()}
+    base, preset = works["bench layouts"], works["bench layouts --preset figure-14"]
+    assert base.made("stepstore bench layouts --writers 3") and not preset.made("stepstore bench layouts")
+    assert preset.made("stepstore bench layouts --writers 3 --preset figure-14")
+    assert not base.made("stepstore bench layouts --preset figure-15")
+    assert not preset.made("stepstore bench layouts --preset figure-15")
+    assert not base.made("stepstore bench application")
+
+
+def test_advice_is_drawn_with_its_reason(cli, tmp_path):
+    from stepstore.reports.advised import draw_advice
+
+    point = {"point": "kv", "parameters": "Layout=kv", "stabilisation": 1e-3, "acquisition": 2e-3}
+    advice = {
+        "ranks": 1024, "servers": 10, "blob_bytes": 5120.0, "settings": "Layout=kv",
+        "reason": "It asks for less.", "notes": ["A reader needs 5 MiB."],
+        "predictions": [{**point, "point": "posix", "stabilisation": 9e-3}, point],
+    }  # fmt: skip
+    draw_advice(advice, tmp_path, "stepstore advise --ranks 1024 --blob 5k")
+    assert "1 figures, 0 statements" in report(cli, "--from", tmp_path).out
+    page = (cli.directory / "page.html").read_text()
+    assert "1,024 ranks, blobs of 5.0 KiB, 10 servers: take Layout=kv" in page
+    assert "It asks for less. A reader needs 5 MiB." in page and "Advice before a job" in page
+
+
+def test_statements_on_fields_stand_under_their_reference(cli, figures):
+    records = [{"figure": "fdb-6", "statement": "together", "published": 0.5, "simulated": 0.5, "why": "x"}]
+    (figures / "a" / "f.statements.json").write_text(json.dumps({"statements": records}))
+    report(cli, "--from", figures)
+    page = (cli.directory / "page.html").read_text()
+    assert "FDB on DAOS" in page and "fdb-6" not in page
 
 
 @needs_browser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,10 @@ def report(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small runs: minutes, and times that mean little.")
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep the figures that an interrupted report left in --directory."),
+    ] = False,
     no_run: Annotated[bool, typer.Option("--no-run", help="Run nothing: only what --from has.")] = False,
     directory: Annotated[
         Path | None,
@@ -34,14 +39,16 @@ def report(
     """Write one self-contained HTML page with all figures and statements.
 
     It runs the commands whose figures no --from has: 'bench application', 'bench layouts', 'simulate
-    figures'. Any command's figures go into the page: give the folder of its --figures to --from.
+    figures', 'bench fields', 'advise'. Any command's figures go into the page: give the folder of its
+    --figures to --from.
     """
     _require_jinja()
-    from stepstore.reports.chapters import CHAPTERS, Run
+    from stepstore.reports.chapters import CHAPTERS
     from stepstore.reports.collected import collect
     from stepstore.reports.page import render
+    from stepstore.reports.run import Run
 
-    folders = taken or []
+    folders = list(taken or [])
     for folder in folders:
         if not folder.is_dir():
             usage_error(f"--from {folder}: there is no such directory")
@@ -50,22 +57,29 @@ def report(
     if not file.absolute().parent.is_dir():
         usage_error(f"{file}: there is no directory {file.absolute().parent}")
     made = directory or file.with_suffix("").with_name(f"{file.stem}-figures")
+    if resume and made.is_dir():
+        folders.append(made)
     found = collect(folders)
     run = Run(made, quick, lambda text: Settings.err.print(text, markup=False))
+    begin = time.monotonic()
     if not no_run:
         for chapter in CHAPTERS:
-            if not any(chapter.has(command) for command in found.commands()):
-                run(chapter)
+            for work in chapter.works:
+                if not any(work.made(command) for command in found.commands()):
+                    run(chapter, work)
         if made.is_dir():
             found = collect([*folders, made])
+    reasons = [one for those in run.left_out.values() for one in those]
     if not found.figures and not found.statements:
         raise CommandError(
-            f"there is nothing to show: {'; '.join(run.left_out.values()) or 'the folders have no figures'}",
+            f"there is nothing to show: {'; '.join(reasons) or 'the folders have no figures'}",
             ExitCode.NOT_FOUND,
         )
     page = render(found, run.left_out, quick, stepstore.__version__)
     write_whole(file, lambda begun: begun.write_text(page, encoding="utf-8"))
-    show(f"{file}: {len(found.figures)} figures, {len(found.statements)} statements, {len(page) >> 10} KiB")
+    took = f", made in {(time.monotonic() - begin) / 60:.0f} minutes" if not no_run else ""
+    counts = f"{len(found.figures)} figures, {len(found.statements)} statements"
+    show(f"{file}: {counts}, {len(page) >> 10} KiB{took}")
 
 
 def _require_jinja() -> None:

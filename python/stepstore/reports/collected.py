@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.benchmarks.machine import BUSY
-from stepstore.benchmarks.records import VERDICTS
+from stepstore.benchmarks.records import FIRST_REFERENCE, SECOND_REFERENCE, VERDICTS
 from stepstore.cli.common import CommandError
 
 _STATEMENTS = ".statements.json"
@@ -38,6 +38,7 @@ class Figure:
     made: Provenance
     picture: Path  # SVG, or PNG where the SVG is very large
     numbers: Path | None
+    note: str = ""
 
     def rows(self) -> list[list[str]]:
         """The first is the header."""
@@ -77,7 +78,6 @@ class Collected:
 
 
 _MOST_SVG = 1 << 20
-FIRST_REFERENCE = "ADIOS2 metadata on DAOS"
 
 
 def collect(folders: list[Path]) -> Collected:
@@ -117,6 +117,7 @@ def _figure(file: Path) -> Figure:
         made=_provenance(about),
         picture=picture,
         numbers=numbers if numbers.is_file() else None,
+        note=about.get("note", ""),
     )
 
 
@@ -133,9 +134,10 @@ def _statement(file: Path, one: dict[str, Any], made: Provenance) -> Statement:
     how = one.get("how", "measured")
     if "statement" not in one:
         raise CommandError(f"{file}: a statement has no field 'statement'")
+    figure = str(one.get("figure", ""))
     return Statement(
-        reference=one.get("reference", FIRST_REFERENCE),
-        figure=str(one.get("figure", "")),
+        reference=one.get("reference", SECOND_REFERENCE if figure.startswith("fdb") else FIRST_REFERENCE),
+        figure=figure.removeprefix("fdb-"),
         text=one["statement"],
         published=one.get("published"),
         kind=one.get("kind", "about"),

@@ -20,10 +20,10 @@ _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 class Section:
     chapter: Chapter
     figures: list[Figure]
-    left_out: str | None
+    left_out: list[str]
 
 
-def render(found: Collected, left_out: dict[str, str], quick: bool, version: str) -> str:
+def render(found: Collected, left_out: dict[str, list[str]], quick: bool, version: str) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -50,7 +50,7 @@ def render(found: Collected, left_out: dict[str, str], quick: bool, version: str
     )
 
 
-def _sections(found: Collected, left_out: dict[str, str]) -> list[Section]:
+def _sections(found: Collected, left_out: dict[str, list[str]]) -> list[Section]:
     """The chapters that have something to show. A figure that no chapter knows has one of its command."""
     sections = []
     rest = list(found.figures)
@@ -58,12 +58,12 @@ def _sections(found: Collected, left_out: dict[str, str]) -> list[Section]:
         figures = [one for one in rest if chapter.has(one.made.command)]
         rest = [one for one in rest if one not in figures]
         if figures or chapter.key in left_out:
-            sections.append(Section(chapter, figures, left_out.get(chapter.key)))
+            sections.append(Section(chapter, figures, left_out.get(chapter.key, [])))
     for command in dict.fromkeys(" ".join(one.made.command.split()[1:3]) for one in rest):
         figures = [one for one in rest if " ".join(one.made.command.split()[1:3]) == command]
         key = "".join(sign if sign.isalnum() else "-" for sign in command) or "others"
         chapter = Chapter(key, command.capitalize() or "Other figures", "", command)
-        sections.append(Section(chapter, figures, None))
+        sections.append(Section(chapter, figures, []))
     return sections
 
 
