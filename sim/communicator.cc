@@ -86,6 +86,16 @@ public:
         return exchange.numbers;
     }
 
+    std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override
+    {
+        Exchange& exchange = next();
+        exchange.numbers[rank_] = mine;
+        group_->all_here->wait();
+        if (rank_ == 0) exchange.numbers[0] = work(exchange.numbers);
+        meet(group_->costs.allgather(8 * exchange.numbers.size()));
+        return exchange.numbers;
+    }
+
     std::uint64_t max(std::uint64_t mine) override
     {
         Exchange& exchange = next();
@@ -132,6 +142,12 @@ public:
     {
         spend(costs_.allgather(8 * costs_.ranks));
         return std::vector<std::uint64_t>(costs_.ranks, mine);
+    }
+    std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override
+    {
+        std::vector<std::uint64_t> all = allgather(mine);
+        all.front() = work(all);
+        return all;
     }
     std::uint64_t max(std::uint64_t mine) override
     {

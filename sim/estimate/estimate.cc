@@ -124,7 +124,7 @@ private:
         const double exchange = writers_.allgather(8ULL * ranks);
         if (choices_.layout == "array") writing.exchange += exchange;
         if (choices_.in_place)
-            writing.exchange += 2 * exchange + machine_.control + 2 * machine_.latency + machine_.call +
+            writing.exchange += exchange + machine_.control + 2 * machine_.latency + machine_.call +
                                 machine_.kv_put + 2 * machine_.latency;
         return writing;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,11 @@ public:
                         int root) = 0;
     // One number of every rank, on every rank, in rank order.
     virtual std::vector<std::uint64_t> allgather(std::uint64_t mine) = 0;
+    // As allgather(), and one exchange with it: some ranks may call the one, some the other. When all ranks
+    // are here, and before any of them goes on, rank 0 does `work`. It is given the numbers, and gives rank
+    // 0's own, in the place of `mine`. It throws nothing.
+    using RootWork = FunctionRef<std::uint64_t(const std::vector<std::uint64_t>&)>;
+    virtual std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) = 0;
     // The largest of every rank's number, on every rank.
     virtual std::uint64_t max(std::uint64_t mine) = 0;
 

@@ -78,7 +78,7 @@ void MpiCommunicator::wait_until(FunctionRef<bool()> done)
         look_for_farewells();
     };
     Lookout lookout(look);
-    const Backoff backoff;
+    Backoff backoff;
     while (!done()) {
         try {
             lookout.tick();
@@ -279,8 +279,13 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
     } while (status.MPI_TAG == more_follows);
 }
 
-// Up the tree of broadcast_first() to rank 0, and down again.
 std::vector<std::uint64_t> MpiCommunicator::allgather(std::uint64_t mine)
+{
+    return allgather_after(mine, [](const std::vector<std::uint64_t>& all) { return all.front(); });
+}
+
+// Up the tree of broadcast_first() to rank 0, and down again.
+std::vector<std::uint64_t> MpiCommunicator::allgather_after(std::uint64_t mine, RootWork work)
 {
     require_usable();
     std::vector<std::uint64_t>& known = buffers_->numbers; // of this rank, and of those below it in the tree
@@ -302,6 +307,7 @@ std::vector<std::uint64_t> MpiCommunicator::allgather(std::uint64_t mine)
         finish(std::span(requests).first(1), "MPI_Isend");
     }
     std::vector<std::byte> bytes(rank_ == 0 ? known.size() * sizeof(mine) : 0);
+    if (rank_ == 0) known[0] = work(known);
     if (rank_ == 0) std::memcpy(bytes.data(), known.data(), bytes.size());
     broadcast(bytes, 0);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size_));

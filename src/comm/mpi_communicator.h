@@ -37,6 +37,7 @@ public:
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                 int root) override;
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override;
+    std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override;
     std::uint64_t max(std::uint64_t mine) override;
     void leave(const std::string& why) noexcept override;
     bool on_one_machine() override;

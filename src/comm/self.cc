@@ -17,6 +17,10 @@ public:
         offsets.assign({0, mine.size()});
     }
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override { return {mine}; }
+    std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override
+    {
+        return {work({mine})};
+    }
     std::uint64_t max(std::uint64_t mine) override { return mine; }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <sys/prctl.h>
 #include <thread>
 
 namespace stepstore {
@@ -51,21 +52,42 @@ private:
 // For a loop that waits for other processes: pause() yields at first, and sleeps longer the longer it has
 // waited. MPI's own waiting keeps a processor busy. Where there are more ranks than processors, as in tests
 // and on a workstation, it takes the processor from the rank that all wait for. So pauses begin soon.
+//
+// A pause is a small part of what was waited. In an exchange up and down a tree of ranks each level waits for
+// the one before it, so the pauses of all levels add up. With a quarter they would feed each other: 8 ranks
+// then need 8 ms for what takes 0.5.
 class Backoff {
 public:
-    void pause() const
+    Backoff() = default;
+    ~Backoff()
+    {
+        if (slack_ > 0) prctl(PR_SET_TIMERSLACK, slack_);
+    }
+    Backoff(const Backoff&) = delete;
+    Backoff& operator=(const Backoff&) = delete;
+
+    void pause()
     {
         using namespace std::chrono_literals;
         const auto waited = Clock::now() - begin_;
-        if (waited < 50us)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 4, 20us, 1ms));
+        if (waited < 50us) return std::this_thread::yield();
+        sleep_exactly();
+        std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 64, 20us, 1ms));
     }
 
 private:
     using Clock = std::chrono::steady_clock;
+
+    // By default the kernel may let a thread sleep 50 us longer than it asks for.
+    void sleep_exactly()
+    {
+        if (slack_ != 0) return;
+        slack_ = prctl(PR_GET_TIMERSLACK); // of this thread; the program's own, which it gets back
+        if (slack_ > 0) prctl(PR_SET_TIMERSLACK, 1000UL);
+    }
+
     Clock::time_point begin_ = Clock::now();
+    int slack_ = 0; // nanoseconds; negative: the kernel does not tell
 };
 
 // Polls until `done` or the deadline: eagerly at first, then with pauses that leave the core to others.

@@ -88,6 +88,21 @@ void check_collectives(Communicator& comm)
     EXPECT(all.size() == count);
     for (std::size_t r = 0; r < count; ++r)
         EXPECT(all[r] == r + 100);
+    // Some ranks make the one call, some the other. Rank 0 works when all are here, and before any goes on.
+    for (int round = 0; round < 20; ++round) {
+        const auto mine = static_cast<std::uint64_t>(comm.rank() + round);
+        const auto work = [&](const std::vector<std::uint64_t>& numbers) {
+            EXPECT(comm.rank() == 0 && numbers.size() == count);
+            for (std::size_t r = 0; r < count; ++r)
+                EXPECT(numbers[r] == r + static_cast<std::uint64_t>(round));
+            return std::uint64_t{77};
+        };
+        const bool other = comm.rank() > 0 && comm.rank() % 2 == round % 2;
+        all = other ? comm.allgather(mine) : comm.allgather_after(mine, work);
+        EXPECT(all.front() == 77);
+        for (std::size_t r = 1; r < count; ++r)
+            EXPECT(all[r] == r + static_cast<std::uint64_t>(round));
+    }
     EXPECT(comm.max(static_cast<std::uint64_t>(comm.rank()) * 3) == static_cast<std::uint64_t>(size - 1) * 3);
     comm.barrier();
 }

@@ -41,16 +41,27 @@ public:
     }
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override
     {
-        std::byte bytes[8];
-        store_little(bytes, mine);
-        std::vector<std::uint64_t> numbers;
-        for (const auto& one : exchange(bytes))
-            numbers.push_back(load_little<std::uint64_t>(one.data()));
-        return numbers;
+        return allgather_after(mine, [](const std::vector<std::uint64_t>& all) { return all.front(); });
+    }
+    // The second half is rank 0's word.
+    std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override
+    {
+        std::vector<std::uint64_t> all = numbers(mine);
+        all.front() = numbers(rank_ == 0 ? work(all) : 0).front();
+        return all;
     }
     std::uint64_t max(std::uint64_t mine) override { return std::ranges::max(allgather(mine)); }
 
 private:
+    std::vector<std::uint64_t> numbers(std::uint64_t mine)
+    {
+        std::byte bytes[8];
+        store_little(bytes, mine);
+        std::vector<std::uint64_t> found;
+        for (const auto& one : exchange(bytes))
+            found.push_back(load_little<std::uint64_t>(one.data()));
+        return found;
+    }
     std::vector<std::vector<std::byte>> exchange(Bytes mine)
     {
         if (broken_) throw std::runtime_error("a call after one that was given up");

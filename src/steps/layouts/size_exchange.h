@@ -1,4 +1,4 @@
-// How the ranks of a collective layout tell each other the sizes of their blobs.
+// How the ranks of a collective layout tell each other the sizes of their blobs, or that these are stored.
 #pragma once
 
 #include "comm/communicator.h"
@@ -13,7 +13,10 @@ public:
     explicit SizeExchange(Communicator& communicator) : communicator_(communicator) {}
     // All ranks' sizes, by rank. -DER_CANCELED: a rank failed, or writes no more.
     std::vector<std::uint64_t> exchange(std::uint64_t step, std::uint64_t mine);
-    // In the place of exchange(), of a rank that has no blob of the step.
+    // When all ranks are here and none has failed, rank 0 does `work` before any of them goes on. What it
+    // throws is thrown on rank 0, and -DER_CANCELED on the others.
+    void meet(std::uint64_t step, FunctionRef<void()> work);
+    // In the place of exchange() or meet(), of a rank that has no blob of the step.
     void fail();
     // Takes part in the exchanges of those that still write, until no rank does.
     void finish();

@@ -15,7 +15,7 @@ struct Costs {
     // Stabilisation: from the creation of a step's metadata to its being stored (writers).
     double encode = 0; // of it: making the blob
     double store = 0;  // of it: the layout's exchange and storing
-    // Of store: the container's snapshot, from when all ranks' blobs are stored (StepMode::snapshot).
+    // Of store, on rank 0: the container's snapshot and its entry (StepMode::snapshot).
     double snapshot = 0;
     // Acquisition: from storage to every reader rank (readers).
     double read = 0;       // of it: fetching the blobs (rank 0 with delegated reads)

@@ -4,18 +4,11 @@
 
 namespace stepstore::steps {
 
-namespace {
-
-constexpr std::uint64_t done = 0; // what a rank says in the place of a size
-
-} // namespace
-
 SnapshotWriter::SnapshotWriter(std::unique_ptr<LayoutWriter> places, Container& container,
                                const LayoutContext& context, Communicator& communicator, GroupWatch* watch,
                                Profile& profile)
     : places_(std::move(places)), container_(container), pool_(context.pool), record_(context.record),
-      side_(container.key_value(record_.side)), exchange_(communicator), root_(communicator.rank() == 0),
-      watch_(watch), profile_(profile)
+      side_(container.key_value(record_.side)), exchange_(communicator), watch_(watch), profile_(profile)
 {
 }
 
@@ -30,10 +23,7 @@ void SnapshotWriter::abandon(std::uint64_t step)
 void SnapshotWriter::store(std::uint64_t step, Bytes blob)
 {
     store_blob(step, blob);
-    exchange_.exchange(step, done);
-    const Stopwatch time(profile_.snapshot, "stepstore.stabilisation.snapshot");
-    if (root_) keep(step);
-    exchange_.exchange(step, done);
+    exchange_.meet(step, [&] { keep(step); });
 }
 
 void SnapshotWriter::store_blob(std::uint64_t step, Bytes blob)
@@ -51,12 +41,13 @@ void SnapshotWriter::store_blob(std::uint64_t step, Bytes blob)
 // On rank 0, when all ranks' blobs are stored.
 void SnapshotWriter::keep(std::uint64_t step)
 {
+    const Stopwatch time(profile_.snapshot, "stepstore.stabilisation.snapshot");
     try {
         const std::uint64_t epoch = container_.create_snapshot(snapshot_name(pool_, record_, step));
         side_.put(snapshot_key(step), encode_snapshot(step, {epoch, false}));
         requests_ += 2;
     } catch (const Error& error) {
-        tell_failure(step, error.what());
+        if (watch_ != nullptr) watch_->give_up(step, error.what());
         throw;
     }
 }

@@ -30,7 +30,6 @@ private:
     const StreamRecord& record_;
     KeyValue side_;
     SizeExchange exchange_;
-    bool root_;
     GroupWatch* watch_;
     Profile& profile_;
 };
