@@ -174,6 +174,15 @@ def test_advice_is_drawn_with_its_reason(cli, tmp_path):
     assert "It asks for less. A reader needs 5 MiB." in page and "Advice before a job" in page
 
 
+def test_every_simulated_statement_has_a_reason():
+    from stepstore.simulation import reasons
+    from stepstore.simulation.field_statements import FIELD_STATEMENTS
+    from stepstore.simulation.statements import STATEMENTS
+
+    stated = {one.text for one in (*STATEMENTS, *FIELD_STATEMENTS)}
+    assert stated == set(reasons._REASONS)
+
+
 def test_statements_on_fields_stand_under_their_reference(cli, figures):
     records = [{"figure": "fdb-6", "statement": "together", "published": 0.5, "simulated": 0.5, "why": "x"}]
     (figures / "a" / "f.statements.json").write_text(json.dumps({"statements": records}))

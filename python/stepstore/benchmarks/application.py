@@ -57,7 +57,7 @@ def _parser() -> Parser:
     parser.number("gap", 20, "time steps between two outputs")
     parser.list("layouts", list(LAYOUTS), "layouts of Stepstore", "NAME,...", words)
     parser.list("scale", [64, 128, 256, 512, 1024], "simulated numbers of ranks; 0: none", kind=numbers)
-    parser.number("scale-size", 384, "finest cells along each edge of the larger problem", "CELLS")
+    parser.number("scale-size", 512, "finest cells along each edge of the larger problem", "CELLS")
     parser.add_argument(
         "--bandwidth",
         type=float,

@@ -36,7 +36,7 @@ def why(statement: Statement, lab: Any) -> str:
     numbers, sentence = _REASONS.get(statement.text, (None, ""))
     if numbers is None:
         return ""
-    how = "" if not statement.fitted else " Fitted: a parameter was chosen for it."
+    how = ". A parameter was chosen for it" if statement.fitted else ""
     return f"{numbers(lab)}. {sentence}{how}"
 
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t failed_size = UINT64_MAX;       // of a rank that gives up this step
 constexpr std::uint64_t finished_size = UINT64_MAX - 1; // of one that writes no more
-constexpr std::uint64_t stored_size = 0; // in meet()
+constexpr std::uint64_t stored_size = 0;                // in meet()
 
 bool all_wrote(const std::vector<std::uint64_t>& sizes)
 {
