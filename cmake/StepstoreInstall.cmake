@@ -1,6 +1,7 @@
 # What `cmake --install` puts where, and the package for find_package(stepstore): targets stepstore::client
 # (C++), stepstore::daos (C, the libdaos API) and stepstore::c (C, arrays), which pkg-config knows as
-# stepstore-c. A wheel has its own layout, which bindings/python describes.
+# stepstore-c. stepstore::fortran is made by the package itself (bindings/fortran). A wheel has its own
+# layout, which bindings/python describes.
 if(SKBUILD)
   return()
 endif()
@@ -35,6 +36,7 @@ function(stepstore_pkg_config name)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 stepstore_pkg_config(stepstore-c)
+stepstore_pkg_config(stepstore-fortran)
 
 get_property(programs GLOBAL PROPERTY STEPSTORE_BENCHMARKS)
 foreach(program IN LISTS programs)
@@ -44,7 +46,8 @@ endforeach()
 
 install(EXPORT stepstore NAMESPACE stepstore:: DESTINATION ${package_dir} FILE stepstoreTargets.cmake)
 configure_package_config_file(cmake/stepstoreConfig.cmake.in ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake
-  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR STEPSTORE_INSTALL_DAOS_ROOT)
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR STEPSTORE_INSTALL_DAOS_ROOT
+  STEPSTORE_INSTALL_FORTRAN)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/stepstoreConfig.cmake ${PROJECT_BINARY_DIR}/stepstoreConfigVersion.cmake

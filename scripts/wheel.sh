@@ -3,7 +3,8 @@
 # compiler and no library of ours is found.
 # Inside: LMDB, xxHash, zstd and C-Blosc2 (auditwheel copies them). Not inside, and found at run time where
 # they are: ADIOS2, FDB5 and MPI. Without the simulator: the distribution's SimGrid stands on libraries under
-# the GPL. The platform in a wheel's name says which C library it needs at least.
+# the GPL. Without parallel HDF5, which stands on many more. The platform in a wheel's name says which C
+# library it needs at least.
 #
 # Environment: PYTHONS (default: every python3.11 and later on the PATH and of pyenv), STEPSTORE_DIST (default
 # dist/), and what scripts/setup.sh takes.
@@ -59,6 +60,7 @@ for python in "${pythons[@]}"; do
         "$work/venv/bin/python" -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps \
         --config-settings=cmake.define.STEPSTORE_WERROR=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_SimGrid=ON \
+        --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_HDF5MPI=ON \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel-$tag" --wheel-dir "$work/raw" "$STEPSTORE_ROOT"
     blosc2=$("$work/venv/bin/python" - <<'END'
 import blosc2, pathlib

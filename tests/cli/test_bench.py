@@ -17,6 +17,8 @@ from stepstore.errors import DER_NONEXIST, Error
 
 PLUGIN = os.environ.get("STEPSTORE_TEST_PLUGIN") == "1"
 METADATA = PLUGIN and bool(os.environ.get("STEPSTORE_PERFMETADATA"))
+DECOMPOSED = os.environ.get("STEPSTORE_TEST_BENCH_DECOMPOSED") == "1"
+WAYS = ("write", "read")
 STEPS = PLUGIN and os.environ.get("STEPSTORE_TEST_BENCH_STEPS") == "1"
 
 
@@ -123,6 +125,20 @@ def test_zarr(cli):
     assert "LOCALSTORE" in cli(*run).out
     assert not list(cli.directory.glob("stepstore-bench-*"))
     cli("bench", "zarr", "--sizes", "17", code=2)
+
+
+@pytest.mark.skipif(not DECOMPOSED, reason="needs stepstore-bench-decomposed")
+def test_decomposed(cli):
+    run = ("bench", "decomposed", "--ranks", 3, "--shape", "12,10,8", "--rounds", 1)
+    run += ("--directory", cli.directory)
+    records = cli(*run, "--json").json
+    peers = {one["case"].split("/")[2] for one in records}
+    assert peers in ({"MPI-IO"}, {"MPI-IO", "HDF5"})
+    check(records, [f"{what}/3 ranks/{peer}" for peer in sorted(peers, reverse=True) for what in WAYS])
+    assert not list(cli.directory.glob("stepstore-bench-*"))
+    assert "write/3 ranks/MPI-IO" in cli(*run).out
+    cli("bench", "decomposed", "--shape", "0", code=2)
+    cli("bench", "decomposed", "--shape", "8", "--mpirun", "/no/mpirun", code=3)
 
 
 def test_fieldstore(cli):

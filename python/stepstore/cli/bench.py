@@ -43,6 +43,10 @@ MODULES = {
         "a simulation with adaptive refinement: the share of its output that metadata takes, next to BP5",
     ),
     "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
+    "decomposed": (
+        "stepstore.benchmarks.decomposed:decomposed",
+        "an array in blocks of ranks through the C arrays, next to MPI-IO and parallel HDF5",
+    ),
     "open": (
         "stepstore.benchmarks.data:open_",
         "opening a stream of 10,000 steps and reading its last, next to BP5",
@@ -68,7 +72,7 @@ def bench(
     name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
 ) -> None:
     """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'application',
-    'data', 'open', 'fields', 'xarray', 'zarr'.
+    'data', 'decomposed', 'open', 'fields', 'xarray', 'zarr'.
     Options after the name are its own: 'stepstore bench store --help'.
 
     --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is

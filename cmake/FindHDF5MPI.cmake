@@ -1,0 +1,15 @@
+# Parallel HDF5, for the MPI that was found: the target HDF5::mpi. By its pkg-config file, as in Debian's
+# libhdf5-openmpi-dev.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  set(name hdf5-openmpi)
+  if("${MPI_C_INCLUDE_DIRS} ${MPI_C_LIBRARIES}" MATCHES "mpich")
+    set(name hdf5-mpich)
+  endif()
+  pkg_search_module(HDF5MPI QUIET IMPORTED_TARGET ${name})
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(HDF5MPI REQUIRED_VARS HDF5MPI_FOUND VERSION_VAR HDF5MPI_VERSION)
+if(HDF5MPI_FOUND AND NOT TARGET HDF5::mpi)
+  add_library(HDF5::mpi ALIAS PkgConfig::HDF5MPI)
+endif()
