@@ -20,11 +20,15 @@ from stepstore.simulation.experiments import (
 )
 from stepstore.simulation.field_experiments import (
     FILES,
+    LONG,
     OBJECTS,
     SEPARATE,
     SERVERS,
+    SHORT,
     TOGETHER,
     FieldExperiments,
+    Length,
+    Run,
 )
 from stepstore.simulation.statements import Statement
 
@@ -130,12 +134,26 @@ def _servers(name: str, store: str, pattern: str) -> _Numbers:
     return numbers
 
 
-def _stores(name: str, pattern: str) -> _Numbers:
+def _process(name: str) -> _Numbers:
+    def numbers(lab: FieldExperiments) -> str:
+        found = lab.side(Run(OBJECTS, SEPARATE, SHORT, 12, nodes=20), name)
+        return f"{found.process:.3g} s of the mean process, {found.bandwidth / 1e9:.3g} GB/s of all"
+
+    return numbers
+
+
+_FROM_FOUR_ON = tuple(one for one in SERVERS if one >= 4)
+_UP_TO_EIGHT = tuple(one for one in SERVERS if one <= 8)
+
+
+def _stores(
+    name: str, pattern: str, servers_of: tuple[int, ...] = _FROM_FOUR_ON, length: Length = LONG
+) -> _Numbers:
     def numbers(lab: FieldExperiments) -> str:
         parts = []
-        for servers in (one for one in SERVERS if one >= 4):
+        for servers in servers_of:
             objects, files = (
-                lab.bandwidth(name, store, pattern, servers) / 1e9 for store in (OBJECTS, FILES)
+                lab.bandwidth(name, store, pattern, servers, length) / 1e9 for store in (OBJECTS, FILES)
             )
             parts.append(f"{servers} servers {objects:.3g} and {files:.3g}")
         return "GB/s of DAOS and Lustre: " + ", ".join(parts)
@@ -147,10 +165,11 @@ _GATHER = "Rank 0 gathers 1,024 blobs and writes them into one file; with object
 _SHARE_OF_PUT = "Each rank's blob is one request to one of 160 targets, which the ranks share evenly"
 _ALIGNED_READ = "Aligned blobs lie in 1,024 chunks, so rank 0 asks for each; dense ones lie in a few"
 _NO_LOCKS = "Nothing is locked, and placement spreads the fields over all targets"
+_TABLE = "A reader of files first loads the table of contents and every index"
 _LOCKS = (
     "Writers and readers take each other's locks of the table of contents, and data servers turn between "
+    "writing and reading"
 )
-_LOCKS += "writing and reading"
 _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "every rank reads: how it grows, over the broadcast's growth": (
         _readers, "Each further reader asks the same targets for all blobs; a broadcast has one step more "
@@ -197,9 +216,18 @@ _REASONS: dict[str, tuple[_Numbers | None, str]] = {
         _by_ranks("acquisition"), "The bytes of a step grow with the ranks, and rank 0's rail is never full "
         "with few of them"),
     "seconds of a writing process, 12 servers": (
-        _servers("written", OBJECTS, SEPARATE), "640 processes write 2,000 fields of 1 MiB each"),
+        _process("written"), "640 processes write 2,000 fields of 1 MiB each"),
     "seconds of a reading process, 12 servers": (
-        _servers("read", OBJECTS, SEPARATE), "640 processes read 2,000 fields of 1 MiB each"),
+        _process("read"), "640 processes read 2,000 fields of 1 MiB each"),
+    "2,000 fields, separate, writing: Lustre over DAOS, mean of 1 to 8 servers": (
+        _stores("written", SEPARATE, _UP_TO_EIGHT, SHORT), "What is opened and made once weighs more in a "
+        "short run, and a process of files makes few"),
+    "2,000 fields, separate, reading: DAOS over Lustre, mean of 1 to 8 servers": (
+        _stores("read", SEPARATE, _UP_TO_EIGHT, SHORT), _TABLE),
+    "2,000 fields, together, writing: DAOS over Lustre, mean of 1 to 8 servers": (
+        _stores("written", TOGETHER, _UP_TO_EIGHT, SHORT), _LOCKS),
+    "2,000 fields, together, reading: DAOS over Lustre, mean of 1 to 8 servers": (
+        _stores("read", TOGETHER, _UP_TO_EIGHT, SHORT), _LOCKS),
     "DAOS, separate, writing: 16 servers over 1, each": (_servers("written", OBJECTS, SEPARATE), _NO_LOCKS),
     "DAOS, separate, reading: 16 servers over 1, each": (_servers("read", OBJECTS, SEPARATE), _NO_LOCKS),
     "DAOS, together, writing: 16 servers over 1, each": (_servers("written", OBJECTS, TOGETHER), _NO_LOCKS),
@@ -207,7 +235,7 @@ _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "separate, writing: Lustre over DAOS, mean of 4, 8, 12, 16 servers": (
         _stores("written", SEPARATE), "Each process has a file of its own and meets nobody"),
     "separate, reading: DAOS over Lustre, mean of 4, 8, 12, 16 servers": (
-        _stores("read", SEPARATE), "A reader of files first loads the table of contents and every index"),
+        _stores("read", SEPARATE), _TABLE),
     "together, writing: Lustre over DAOS, mean of 4, 8, 12, 16 servers": (
         _stores("written", TOGETHER), _LOCKS),
     "together, reading: Lustre over DAOS, mean of 4, 8, 12, 16 servers": (_stores("read", TOGETHER), _LOCKS),
