@@ -218,8 +218,8 @@ def _measured(name, stabilisation, acquisition, steps=100):
                 "by_step": [mean] * steps}  # fmt: skip
 
     outcome = Outcome("5k", name, None if name == "bp5" else name)
-    written = {"steps": steps, "writers": 4,
-               "stabilisation": phase(stabilisation, {"encode": 0.0, "store": stabilisation / 2})}  # fmt: skip
+    parts = {"encode": 0.0, "store": stabilisation / 2}
+    written = {"steps": steps, "writers": 4, "stabilisation": phase(stabilisation, parts)}
     outcome.add(written, {"acquisition": phase(acquisition, {"read": acquisition, "broadcast": 0.0})})
     return outcome
 

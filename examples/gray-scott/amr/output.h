@@ -1,6 +1,6 @@
-// Writes the boxes of a rank with ADIOS2. A step has a global array of each field for each level; and of each
-// rank two tables with a row for each of its boxes, as codes with adaptive refinement write them: where the
-// boxes lie, and the means of U and V in them.
+// Writes the boxes of a rank with ADIOS2. A step has a global array of each field for each level. Each rank
+// also has two tables with a row for each of its boxes, as codes with adaptive refinement write them. They
+// say where the boxes lie, and the means of U and V in them.
 #pragma once
 
 #include "fields.h"

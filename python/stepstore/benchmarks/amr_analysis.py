@@ -3,7 +3,8 @@
 says which engine is read from. Nothing here knows it, and nothing here is Stepstore's.
 
 Two runs can be compared bit for bit: the option json has a hash of each step, over the boxes in the order of
-their places, and the tables in the order of the ranks. The option plane has the boxes that the cube's middle plane cuts, in the last step.
+their places, and the tables in the order of the ranks. The option plane has the boxes
+that the cube's middle plane cuts, in the last step.
 """
 
 from __future__ import annotations

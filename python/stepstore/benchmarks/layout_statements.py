@@ -32,15 +32,15 @@ class _Compared:
 
 
 _GATHER = (
-    "With posix rank 0 gathers the blobs of all ranks into a file; the others wait for it. In memory that file "
-    "costs no network"
+    "With posix rank 0 gathers the blobs of all ranks into a file; the others wait for it. In memory that "
+    "file costs no network"
 )
 _COMPARED = (
     _Compared("8", "56 KB stabilisation, POSIX over KV", "56k", Outcome.stabilisation, "posix", "kv", 10,
               f"{_GATHER}. With kv each rank puts its own blob and waits for none"),
     _Compared("10", "5 KB stabilisation, dense array over KV", "5k", Outcome.stabilisation, "array", "kv", 25,
-              "With array the ranks exchange sizes in every step, and the slowest one holds all; on a cluster "
-              "ranks also contend for the same chunk"),
+              "With array the ranks exchange sizes in every step, and the slowest one holds all; on a "
+              "cluster ranks also contend for the same chunk"),
     _Compared("10", "5 KB stabilisation, aligned over KV", "5k", Outcome.stabilisation, "array-aligned", "kv",
               1, "Both are one request of a rank, without an exchange", less_is_better=True),
     _Compared("13", "56 KB end to end, POSIX over aligned", "56k", Outcome.end_to_end, "posix",
@@ -192,8 +192,8 @@ def _flat(outcomes: list[Outcome]) -> list[dict[str, Any]]:
             why = f"{_ms(first)} in the first thousand, {_ms(last)} in the last: nothing that a step does "
             why += "depends on how many lie before it"
             found.append(
-                _measured("", f"{one.size} {one.name}, {phase}: last thousand of {steps:,} steps over the first",
-                          1, last / first, "beaten" if last / first <= 1 + _FLAT else "missed", why,
+                _measured("", f"{one.size} {one.name}, {phase}: last thousand of {steps:,} steps over the "
+                          "first", 1, last / first, "beaten" if last / first <= 1 + _FLAT else "missed", why,
                           kind="at most", reference=GOALS)
             )  # fmt: skip
         found.append(_one_off(one, steps))

@@ -103,8 +103,8 @@ CHAPTERS = (
     Chapter(
         "fields",
         "Weather fields",
-        "Fields of a forecast go through FDB into a pool, and back: archive, retrieve and list, next to FDB's "
-        "own files.",
+        "Fields of a forecast go through FDB into a pool, and back: archive, retrieve and list, next to "
+        "FDB's own files.",
         "bench fields",
         (
             Work(

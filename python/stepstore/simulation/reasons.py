@@ -172,24 +172,25 @@ _LOCKS = (
 )
 _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "every rank reads: how it grows, over the broadcast's growth": (
-        _readers, "Each further reader asks the same targets for all blobs; a broadcast has one step more "
-        "when the ranks double"),
+        _readers, ("Each further reader asks the same targets for all blobs; a broadcast has one step more "
+        "when the ranks double")),
     "56 KB stabilisation, POSIX over KV": (_written(POSIX, KV, size=E3SM), _GATHER),
     "56 KB stabilisation, POSIX over dense array": (
         _written(POSIX, DENSE, size=E3SM), f"{_GATHER}, after an exchange of sizes"),
     "56 KB acquisition, KV over dense array": (
-        _read(KV, DENSE, size=E3SM), "With KV rank 0 asks 1,024 times and registers memory for each value; a "
-        "dense step is a few large reads"),
+        _read(KV, DENSE, size=E3SM), ("With KV rank 0 asks 1,024 times and registers "
+        "memory for each value; a "
+        "dense step is a few large reads")),
     "5 KB stabilisation, dense array over KV": (
-        _written(DENSE, KV, size=WARPX), "200 dense blobs share a chunk and so a target, which runs out of "
-        "registered buffers"),
+        _written(DENSE, KV, size=WARPX), ("200 dense blobs share a chunk and so a target, which runs out of "
+        "registered buffers")),
     "5 KB stabilisation, aligned over KV": (_written(ALIGNED, KV, size=WARPX), _SHARE_OF_PUT),
     "5 KB aligned at 56 KB over 56 KB, 200 and 20 writers": (
-        _extents, "18 writers share a chunk at this stride, whatever the extents are; what they carry takes "
-        "less than a request"),
+        _extents, ("18 writers share a chunk at this stride, whatever the extents are; what they carry takes "
+        "less than a request")),
     "5 KB acquisition, KV over dense array": (
-        _read(KV, DENSE, size=WARPX), "1,024 gets, each of them a call of rank 0; a dense step is 5 MB in "
-        "five chunks"),
+        _read(KV, DENSE, size=WARPX), ("1,024 gets, each of them a call of rank 0; a dense step is 5 MB in "
+        "five chunks")),
     "5 KB acquisition, aligned over dense array": (_read(ALIGNED, DENSE, size=WARPX), _ALIGNED_READ),
     "5 KB acquisition, POSIX over dense array": (
         _read(POSIX, DENSE, size=WARPX), "The file system reads 16 MB ahead, so only every third step waits"),
@@ -197,31 +198,32 @@ _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "56 KB end to end, KV over aligned": (
         _both(KV, ALIGNED, size=E3SM), "They write alike. Reading a chunk is cheaper than asking for a key"),
     "56 KB end to end, dense array over aligned": (
-        _both(DENSE, ALIGNED, size=E3SM), "Dense blobs of 56 KB cross chunks and share targets, but are read "
-        "in fewer requests"),
+        _both(DENSE, ALIGNED, size=E3SM), ("Dense blobs of 56 KB cross chunks and share "
+        "targets, but are read "
+        "in fewer requests")),
     "5 KB end to end, POSIX over aligned": (_both(POSIX, ALIGNED, size=WARPX), _GATHER),
     "5 KB end to end, KV over aligned": (
         _both(KV, ALIGNED, size=WARPX), "They write alike. Reading a chunk is cheaper than asking for a key"),
     "extending: the last of 120 steps over the first, 64 writers": (
         _course(EXTENDING), "A step goes behind the one before, into a chunk of its own"),
     "snapshots: the last of 120 steps over the first, 64 writers": (
-        _course(SNAPSHOTS), "Each snapshot keeps a version of what is overwritten, and a target walks over "
-        "all of them; the steepness is assumed, since the figure has no numbers"),
+        _course(SNAPSHOTS), ("Each snapshot keeps a version of what is overwritten, and a target walks over "
+        "all of them; the steepness is assumed, since the figure has no numbers")),
     "stabilisation at 1,000 over 10,000 steps": (
         _fewer, "A process connects to 20 engines in its first step, 93 ms each, spread over the steps"),
     "WarpX: KV's percent of I/O time, where POSIX has 21": (
         _share, "Most of KV's time is the connections of the first step, spread over 1,000"),
     "stabilisation per byte, 1,024 over 64 ranks": (_by_ranks("stabilisation"), _SHARE_OF_PUT),
     "acquisition per byte, 1,024 over 64 ranks": (
-        _by_ranks("acquisition"), "The bytes of a step grow with the ranks, and rank 0's rail is never full "
-        "with few of them"),
+        _by_ranks("acquisition"), ("The bytes of a step grow with the ranks, and rank 0's rail is never full "
+        "with few of them")),
     "seconds of a writing process, 12 servers": (
         _process("written"), "640 processes write 2,000 fields of 1 MiB each"),
     "seconds of a reading process, 12 servers": (
         _process("read"), "640 processes read 2,000 fields of 1 MiB each"),
     "2,000 fields, separate, writing: Lustre over DAOS, mean of 1 to 8 servers": (
-        _stores("written", SEPARATE, _UP_TO_EIGHT, SHORT), "What is opened and made once weighs more in a "
-        "short run, and a process of files makes few"),
+        _stores("written", SEPARATE, _UP_TO_EIGHT, SHORT), ("What is opened and made once weighs more in a "
+        "short run, and a process of files makes few")),
     "2,000 fields, separate, reading: DAOS over Lustre, mean of 1 to 8 servers": (
         _stores("read", SEPARATE, _UP_TO_EIGHT, SHORT), _TABLE),
     "2,000 fields, together, writing: DAOS over Lustre, mean of 1 to 8 servers": (

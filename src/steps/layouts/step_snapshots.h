@@ -6,7 +6,7 @@
 // 3. Rank 0 puts the snapshot's epoch under "Step<N>-Snapshot" into the side object. Now the step is there. A
 //    reader opens the metadata objects at that epoch, where nothing changes any more.
 // 4. Rank 0 says that it has done so. Before that no rank writes again. So a snapshot has the blobs of one
-//    step only. Steps 2 and 4 are the way up and the way down of one exchange (Communicator::allgather_after).
+//    step only. Steps 2 and 4 are the ways up and down of one exchange (Communicator::allgather_after).
 // What the objects hold now is no part of the stream. So a writer that dies at any point leaves the steps
 // that were put, and at most one snapshot that no step refers to. The snapshot's name says to which segment
 // and step it belongs. A process that removes the segment, or its end, also removes those. On a DAOS system
