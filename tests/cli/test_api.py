@@ -309,3 +309,19 @@ def test_a_pool_that_is_not_there(tmp_path):
     with pytest.raises(stepstore.Error) as caught:
         stepstore.Pool.connect(tmp_path / "none")
     assert caught.value.name == "DER_NONEXIST" and "none" in str(caught.value)
+
+
+def test_a_stream_shows_itself(cli, stream):
+    with stepstore.open_steps(cli.directory / stream) as steps:
+        assert repr(steps) == f"<stepstore.Steps {steps.location!r}, {len(steps)} steps>"
+        html = steps._repr_html_()
+        assert steps.location in html and f">{len(steps)}<" in html
+        variables = steps.variables()
+        assert variables and all(
+            f">{name}<" in html and one.summary in html for name, one in variables.items()
+        )
+        name, variable = next(iter(variables.items()))
+        assert f">{name}<" in variable._repr_html_() and "stepstore.Variable" in variable._repr_html_()
+    assert repr(steps) == "<closed stepstore.Steps>" and "closed" in steps._repr_html_()
+    with stepstore.open_steps(cli.directory / stream, stream=True) as walk:
+        assert walk.location in walk._repr_html_()  # before the first step
