@@ -1,4 +1,4 @@
-// A write as rank 0 plans it: what all ranks ask for, where each block goes, and what is published at the end.
+// A write as rank 0 plans it: what all ranks ask for, where each block goes, and what is published.
 #pragma once
 
 #include "arrays/session.h"

@@ -1,5 +1,5 @@
-// Which chunks a step of array-adaptive takes: its places meet each target about as often as the others, a rank
-// finds its own as a reader finds all, and a stream whose record names no targets takes one chunk after the
+// Which chunks a step of array-adaptive takes. Its places meet each target about as often as the others. A
+// rank finds its own as a reader finds all. A stream whose record names no targets takes one chunk after the
 // other.
 #include "steps/layouts/adaptive_rows.h"
 

@@ -3,8 +3,8 @@
 //
 // 1. A rank's slot is as large as its blobs were, and an eighth more. No slot crosses the end of a chunk. In
 //    the objects of all ranks (single) and of steps (per-step) the slots of a step lie in rank order. Up to
-//    16 chunks the ranks are spread evenly over chunks. With more ranks a chunk has up to 8. A step takes whole
-//    chunks, chosen so that they lie on different targets (chunk_choice.h). In the object of a rank
+//    16 chunks the ranks are spread evenly over chunks. With more ranks a chunk has up to 8. A step takes
+//    whole chunks, chosen so that they lie on different targets (chunk_choice.h). In the object of a rank
 //    (per-writer) its slots lie in step order, as many in a chunk as fit: nobody else writes there.
 // 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
 //    segment: the first step brings definitions and is larger, and blobs may grow. At the steps 0, 8, 64 ...

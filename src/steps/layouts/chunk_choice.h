@@ -1,6 +1,6 @@
-// Which chunks of an array a step of `array-adaptive` takes, so that it meets each target about as often as the
-// others. A pool places chunks by a hash. So as many chunks as a step needs fall on some targets several times,
-// and on others never.
+// Which chunks of an array a step of `array-adaptive` takes, so that it meets each target about as often as
+// the others. A pool places chunks by a hash. So as many chunks as a step needs fall on some targets several
+// times, and on others never.
 //
 // 1. For each chunk that a step needs it has eight, one after the other: its candidates. Those that it does
 //    not take stay holes, which take no space.
