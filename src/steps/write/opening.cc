@@ -1,11 +1,10 @@
 #include "steps/write/opening.h"
 
+#include "client/object_groups.h"
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/step_snapshots.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
-
-#include <daos.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,14 +38,11 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     return record;
 }
 
-// Once the record has its ids. An id has the number of its groups, or a larger one for as many as fit.
+// Once the record has its ids.
 void set_groups(const Pool& pool, StreamRecord& record)
 {
     if (!layout_of(record).chooses_chunks || record.objects == Objects::per_writer) return;
-    const std::uint64_t id = record.metadata.hi;
-    const unsigned copies = (id >> OID_FMT_CLASS_SHIFT & OID_FMT_CLASS_MAX) == OR_RP_2 ? 2 : 1;
-    const std::uint64_t groups = id >> OID_FMT_META_SHIFT & OID_FMT_META_MAX;
-    record.groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, pool.targets() / copies));
+    record.groups = object_groups(record.metadata, pool.targets());
     record.group_hash = is_on_daos(pool.location()) ? GroupHash::daos : GroupHash::stepstore;
 }
 
