@@ -260,7 +260,9 @@ def test_statements_on_snapshots():
 
 
 def test_a_figure_that_is_not_finished_leaves_nothing(tmp_path):
-    class Interrupted:
+    figures = pytest.importorskip("matplotlib.figure")
+
+    class Interrupted(figures.Figure):
         def savefig(self, file, **options):
             file.write_text("half")
             raise KeyboardInterrupt
