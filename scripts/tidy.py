@@ -64,7 +64,7 @@ def units(build: Path, only: str | None) -> list[dict]:
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["directory"], entry["file"])
         base = build if file.is_relative_to(build) else ROOT
-        if not file.is_relative_to(base) or "site-packages" in file.parts or file.suffix == ".f90":
+        if not file.is_relative_to(base) or "site-packages" in file.parts or file.suffix.lower() == ".f90":
             continue
         test = file.relative_to(base).parts[0] == "tests"
         if re.search(only, str(file)) if only else not test:

@@ -169,7 +169,8 @@ static int restart(stepstore_arrays store, Box* box)
     int differs = 0;
     for (int64_t z = 0; z < box->count[0]; ++z)
         for (int64_t y = 0; y < NY; ++y)
-            differs |= memcmp(box->current + at(z, y, 0), other.current + at(z, y, 0), NX * sizeof(double));
+            for (int64_t x = 0; x < NX; ++x)
+                differs |= box->current[at(z, y, x)] != other.current[at(z, y, x)];
     int any = 0, mine = differs != 0;
     MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
     if (box->rank == 0)

@@ -28,7 +28,7 @@ int main(int argc, char** argv)
         return 2;
     }
     const char* name = argc > 2 ? argv[2] : "temperature";
-    const int outputs = argc > 3 ? atoi(argv[3]) : 5;
+    const int outputs = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5;
 
     Plate plate;
     plate_make(&plate, MPI_COMM_WORLD, ROWS, COLUMNS);

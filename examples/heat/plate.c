@@ -48,17 +48,18 @@ void plate_free(Plate* plate)
 // The edges of the block go into the halos of the neighbours. Halos at the edge of the plate stay.
 static void exchange(const Plate* plate)
 {
-    const int rows = (int)plate->count[0], columns = (int)plate->count[1], width = columns + 2;
+    const int rows = (int)plate->count[0], columns = (int)plate->count[1];
+    const size_t height = plate->count[0], width = plate->count[1] + 2;
     double* cells = plate->now;
     MPI_Datatype column;
-    MPI_Type_vector(rows, 1, width, MPI_DOUBLE, &column);
+    MPI_Type_vector(rows, 1, columns + 2, MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
     int above, below, left, right;
     MPI_Cart_shift(plate->comm, 0, 1, &above, &below);
     MPI_Cart_shift(plate->comm, 1, 1, &left, &right);
-    MPI_Sendrecv(cells + width + 1, columns, MPI_DOUBLE, above, 0, cells + (rows + 1) * width + 1, columns,
+    MPI_Sendrecv(cells + width + 1, columns, MPI_DOUBLE, above, 0, cells + (height + 1) * width + 1, columns,
                  MPI_DOUBLE, below, 0, plate->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(cells + rows * width + 1, columns, MPI_DOUBLE, below, 1, cells + 1, columns, MPI_DOUBLE,
+    MPI_Sendrecv(cells + height * width + 1, columns, MPI_DOUBLE, below, 1, cells + 1, columns, MPI_DOUBLE,
                  above, 1, plate->comm, MPI_STATUS_IGNORE);
     MPI_Sendrecv(cells + width + 1, 1, column, left, 2, cells + width + columns + 1, 1, column, right, 2,
                  plate->comm, MPI_STATUS_IGNORE);
