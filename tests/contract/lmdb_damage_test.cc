@@ -1,10 +1,16 @@
 // The embedded back end on damaged files: what cannot be read is said, nothing crashes, nothing else is lost.
 #include "backend_fixture.h"
+#include "store/lmdb/pages.h"
 #include "support/processes.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 namespace stepstore::store {
 
@@ -379,6 +385,35 @@ TEST_F(LmdbDamage, AnOlderClockAfterAPowerFailureGoesOnAboveItsCeiling)
     set(144, word(144) + 1);
     std::ofstream(power + "/shared", std::ios::binary | std::ios::trunc) << early;
     EXPECT_GT(open_claimed(lmdb(), power)->next_epoch(), last + ahead);
+}
+
+// A process that opens a target reads its meta pages while another process commits.
+TEST_F(LmdbDamage, AMetaPageThatIsJustWrittenIsReadAgain)
+{
+    const int fd = ::open(file("target-000/data.mdb").c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    constexpr off_t last_page = 4096 + 136; // of the second meta page
+    const std::uint64_t torn = 0;
+    std::uint64_t whole = 0;
+    ASSERT_EQ(::pread(fd, &whole, sizeof whole, last_page), 8);
+    std::atomic<bool> ends{false};
+    std::thread writer([&] {
+        while (!ends) {
+            EXPECT_EQ(::pwrite(fd, &torn, sizeof torn, last_page), 8);
+            EXPECT_EQ(::pwrite(fd, &whole, sizeof whole, last_page), 8);
+        }
+    });
+    unsigned seen_torn = 0;
+    for (unsigned look = 0; look < 1'000'000 && seen_torn < 100; ++look) {
+        if (!lmdb::read_metas(fd).problem.empty()) ++seen_torn;
+        EXPECT_EQ(lmdb::settled_metas(fd).problem, "");
+    }
+    ends = true;
+    writer.join();
+    EXPECT_EQ(seen_torn, 100U);
+    EXPECT_EQ(::pwrite(fd, &torn, sizeof torn, last_page), 8);
+    EXPECT_EQ(lmdb::settled_metas(fd).problem, "a meta page is damaged");
+    ::close(fd);
 }
 
 } // namespace

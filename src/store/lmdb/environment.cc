@@ -101,7 +101,7 @@ Environment::Environment(const Place& directory, std::string where, Durability d
       generation_(process_generation()), pool_(pool), target_(target), unseen_(no_lock),
       file_(open_index(directory / "data.mdb", where_)), map_(file_.get()), keeper_(directory, file_.get())
 {
-    const Metas metas = read_metas(file_.get());
+    const Metas metas = settled_metas(file_.get());
     if (!metas.problem.empty())
         throw Error(-DER_DF_INVAL, where_ + ": " + directory + "/data.mdb is damaged: " + metas.problem);
     page_size_ = metas.newest()->page_size;
@@ -261,7 +261,7 @@ void Environment::adopt_map()
 // every page that was freed since the oldest reader began.
 std::vector<std::string> Environment::walk(std::size_t limit) const
 {
-    const Metas metas = read_metas(file_.get());
+    const Metas metas = settled_metas(file_.get());
     if (!metas.problem.empty()) return {metas.problem};
     return check_pages(file_.get(), *metas.newest(), limit);
 }

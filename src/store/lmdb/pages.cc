@@ -78,13 +78,27 @@ const Meta* Metas::newest() const
     return pages[0]->transaction >= pages[1]->transaction ? &*pages[0] : &*pages[1];
 }
 
+namespace {
+
+constexpr int looks = 1000; // at meta pages that are just written
+
+} // namespace
+
+// A page that is read while it is written may look damaged once.
+Metas settled_metas(int fd)
+{
+    Metas metas = read_metas(fd);
+    for (int look = 1; look < looks && !metas.problem.empty(); ++look)
+        metas = read_metas(fd);
+    return metas;
+}
+
 // A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is
 // read twice alike is whole. A damaged page stays damaged; one that is just written does not.
 Meta newest_meta(int fd, const std::string& where)
 {
-    constexpr int rounds = 1000;
     Metas last;
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < looks; ++round) {
         const Metas metas = read_metas(fd);
         const bool whole = metas.problem.empty();
         if (whole && last.problem.empty() && last.newest() != nullptr && *metas.newest() == *last.newest())

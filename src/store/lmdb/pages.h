@@ -42,6 +42,8 @@ struct Metas {
     const Meta* newest() const;
 };
 Metas read_metas(int fd);
+// The same of a file that others may write to at this moment: what is wrong stays wrong with every look.
+Metas settled_metas(int fd);
 // The newest meta page of a file that others may write to at this moment. DER_CSUM: it is damaged.
 Meta newest_meta(int fd, const std::string& where);
 // The version that was committed last. 0: the file ends before.
