@@ -39,7 +39,8 @@ std::uint64_t seconds_since_1970()
 }
 
 constexpr std::chrono::seconds longest_turn{10}; // of a writer that cannot be seen, or that does not move
-constexpr std::uint64_t longest_writing = std::uint64_t{7} * 24 * 3600; // seconds; of a writer on another machine
+// Seconds; of a writer on another machine.
+constexpr std::uint64_t longest_writing = std::uint64_t{7} * 24 * 3600;
 
 // A damaged one says nothing.
 std::optional<WritingMark> readable_mark(Bytes bytes)
