@@ -8,9 +8,7 @@
 #include <daos_errno.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 namespace stepstore::store::lmdb {
 
@@ -86,17 +84,13 @@ constexpr int looks = 1000; // at meta pages that are just written
 
 } // namespace
 
-// A page that is read while it is written may look damaged. Its writer may have lost its processor meanwhile.
+// A page that is read while it is written may look damaged once.
 Metas settled_metas(int fd)
 {
-    constexpr int longest_pause = 16; // ms
-    for (int pause = 1;; pause *= 2) {
-        for (int look = 0; look < looks; ++look) {
-            Metas metas = read_metas(fd);
-            if (metas.problem.empty() || (look == looks - 1 && pause > longest_pause)) return metas;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(pause));
-    }
+    Metas metas = read_metas(fd);
+    for (int look = 1; look < looks && !metas.problem.empty(); ++look)
+        metas = read_metas(fd);
+    return metas;
 }
 
 // A commit overwrites the older meta page, so the newer one stands still for at least a transaction. What is
