@@ -2,6 +2,7 @@
 
 #include "collective_costs.h"
 #include "queue.h"
+#include "world.h"
 
 #include <array>
 #include <numeric>
@@ -53,7 +54,7 @@ public:
         Exchange& exchange = next();
         const auto from = static_cast<std::size_t>(root);
         if (rank_ == from) exchange.bytes[from] = bytes;
-        group_->all_here->wait();
+        wait_for_all();
         spend(group_->costs.broadcast(exchange.bytes[from].size()));
         if (rank_ != from) bytes = exchange.bytes[from];
     }
@@ -64,7 +65,7 @@ public:
         Exchange& exchange = next();
         exchange.bytes[rank_].assign(mine.begin(), mine.end());
         exchange.numbers[rank_] = mine.size();
-        group_->all_here->wait();
+        wait_for_all();
         gathered.clear();
         offsets.clear();
         if (rank_ == static_cast<std::size_t>(root)) {
@@ -90,7 +91,7 @@ public:
     {
         Exchange& exchange = next();
         exchange.numbers[rank_] = mine;
-        group_->all_here->wait();
+        wait_for_all();
         if (rank_ == 0) exchange.numbers[0] = work(exchange.numbers);
         meet(group_->costs.allgather(8 * exchange.numbers.size()));
         return exchange.numbers;
@@ -106,9 +107,15 @@ public:
 
 private:
     Exchange& next() { return group_->exchanges[++calls_ % 2]; }
+    void wait_for_all()
+    {
+        World& world = World::current();
+        world.storage().leave_processor(world.client());
+        group_->all_here->wait();
+    }
     void meet(double cost)
     {
-        group_->all_here->wait();
+        wait_for_all();
         spend(cost);
     }
 

@@ -83,7 +83,8 @@ public:
     }
     void end_step() override
     {
-        world_.storage().work(world_.machine().encode + bytes_ / world_.machine().encode_bandwidth);
+        world_.storage().work(world_.client(),
+                              world_.machine().encode + bytes_ / world_.machine().encode_bandwidth);
         writer_->end_step();
     }
     void close() override { writer_->close(); }
@@ -107,7 +108,7 @@ public:
     bool begin_step() override
     {
         const bool there = reader_->begin_step();
-        if (there) world_.storage().work(work_);
+        if (there) world_.storage().work(world_.client(), work_);
         return there;
     }
     std::string_view blob(std::uint32_t writer) override { return reader_->blob(writer); }

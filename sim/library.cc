@@ -227,8 +227,13 @@ template <class Rest>
 int carry_out(daos_event_t* event, bool is_inline, Rest rest)
 {
     Client& client = world().client();
-    world().storage().work(world().machine().call + (is_inline ? 0 : world().machine().registration));
+    world().storage().work(client, world().machine().call + (is_inline ? 0 : world().machine().registration));
     if (event == nullptr) return rest(client);
+    if (world().machine().is_one()) {
+        event->ev_error = rest(client);
+        state_of(event)->done->release();
+        return 0;
+    }
     state_of(event)->running = true;
     beside([event, rest, &client] {
         world().act_for(client);

@@ -29,6 +29,7 @@ constexpr std::array spans = {
     Span{"call", &Machine::call, 0, second},
     Span{"further_rpc", &Machine::further_rpc, 0, second},
     Span{"registration", &Machine::registration, 0, second},
+    Span{"slice", &Machine::slice, 0, second},
     Span{"encode", &Machine::encode, 0, second},
     Span{"encode_bandwidth", &Machine::encode_bandwidth, 1, fastest},
     Span{"decode", &Machine::decode, 0, second},

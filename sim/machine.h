@@ -33,6 +33,7 @@ struct Machine {
 
     // ---- one machine, on which all ranks and targets run
     std::uint64_t processors = 0; // that they share; 0: it is a cluster, and each has one of its own
+    double slice = 0;             // that a process may run while others wait; 0: until it waits itself
     double encode = 0;           // a writer's work on a step beside its requests; counted on one machine only
     double encode_bandwidth = 0; // of its blob
     double decode = 0;           // a reader's work on a step

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <vector>
 
 namespace stepstore::sim {
 
@@ -39,22 +38,6 @@ public:
 
 private:
     double busy_until_ = 0;
-};
-
-// The processors of one machine. Work goes to the one that is free first.
-class Processors {
-public:
-    explicit Processors(std::size_t count) : busy_until_(count) {}
-    // When work is done that begins now, or later.
-    double take(double begin, double work)
-    {
-        if (work <= 0) return std::max(begin, now());
-        double& first = *std::ranges::min_element(busy_until_);
-        return first = std::max({first, begin, now()}) + work;
-    }
-
-private:
-    std::vector<double> busy_until_;
 };
 
 // Runs `work` beside the caller, on its node, as a helper of its own.

@@ -4,7 +4,7 @@ namespace stepstore::sim {
 
 Storage::Storage(const Machine& machine, Network& network)
     : machine_(machine), network_(network), targets_(machine.all_targets()), counts_(machine.all_targets()),
-      processors_(machine.processors)
+      processors_(machine.processors, machine.slice)
 {
 }
 
@@ -25,23 +25,32 @@ std::size_t Storage::serve(Client& from, const Rpc& rpc, double more)
     TargetCount& count = counts_[rpc.target];
     ++count.requests;
     count.busy += service;
-    wait_until(done_by_target(from, targets_[rpc.target].work, service));
+    if (machine_.is_one())
+        carry_out(from, targets_[rpc.target], rpc.sent > 0, service);
+    else
+        wait_until(targets_[rpc.target].work.take(service));
     return received;
 }
 
-// On one machine it is the caller that works, and it needs a processor.
-double Storage::done_by_target(Client& from, Queue& target, double service)
+// On one machine it is the caller that works. Readers wait for nobody, and a target has one writer at a time.
+void Storage::carry_out(Client& from, Target& target, bool is_update, double service)
 {
-    if (!machine_.is_one()) return target.take(service);
-    from.busy_until = processors_.take(std::max(from.busy_until, target.busy_until()), service);
-    target.stay_busy(from.busy_until);
-    return from.busy_until;
+    if (!is_update) return processors_.work(from.running, service);
+    processors_.get(from.running);
+    while (!target.updated->try_lock()) {
+        processors_.leave(from.running);
+        target.updated->lock(); // the other writer has ended: to be had by who runs
+        target.updated->unlock();
+        processors_.get(from.running);
+    }
+    processors_.work(from.running, service);
+    target.updated->unlock();
 }
 
-void Storage::work(double seconds)
+void Storage::work(Client& client, double seconds)
 {
     if (machine_.is_one())
-        wait_until(processors_.take(now(), seconds));
+        processors_.work(client.running, seconds);
     else
         spend(seconds);
 }
@@ -69,7 +78,11 @@ double Storage::take_buffer(std::uint64_t target)
 
 void Storage::send_all(Client& from, std::vector<Rpc> rpcs)
 {
-    if (rpcs.size() == 1) return send(from, rpcs[0]);
+    if (machine_.is_one() || rpcs.size() == 1) {
+        for (const Rpc& rpc : rpcs)
+            send(from, rpc);
+        return;
+    }
     const auto left = std::make_shared<std::size_t>(rpcs.size());
     const auto all_here = simgrid::s4u::Semaphore::create(0);
     const double begin = now();

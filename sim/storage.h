@@ -12,6 +12,7 @@
 
 #include "machine.h"
 #include "network.h"
+#include "processors.h"
 #include "stepstore/client.h"
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Client {
     std::size_t node = 0;
     bool connected = false;
     double connected_at = 0; // once it has begun to connect
-    double busy_until = 0;   // on one machine, where it carries out its requests itself, one after the other
+    Running running = {};    // on one machine, where it carries out its requests itself, one after the other
 };
 
 struct Rpc {
@@ -61,8 +62,10 @@ public:
     void send_all(Client& from, std::vector<Rpc> rpcs);
     // An operation of the pool service.
     void control(Client& from);
-    // A process's own. On one machine it waits for a processor.
-    void work(double seconds);
+    // A process's own. On one machine it needs a processor.
+    void work(Client& client, double seconds);
+    // It is going to wait for others, or has ended.
+    void leave_processor(Client& client) { processors_.leave(client.running); }
     const std::vector<TargetCount>& counts() const { return counts_; }
 
     // From now on what is overwritten is kept: there is a snapshot.
@@ -77,12 +80,14 @@ public:
 private:
     struct Target {
         Queue work;
+        simgrid::s4u::MutexPtr updated =
+            simgrid::s4u::Mutex::create(); // on one machine: one writer at a time
         std::uint64_t buffers_taken = 0;
     };
 
     void connect(Client& from) const;
     double take_buffer(std::uint64_t target);
-    double done_by_target(Client& from, Queue& target, double service);
+    void carry_out(Client& from, Target& target, bool is_update, double service);
     std::size_t serve(Client& from, const Rpc& rpc, double more);
 
     const Machine& machine_;

@@ -22,6 +22,8 @@ std::uint64_t virtual_nanoseconds()
 
 void sleep_nanoseconds(std::uint64_t span)
 {
+    World& world = World::current();
+    world.storage().leave_processor(world.client());
     spend(static_cast<double>(span) * 1e-9);
 }
 
@@ -32,9 +34,11 @@ void access_local_file(World& world, const FileAccess& access)
     const auto bytes = static_cast<double>(access.bytes);
     switch (access.kind) {
     case FileAccess::write:
-        return world.storage().work(machine.file_request + bytes / machine.file_write_bandwidth);
+        return world.storage().work(world.client(),
+                                    machine.file_request + bytes / machine.file_write_bandwidth);
     case FileAccess::read:
-        return world.storage().work(machine.file_request + bytes / machine.file_read_bandwidth);
+        return world.storage().work(world.client(),
+                                    machine.file_request + bytes / machine.file_read_bandwidth);
     case FileAccess::sync: return spend(machine.file_sync);
     case FileAccess::open: return;
     }
@@ -115,6 +119,7 @@ void World::start(std::size_t rank, std::function<void()> work)
             if (!failed_) failed_ = std::current_exception();
             simgrid::s4u::Actor::kill_all();
         }
+        storage_.leave_processor(client);
     });
 }
 

@@ -112,10 +112,16 @@ def test_a_file_is_written_by_rank_0_and_read_by_the_window(cli):
 
 def test_ranks_of_one_machine_share_its_processors(cli):
     cluster = cluster_file(
-        cli.directory, processors=2, ranks_per_node=8, encode=MILLISECOND, decode_blob=MILLISECOND, buffers=1
+        cli.directory,
+        processors=2,
+        slice=MILLISECOND,
+        ranks_per_node=8,
+        encode=MILLISECOND,
+        decode_blob=MILLISECOND,
+        buffers=1,
     )
     found = times(cli, cluster, "--writers", 4, "--readers", 2, "--points", "kv,ReadAhead=0")
-    # Two work at a time. Then the requests of the first two wait behind the work of the others.
+    # Two work at a time, and each lets the others go first when it has worked for a slice.
     assert found["stabilisation"]["by_step"][2] == pytest.approx(2 * MILLISECOND)
     # Each reader reads for itself, and works on 4 blobs.
     assert found["reading"]["acquisition"]["by_step"][2] == pytest.approx(4 * MILLISECOND)

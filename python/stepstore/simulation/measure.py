@@ -83,7 +83,9 @@ class Measurements:
         self._processors = len(os.sched_getaffinity(0))
         self._store = self._measure_store()
         self._exchanges = [self._measure_exchanges(ranks) for ranks in options.ranks if ranks > 1]
-        self._few, self._many = (measured_steps(options, self._processors * times, 1) for times in (1, 4))
+        self._few, self._many = (
+            measured_steps(options, self._processors * times, self._processors) for times in (1, 4)
+        )
 
     def parameters(self) -> tuple[Parameter, ...]:
         values = self._values()
@@ -120,7 +122,9 @@ class Measurements:
     # ---- what follows
     def _values(self) -> dict[str, tuple[float, str]]:
         store = "measured: stepstore bench store, one process, 5 and 56 KiB"
-        fetched = "measured: stepstore bench layouts, 1 reader of 1 and 4 blobs a processor"
+        fetched = (
+            "measured: stepstore bench layouts, a reader for each processor, of 1 and 4 blobs a processor"
+        )
         writes = statistics.mean(self._store[one][1] for one in ("kv_put", "array_write"))
         gets, reads = self._read("kv"), self._read("array-aligned")
         encode, (step, decode) = self._encode(), self._decode()
@@ -146,7 +150,7 @@ class Measurements:
             "read_bandwidth": (_bandwidth(statistics.mean((gets[1], reads[1]))), fetched),
             "encode": (
                 encode[0],
-                "measured: stepstore bench layouts, as many writers as processors, 1 reader",
+                "measured: stepstore bench layouts, as many writers and readers as processors",
             ),
             "encode_bandwidth": (_bandwidth(encode[1]), "measured: as encode"),
             "decode": (step, fetched),
