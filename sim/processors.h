@@ -1,8 +1,8 @@
 // The processors of one machine, and which processes run on them.
 //
-// A process that works keeps its processor, also from one piece of work to the next, until it waits for something
-// else or has had it for a slice of time while others wait. They get it in the order in which they asked. So
-// most short works are not disturbed, and a few wait for long, as with a real scheduler.
+// A process that works keeps its processor, also from one piece of work to the next. It leaves it when it
+// waits for something else, or has had it for a slice of time while others wait. They get it in the order in
+// which they asked. So most short works are not disturbed, and a few wait for long, as with a real scheduler.
 #pragma once
 
 #include <simgrid/s4u.hpp>
