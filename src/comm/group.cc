@@ -5,6 +5,7 @@
 // (Python's mpi4py: RTLD_LOCAL, where dlsym(RTLD_DEFAULT) sees nothing). All three show in the list of loaded
 // objects, so that list is what is asked.
 #include "base/checksum.h"
+#include "base/module.h"
 #include "comm/mpi_module.h"
 #include "daos_errno.h"
 #include "stepstore/error.h"
@@ -14,7 +15,6 @@
 #include <link.h>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 namespace stepstore {
@@ -109,22 +109,6 @@ std::optional<LoadedMpi> find_running_mpi()
     return std::nullopt;
 }
 
-std::vector<std::filesystem::path> module_candidates()
-{
-    Dl_info here{};
-    std::vector<std::filesystem::path> candidates;
-    if (dladdr(reinterpret_cast<const void*>(&self_communicator), &here) != 0 && here.dli_fname != nullptr) {
-        std::error_code failed;
-        auto object = std::filesystem::canonical(here.dli_fname, failed);
-        if (failed) object = std::filesystem::absolute(here.dli_fname, failed);
-        auto folder = object.parent_path();
-        for (const auto& place :
-             {folder, folder / "stepstore", folder.parent_path() / "lib", folder.parent_path() / "lib64"})
-            candidates.push_back(place / STEPSTORE_MPI_MODULE_FILE);
-    }
-    return candidates;
-}
-
 void require_same_mpi(const LoadedMpi& mpi)
 {
     const std::string built_with = STEPSTORE_MPI_SONAME;
@@ -150,31 +134,19 @@ MpiModule& load_module(const LoadedMpi& mpi)
     std::lock_guard lock(loading);
     if (module != nullptr) return *module;
     require_same_mpi(mpi);
-    std::ostringstream tried;
-    for (const auto& path : module_candidates()) {
-        if (!std::filesystem::exists(path)) {
-            tried << "\n  " << path.string() << ": no such file";
-            continue;
-        }
-        // Kept for the life of the process: communicators may be freed by MPI_Finalize, after this library
-        // has gone.
-        void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        if (library == nullptr) {
-            const char* why = dlerror();
-            tried << "\n  " << (why != nullptr ? why : path.string());
-            continue;
-        }
-        auto factory = reinterpret_cast<MpiModuleFactory>(dlsym(library, mpi_module_symbol));
-        module = factory != nullptr ? factory(mpi_module_version) : nullptr;
+    std::string tried;
+    if (void* factory = find_in_module(reinterpret_cast<const void*>(&self_communicator),
+                                       STEPSTORE_MPI_MODULE_FILE, mpi_module_symbol, tried)) {
+        module = reinterpret_cast<MpiModuleFactory>(factory)(mpi_module_version);
         if (module != nullptr) return *module;
-        tried << "\n  " << path.string() << ": made for another version of Stepstore";
+        tried += "\n  it was made for another version of Stepstore";
     }
     throw Error(
         -DER_NOSYS,
         std::string("this process runs MPI, but Stepstore's MPI module ") + STEPSTORE_MPI_MODULE_FILE +
             " cannot be loaded: install it beside this library, or set the parameter Communicator=self if "
             "every rank opens a location of its own. Tried:" +
-            tried.str());
+            tried);
 }
 
 MpiModule& module_for_communicator()

@@ -42,6 +42,7 @@ private:
         bytes = 0;
         farthest_end = {};
         named_.clear();
+        expect(transaction);
         object_.require_epoch(transaction, target_, epoch_);
         for (const ReadPiece& piece : pieces_) {
             const std::uint64_t before = bytes;
@@ -63,6 +64,19 @@ private:
             if (!short_of()) continue;
             require_hole(live, piece);
             require_hole(history, piece);
+        }
+    }
+
+    // The first records that it is going to look at.
+    void expect(ReadTransaction& transaction)
+    {
+        const KeyBuffer state = container_key(object_.container);
+        const Bytes keys[] = {state.view()};
+        transaction.expect(keys);
+        if (!transaction.keys_are_sound()) return; // no back end behind a network
+        for (const ReadPiece& piece : pieces_.first(std::min<std::size_t>(pieces_.size(), 64))) {
+            const KeyBuffer first = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
+            transaction.expect_from(first.view().first(kind_prefix_size), first.view(), 1);
         }
     }
 

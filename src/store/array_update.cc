@@ -40,10 +40,14 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
     KeyBuffer at = prefix;
     at.add(from.chunk).add(from.offset + 1);
     Entry entry;
+    const bool sound = transaction_.keys_are_sound();
+    const KeyBuffer chunk = KeyBuffer(prefix).add(from.chunk);
+    const Bytes within = from.chunk == to.chunk ? chunk.view() : prefix.view();
     for (bool first = true;; first = false) {
         ParsedKey parsed;
         Record record;
-        const bool there = transaction_.seek(at.view(), entry);
+        const bool there = sound ? transaction_.seek_in(within, at.view(), entry)
+                                 : transaction_.seek(at.view(), entry);
         const bool inside = there && starts_with(entry.key, prefix.view());
         const char* reason = nullptr;
         if (inside) {
@@ -56,7 +60,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         // does.
         const bool begins_here = inside && reason == nullptr && parsed.chunk == from.chunk &&
                                  parsed.end - record.length == from.offset;
-        const bool suspect = reason != nullptr || (first && !begins_here && damaged_before(there, at.view()));
+        const bool suspect = reason != nullptr || (first && !sound && !begins_here && damaged_before(there, at.view()));
         if (suspect && put_back(transaction_, at.view())) continue;
         if (!inside) return true;
         if (parsed.chunk > to.chunk || (parsed.chunk == to.chunk && to.offset == 0)) return true;
@@ -215,10 +219,15 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         behind.make_successor();
         Entry entry;
         // The last extent may be one whose key was damaged, and which lies behind the array's records.
-        bool more = transaction.seek(behind.view(), entry);
-        if (const char* reason = more ? damage_of(entry) : nullptr)
-            object.damaged_beside(target, "an extent behind the last one", reason);
-        more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
+        bool more = false;
+        if (transaction.keys_are_sound()) {
+            more = transaction.seek_last_in(prefix.view(), behind.view(), entry);
+        } else {
+            more = transaction.seek(behind.view(), entry);
+            if (const char* reason = more ? damage_of(entry) : nullptr)
+                object.damaged_beside(target, "an extent behind the last one", reason);
+            more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
+        }
         // From the end of the array back to the first record that is visible: at `latest`, that is the first
         // one.
         bool found = false;

@@ -185,10 +185,8 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
             NewRecord marker;
             marker.type = RecordType::marker;
             Entry entry;
-            if (transactions[copy]->seek(key.view(), entry) &&
-                starts_with(entry.key, object.prefix(Space::live, Kind::array).view())) {
-                continue;
-            }
+            const KeyBuffer array = object.prefix(Space::live, Kind::array);
+            if (transactions[copy]->seek_in(array.view(), key.view(), entry)) continue;
             update.put(end.chunk, end.offset, marker);
         }
     });

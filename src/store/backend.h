@@ -9,6 +9,14 @@
 // target has one writer at a time over all processes, or looks like it. Readers never wait for it, and see
 // the target as it was at one moment.
 //
+// Epochs. A body that sees what another one changed has the greater epoch of the two, whatever the clocks of
+// their machines say. Those that do not see each other may have theirs in any order. A snapshot needs more:
+// Storage::barrier_epoch().
+//
+// Scopes. Keys that begin with the same scope_size() bytes (keys.h) are a scope, such as the extents of a
+// chunk. Updates seek within a scope (seek_in), so that a back end without a lock can tell by one counter for
+// each scope whether a seek would still find the same.
+//
 // Bodies. A transaction is a function, its body, that the back end runs. The back end may run a body more
 // than once, and drops what all runs but the last have put. LMDB begins again when its map is full. A reader
 // begins again when its pages were used again. A back end behind a network does when another process was
@@ -77,7 +85,7 @@ struct Entry {
     Bytes value;
 };
 
-// A consistent view of one target, for the thread that runs the body. What get, seek and next give stays
+// A consistent view of one target, at a moment not later than its first look-up, for the thread that runs the body. What get, seek and next give stays
 // valid until the transaction ends or, in a write transaction, until its next put, reserve or erase. Keys
 // have 1 to max_key bytes and are ordered as unsigned bytes, a prefix first. Values have 0 to 256 MiB.
 class ReadTransaction {
@@ -87,6 +95,15 @@ public:
 
     // False, also for a key that cannot be: there is none.
     virtual bool get(Bytes key, Bytes& value) = 0;
+
+    // The body is going to get these, or to seek about so many entries from `from` on among the keys that
+    // begin with `prefix`. A back end behind a network asks for all of it with the first look-up.
+    virtual void expect(std::span<const Bytes>) {}
+    virtual void expect_from(Bytes /*prefix*/, Bytes /*from*/, std::size_t /*entries*/) {}
+
+    // Whether the medium verifies keys itself, so that a damaged one is reported and never takes another
+    // place. Else a miss proves little (neighbours.h).
+    virtual bool keys_are_sound() const { return false; }
 
     // Two read transactions on a target, of any process, that have the same version see the same content. 0:
     // this one cannot tell, as a write transaction never can.
@@ -101,6 +118,24 @@ public:
     virtual bool seek_last(Bytes key, Entry& entry) = 0;
     virtual bool next(Entry& entry) = 0;
     virtual bool previous(Entry& entry) = 0;
+
+    // The same among the keys that begin with `prefix` alone, where next and previous may then stay. Where
+    // there is none the position is undefined. `key` begins with `prefix`, or for seek_last_in may be the
+    // first one behind all that do.
+    virtual bool seek_in(Bytes prefix, Bytes key, Entry& entry)
+    {
+        return seek(key, entry) && begins_with(entry.key, prefix);
+    }
+    virtual bool seek_last_in(Bytes prefix, Bytes key, Entry& entry)
+    {
+        return seek_last(key, entry) && begins_with(entry.key, prefix);
+    }
+
+private:
+    static bool begins_with(Bytes key, Bytes prefix)
+    {
+        return key.size() >= prefix.size() && compare(key.first(prefix.size()), prefix) == 0;
+    }
 };
 
 // Sees its own updates. DER_INVAL: a put with a key that cannot be.
@@ -121,9 +156,7 @@ public:
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
     // Runs `body` as if it were the only writer of this target over all processes, and commits when it
-    // returns. On return the update is durable to the pool's level, and every later read sees it. Epochs
-    // ascend: where a body took one from next_epoch(), no body that took a greater one was committed here
-    // before. Write transactions on different targets may nest, in ascending order of target with meta()
+    // returns. On return the update is durable to the pool's level, and every later read sees it. Write transactions on different targets may nest, in ascending order of target with meta()
     // first. The inner one commits first; where the outer one then has to begin again, its body runs again,
     // and the inner one with it.
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
@@ -203,12 +236,15 @@ public:
     // may.
     virtual void claim() = 0;
 
-    // An epoch greater than every one given before, to any process, also after a crash. Nanoseconds of the
-    // real-time clock where that is greater than the last one given.
+    // An epoch greater than every one given to this process before, and than those of the updates that the
+    // calling body sees, also after a crash. Nanoseconds of the real-time clock where that is greater.
     virtual Epoch next_epoch() = 0;
+    // The same, for what must have its place among all updates, as a snapshot. It is greater than those of
+    // all updates that were committed before on the targets on which this thread has write transactions open.
+    virtual Epoch barrier_epoch() { return next_epoch(); }
 
     struct Space {
-        std::uint64_t total = 0; // of the file system
+        std::uint64_t total = 0; // of the file system or cluster; 0: not known
         std::uint64_t free = 0;
     };
     virtual Space space() = 0;
@@ -245,6 +281,10 @@ struct Backend {
     void (*destroy)(const std::string& path);
     // What lies at `path`. Never throws.
     Found (*look)(const std::string& path);
+    // Whether `path` is in the form of this back end's own, such as rados://, and so no path of a file system.
+    // nullptr: it has none.
+    bool (*names)(const std::string& path) = nullptr;
+    unsigned default_targets = 0; // of a pool whose maker gives no number; 0: by the machine's processors
 };
 
 // The registered back ends; the first one is the default.

@@ -11,5 +11,8 @@ Backend backend(); // lmdb/backend.cc
 namespace memory {
 Backend backend(); // memory/backend.cc
 }
+namespace rados {
+Backend backend(); // rados/loader.cc
+}
 
 } // namespace stepstore::store

@@ -61,7 +61,7 @@ ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint
 bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<ExtentRef>& released)
 {
     Entry entry;
-    bool more = transaction.seek(prefix, entry) && starts_with(entry.key, prefix);
+    bool more = transaction.seek_in(prefix, prefix, entry);
     for (std::size_t count = 0; more && count < deleted_at_once; ++count) {
         Record record;
         if (damage_of(entry) != nullptr) { // it may be another container's: begin again
@@ -248,7 +248,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
     storage.meta().write([&](WriteTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot, id);
         Entry entry;
-        while (meta.seek(prefix.view(), entry) && starts_with(entry.key, prefix.view())) {
+        while (meta.seek_in(prefix.view(), prefix.view(), entry)) {
             const std::vector<std::byte> key(entry.key.begin(), entry.key.end());
             if (!put_back(meta, key)) meta.erase(key);
         }

@@ -96,6 +96,18 @@ inline KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectI
 inline constexpr std::size_t object_prefix_size = 1 + 4 + 16;
 inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
 
+// How many bytes at the beginning of a key name the keys among which updates seek (backend.h); 0: updates that
+// put it are not sought among. The extents of a chunk, and the snapshots of a container.
+inline std::size_t scope_size(Bytes key)
+{
+    if (key.size() >= 5 && static_cast<Space>(key[0]) == Space::snapshot) return 5;
+    const std::size_t chunk = kind_prefix_size + sizeof(std::uint64_t);
+    return key.size() >= chunk && static_cast<Space>(key[0]) == Space::live &&
+                   static_cast<Kind>(key[object_prefix_size]) == Kind::array
+               ? chunk
+               : 0;
+}
+
 inline bool starts_with(Bytes key, Bytes prefix)
 {
     return key.size() >= prefix.size() && std::memcmp(key.data(), prefix.data(), prefix.size()) == 0;

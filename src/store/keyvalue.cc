@@ -111,6 +111,7 @@ void require_room(const ObjectAccess& object, const Replaced* replaced)
 bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction,
              Epoch epoch, Record& record)
 {
+    object.expect_with_state(transaction, place.live.view());
     object.require_epoch(transaction, target, epoch);
     Bytes value;
     switch (find_live(object, place, transaction, value, record)) {
@@ -128,7 +129,7 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
     first.add(epoch + 1);
     const auto what = [&] { return "key " + quoted(place.key) + " at epoch " + std::to_string(epoch); };
     Entry entry;
-    if (transaction.seek(first.view(), entry) && starts_with(entry.key, versions.view())) {
+    if (transaction.seek_in(versions.view(), first.view(), entry)) {
         if (const char* reason = parse_record(entry.key, entry.value, record))
             object.damaged(target, what(), reason);
         if (record.birth <= epoch) return place.is_of_key(record);
@@ -171,6 +172,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
         record.birth = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
+            object.expect_with_state(transaction, place.live.view());
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes old_value;
             Record old;
@@ -241,6 +243,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)
         const Epoch epoch = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
+            object.expect_with_state(transaction, place.live.view());
             const ContainerState state = object.state(transaction, place.set.targets[copy]);
             Bytes value;
             Record old;

@@ -87,6 +87,7 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
     const KeyBuffer bounds = first_behind(prefix, history, {}, filter);
     KeyBuffer from = first_behind(prefix, history, after, filter);
     Batch found;
+    if (filter.delimiter == '\0') transaction.expect_from(bounds.view(), from.view(), keys_at_once);
     std::optional<Entries> entries(std::in_place, transaction, from.view(), bounds.view());
     for (Entry entry; entries->next(entry);) {
         ParsedKey parsed;

@@ -109,8 +109,8 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
     if (state.newest_snapshot < death) return true;
     const KeyBuffer first = snapshot_key(container, birth);
     Entry entry;
-    const bool there = transaction.seek(first.view(), entry) &&
-                       starts_with(entry.key, container_prefix(Space::snapshot, container).view()) &&
+    const KeyBuffer snapshots = container_prefix(Space::snapshot, container);
+    const bool there = transaction.seek_in(snapshots.view(), first.view(), entry) &&
                        entry.key.size() == first.size() &&
                        load_big<std::uint64_t>(entry.key.data() + 5) < death;
     // Where a damaged one may have been such a snapshot, what it would need is kept.

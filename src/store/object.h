@@ -91,6 +91,13 @@ public:
     Target& target(unsigned index) const { return core.target(index); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
 
+    // The body is going to look at the container's state and at this record.
+    void expect_with_state(ReadTransaction& transaction, Bytes key) const
+    {
+        const KeyBuffer state = container_key(container);
+        const Bytes keys[] = {state.view(), key};
+        transaction.expect(keys);
+    }
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
     // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a

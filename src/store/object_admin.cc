@@ -63,7 +63,7 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
         put_back(transaction, border.view());
     std::vector<std::vector<std::byte>> keys;
     Entry entry;
-    bool more = transaction.seek(from, entry) && starts_with(entry.key, prefix.view());
+    bool more = transaction.seek_in(prefix.view(), from, entry);
     for (; more && keys.size() < retired_at_once;
          more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
         keys.emplace_back(entry.key.begin(), entry.key.end());
@@ -102,8 +102,7 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
             fail_damaged(where + ", a record by which an object is listed: " + reason +
                          ". The stored bytes are damaged");
         }
-        if (!transaction.seek(from.view(), entry) || !starts_with(entry.key, prefix.view()) ||
-            entry.key.size() < kind_prefix_size) {
+        if (!transaction.seek_in(prefix.view(), from.view(), entry) || entry.key.size() < kind_prefix_size) {
             return false;
         }
         oid = {load_big<std::uint64_t>(entry.key.data() + 5), load_big<std::uint64_t>(entry.key.data() + 13)};
@@ -154,8 +153,9 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     return from_copies(object.placement.group(0), [&](unsigned index) {
         const auto look = [&](ReadTransaction& transaction) -> std::optional<ArrayAttributes> {
-            object.require_epoch(transaction, index, epoch);
             KeyBuffer key = object.prefix(Space::live, Kind::attributes);
+            object.expect_with_state(transaction, key.view());
+            object.require_epoch(transaction, index, epoch);
             Entry entry;
             Bytes value;
             Record record;
@@ -167,7 +167,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
                 const KeyBuffer prefix = object.prefix(Space::history, Kind::attributes);
                 key = prefix;
                 key.add(epoch + 1);
-                there = transaction.seek(key.view(), entry) && starts_with(entry.key, prefix.view());
+                there = transaction.seek_in(prefix.view(), key.view(), entry);
                 if (there) reason = parse_record(entry.key, entry.value, record);
                 there = there && (reason != nullptr || record.birth <= epoch);
                 if (!there) reason = damaged_neighbour(transaction, key.view());
@@ -215,7 +215,8 @@ void Container::punch(const ObjectId& oid)
             Epoch epoch = 0; // one for all batches: what is written after the first one stays
             write_in_batches(target, object_prefix(Space::live, object.container, oid),
                              [&](WriteTransaction& transaction, auto& from, auto& released) {
-                                 if (epoch == 0) epoch = object.core.storage().next_epoch();
+                                 const bool first = equal(from, object_prefix(Space::live, object.container, oid).view());
+                                 if (first) epoch = object.core.storage().next_epoch();
                                  return punch_batch(object, set.targets[copy], transaction, epoch, from,
                                                     released);
                              });

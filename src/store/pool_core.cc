@@ -32,6 +32,14 @@ std::unique_lock<std::mutex> lock_pools()
     return std::unique_lock(held_over_fork(ForkLock::pools));
 }
 
+// The back end whose form the path has; nullptr: it is a path of a file system.
+const Backend* backend_named_by(const std::string& path)
+{
+    const auto found = std::ranges::find_if(
+        backends(), [&](const Backend& one) { return one.names != nullptr && one.names(path); });
+    return found == backends().end() ? nullptr : &*found;
+}
+
 const Backend* find_backend(const std::string& path, Found wanted)
 {
     const auto found =
@@ -53,6 +61,8 @@ const Backend& backend_named(const std::string& name)
 
 const Backend& backend_of(const std::string& path, const char* advice)
 {
+    // Its open() tells better than a look why a pool cannot be used.
+    if (const Backend* backend = backend_named_by(path)) return *backend;
     if (const Backend* backend = find_backend(path, Found::pool)) return *backend;
     std::error_code error;
     const bool searchable = std::filesystem::exists(path + "/.", error);
@@ -66,6 +76,12 @@ const Backend& backend_of(const std::string& path, const char* advice)
 std::string canonical_pool_path(const std::string& path)
 {
     if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
+    if (backend_named_by(path) != nullptr) {
+        std::string text = path;
+        while (text.ends_with('/'))
+            text.pop_back();
+        return text;
+    }
     if (char resolved[PATH_MAX]; realpath(path.c_str(), resolved) != nullptr) return resolved;
     std::error_code error; // what is not there yet may be made
     auto result = std::filesystem::weakly_canonical(path, error);
@@ -127,14 +143,16 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
 std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& options)
 {
     const std::string path = canonical_pool_path(given);
-    const unsigned targets =
-        options.targets != 0 ? options.targets : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
+    const Backend* by_path = backend_named_by(path);
+    const Backend& backend = by_path != nullptr ? *by_path : backend_named(options.backend);
+    const unsigned targets = options.targets != 0         ? options.targets
+                             : backend.default_targets != 0 ? backend.default_targets
+                                                            : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
     if (targets > 256)
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);
-    const Backend& backend = backend_named(options.backend);
     const auto lock = lock_pools();
-    if (const Backend* other = find_backend(path, Found::pool)) {
+    if (const Backend* other = by_path == nullptr ? find_backend(path, Found::pool) : nullptr) {
         fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name +
                             "): open it, or choose another path");
     }
@@ -150,7 +168,7 @@ void Pool::destroy(const std::string& given, bool force)
 {
     const std::string path = canonical_pool_path(given);
     const auto lock = lock_pools();
-    const Backend* left = find_backend(path, Found::unfinished);
+    const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
         fail(DER_BUSY,

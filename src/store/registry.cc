@@ -9,6 +9,7 @@ static std::vector<Backend>& registered()
     static std::vector<Backend> all{
         lmdb::backend(), // the default comes first
         memory::backend(),
+        rados::backend(),
     };
     return all;
 }

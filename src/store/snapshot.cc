@@ -38,7 +38,7 @@ Epoch newest_epoch(WriteTransaction& transaction, const KeyBuffer& prefix)
     Entry entry;
     end.make_successor();
     put_back(transaction, end.view());
-    if (!transaction.seek_last(end.view(), entry) || !starts_with(entry.key, prefix.view())) return 0;
+    if (!transaction.seek_last_in(prefix.view(), end.view(), entry)) return 0;
     if (entry.key.size() != prefix.size() + 8)
         fail_damaged("the key of a container's newest snapshot is damaged");
     return load_big<std::uint64_t>(entry.key.data() + prefix.size());
@@ -67,7 +67,7 @@ bool aggregate(WriteTransaction& target, std::uint32_t container, std::vector<st
     const ContainerState state{newest_epoch(target, container_prefix(Space::snapshot, container))};
     std::vector<std::vector<std::byte>> candidates;
     Entry entry;
-    bool more = target.seek(from, entry) && starts_with(entry.key, prefix.view());
+    bool more = target.seek_in(prefix.view(), from, entry);
     for (std::size_t count = 0; more && count < history_at_once; ++count) {
         candidates.emplace_back(entry.key.begin(), entry.key.end());
         more = target.next(entry) && starts_with(entry.key, prefix.view());
@@ -129,7 +129,7 @@ Epoch Container::create_snapshot(std::string_view name)
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         read_container(meta, core.path(), id_);
         const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
-        epoch = core.storage().next_epoch();
+        epoch = core.storage().barrier_epoch();
         for (WriteTransaction* target : targets)
             note_snapshot(*target, id, newest, epoch);
         put_snapshot(meta, id_, epoch, {false, std::string(name)});

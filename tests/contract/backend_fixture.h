@@ -4,6 +4,7 @@
 #include "base/checksum.h"
 #include "stepstore/error.h"
 #include "store/backend.h"
+#include "support/backends.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -117,9 +118,9 @@ struct Kind {
 inline auto every_kind()
 {
     std::vector<Kind> all;
-    for (const Backend& backend : backends())
+    for (const std::string& backend : testing::backends_here())
         for (const Durability durability : {Durability::process, Durability::power})
-            all.push_back({backend.name, durability});
+            all.push_back({backend, durability});
     return ::testing::ValuesIn(all);
 }
 
@@ -130,11 +131,14 @@ protected:
     {
         pool_.reset();
         for (const std::string& path : made_) {
-            if (factory().look(path) == Found::pool) factory().destroy(path);
+            if (factory().look(path) != Found::nothing) factory().destroy(path);
         }
     }
     const Backend& factory() const { return backend_named(GetParam().backend); }
-    std::string path(const std::string& name) const { return directory_ / name; }
+    std::string path(const std::string& name) const
+    {
+        return testing::pool_path(directory_, GetParam().backend, name);
+    }
     std::unique_ptr<Storage> make(const std::string& name, unsigned targets = 4)
     {
         made_.push_back(path(name));

@@ -149,7 +149,9 @@ TEST_P(Pools, CountPerTarget)
 TEST_P(Pools, TellTheirSpace)
 {
     const auto space = pool().space();
-    EXPECT_GT(space.total, 0U);
+    if (GetParam().backend != "rados") { // a cluster without a manager does not know
+        EXPECT_GT(space.total, 0U);
+    }
     EXPECT_LE(space.free, space.total);
 }
 

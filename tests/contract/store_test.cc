@@ -15,13 +15,15 @@ INSTANTIATE_TEST_SUITE_P(Backends, StoreContract, every_backend(), backend_name)
 TEST_P(StoreContract, APoolTellsWhatItIs)
 {
     const PoolInfo info = pool->query();
-    EXPECT_EQ(info.label, "pool");
+    EXPECT_EQ(info.label, path.substr(path.rfind('/') + 1));
     EXPECT_EQ(info.backend, GetParam());
     EXPECT_EQ(info.format_version, 3U);
     EXPECT_EQ(info.targets.size(), 4U);
     EXPECT_EQ(info.containers, 1U);
     EXPECT_NE(info.uuid, Uuid{});
-    EXPECT_GT(info.space_total, 0U);
+    if (GetParam() != "rados") { // a cluster without a manager does not know
+        EXPECT_GT(info.space_total, 0U);
+    }
     EXPECT_EQ(Pool::open(path, Access::read_only)->query().uuid, info.uuid);
 }
 
@@ -30,7 +32,8 @@ TEST_P(StoreContract, OnePoolPerPath)
     PoolOptions options;
     options.backend = GetParam();
     EXPECT_EQ(error_of([&] { Pool::create(path, options); }), DER_EXIST);
-    EXPECT_EQ(error_of([&] { Pool::open(directory / "none", Access::read_write); }), DER_NONEXIST);
+    const std::string none = pool_path(directory, GetParam(), "none");
+    EXPECT_EQ(error_of([&] { Pool::open(none, Access::read_write); }), DER_NONEXIST);
     EXPECT_FALSE(std::filesystem::exists(directory / "none"));
     options.backend = "tape";
     std::string message;
@@ -38,17 +41,20 @@ TEST_P(StoreContract, OnePoolPerPath)
     EXPECT_NE(message.find("lmdb"), std::string::npos) << message;
     options.backend = GetParam();
     options.targets = 257;
-    EXPECT_EQ(error_of([&] { Pool::create(directory / "other", options); }), DER_INVAL);
+    EXPECT_EQ(error_of([&] { Pool::create(pool_path(directory, GetParam(), "other"), options); }), DER_INVAL);
 }
 
 TEST_P(StoreContract, AsManyTargetsAsProcessorsUnlessToldOtherwise)
 {
     PoolOptions options;
     options.backend = GetParam();
-    Pool::create(directory / "usual", options);
-    const std::size_t targets = Pool::open(directory / "usual", Access::read_only)->query().targets.size();
+    const std::string usual = pool_path(directory, GetParam(), "usual");
+    Pool::create(usual, options);
+    const std::size_t targets = Pool::open(usual, Access::read_only)->query().targets.size();
     const std::size_t processors = std::thread::hardware_concurrency();
-    EXPECT_EQ(targets, processors < 4 ? 4 : processors > 16 ? 16 : processors);
+    const std::size_t local = processors < 4 ? 4 : processors > 16 ? 16 : processors;
+    EXPECT_EQ(targets, GetParam() == "rados" ? 32 : local);
+    Pool::destroy(usual, false);
 }
 
 TEST_P(StoreContract, ADestroyedPoolIsGone)

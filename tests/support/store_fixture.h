@@ -151,7 +151,7 @@ protected:
     }
     void open_pool(const std::string& backend, unsigned targets)
     {
-        path = directory / "pool";
+        path = pool_path(directory, backend, "pool");
         PoolOptions options;
         options.backend = backend;
         options.targets = targets;

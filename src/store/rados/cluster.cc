@@ -1,0 +1,213 @@
+#include "store/rados/cluster.h"
+
+#include "store/rados/host.h"
+#include "stepstore/error.h"
+#include "store/rados/errors.h"
+
+#include <daos_errno.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+std::atomic<std::uint64_t> reads{0}, writes{0};
+
+// A setting that nobody has made, in seconds.
+void prefer(librados::Rados& rados, const char* setting, const char* unset, const char* value)
+{
+    std::string now;
+    if (rados.conf_get(setting, now) == 0 && std::strtod(now.c_str(), nullptr) == std::strtod(unset, nullptr))
+        rados.conf_set(setting, value);
+}
+
+std::string named_conf()
+{
+    const char* given = std::getenv("CEPH_CONF");
+    return given != nullptr ? given : "/etc/ceph/ceph.conf";
+}
+
+std::string user_of_arguments()
+{
+    const char* given = std::getenv("CEPH_ARGS");
+    const std::string text = given == nullptr ? "" : given;
+    for (const std::string option : {"--id=", "--id ", "--user=", "--user "}) {
+        const auto at = text.find(option);
+        if (at == std::string::npos) continue;
+        const auto from = text.find_first_not_of(' ', at + option.size());
+        if (from != std::string::npos) return text.substr(from, text.find(' ', from) - from);
+    }
+    return "admin";
+}
+
+[[noreturn]] void fail_to_connect(int code, const std::string& user)
+{
+    const std::string tried = "cannot connect to the Ceph cluster of " + named_conf() + " as client." + user;
+    if (code == -ENOENT) {
+        throw Error(-DER_NO_PERM, tried + ": there is no key of this user: name its keyring in the "
+                                          "configuration (keyring = FILE)");
+    }
+    if (code == -ETIMEDOUT) {
+        throw Error(-DER_TIMEDOUT, tried + ": no monitor answers: check mon_host and that the cluster runs. "
+                                           "The time to wait is client_mount_timeout in seconds");
+    }
+    fail(code, "Ceph", tried);
+}
+
+std::unique_ptr<librados::Rados> connect()
+{
+    auto rados = std::make_unique<librados::Rados>();
+    const std::string user = user_of_arguments();
+    if (const int code = rados->init(user.c_str()); code < 0) fail_to_connect(code, user);
+    const char* given = std::getenv("CEPH_CONF");
+    if (const int code = rados->conf_read_file(given); code < 0) {
+        throw Error(-DER_NONEXIST, "cannot read the Ceph configuration " + named_conf() +
+                                       ": set CEPH_CONF to the file of the cluster");
+    }
+    rados->conf_parse_env(nullptr);
+    prefer(*rados, "client_mount_timeout", "300", "5");
+    prefer(*rados, "rados_mon_op_timeout", "0", "5");
+    prefer(*rados, "rados_osd_op_timeout", "0", "60");
+    // A message for each failed attempt on the program's output is not ours to write.
+    prefer(*rados, "log_to_stderr", "1", "0");
+    if (const int code = rados->connect(); code < 0) fail_to_connect(code, user);
+    return rados;
+}
+
+} // namespace
+
+Trips trips() noexcept
+{
+    return {reads.load(std::memory_order_relaxed), writes.load(std::memory_order_relaxed)};
+}
+
+librados::Rados& cluster()
+{
+    static librados::Rados* connected = nullptr; // lasts: its threads may outlive static objects
+    static std::uint64_t generation = 0;
+    const std::lock_guard lock(host().held_over_fork(ForkLock::backend)); // guards both
+    if (connected == nullptr || generation != host().process_generation()) {
+        connected = connect().release();
+        generation = host().process_generation();
+    }
+    return *connected;
+}
+
+Io::Io(const std::string& pool, const std::string& name_space, std::string where) : where_(std::move(where))
+{
+    librados::Rados& rados = cluster();
+    const int code = rados.ioctx_create(pool.c_str(), context_);
+    if (code == -ENOENT) {
+        throw Error(-DER_NONEXIST, where_ + ": the cluster has no pool '" + pool +
+                                       "': see 'ceph osd pool ls', or make it with 'ceph osd pool create " +
+                                       pool + "'");
+    }
+    if (code < 0) fail(code, where_, "cannot use the Ceph pool '" + pool + "'");
+    context_.set_namespace(name_space);
+}
+
+Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
+{
+    reads.fetch_add(1, std::memory_order_relaxed);
+    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
+    Result result;
+    result.code = context_.aio_operate(object, completion, &operation, nullptr);
+    if (result.code == 0) {
+        completion->wait_for_complete();
+        result.code = completion->get_return_value();
+        result.version = completion->get_version64();
+    }
+    completion->release();
+    return result;
+}
+
+// A full cluster answers, where it would let a write wait for room.
+constexpr int full_try = librados::OPERATION_FULL_TRY;
+
+Io::Result Io::write(const std::string& object, librados::ObjectWriteOperation& operation)
+{
+    writes.fetch_add(1, std::memory_order_relaxed);
+    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
+    Result result;
+    result.code = context_.aio_operate(object, completion, &operation, full_try);
+    if (result.code == 0) {
+        completion->wait_for_complete();
+        result.code = completion->get_return_value();
+        result.version = completion->get_version64();
+    }
+    completion->release();
+    return result;
+}
+
+constexpr std::size_t most_at_once = 32; // of a batch
+
+void Io::Batch::write(const std::string& object, librados::ObjectWriteOperation& operation)
+{
+    land(most_at_once - 1);
+    if (landed_ == 0 && flying_.empty()) writes.fetch_add(1, std::memory_order_relaxed);
+    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
+    const int code = io_.context_.aio_operate(object, completion, &operation, full_try);
+    if (code == 0) return flying_.push_back({completion, nullptr});
+    completion->release();
+    if (failed_ == 0) failed_ = code;
+}
+
+void Io::Batch::read(const std::string& object, librados::ObjectReadOperation& operation, int* code)
+{
+    land(most_at_once - 1);
+    if (landed_ == 0 && flying_.empty()) reads.fetch_add(1, std::memory_order_relaxed);
+    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
+    *code = io_.context_.aio_operate(object, completion, &operation, nullptr);
+    if (*code == 0) return flying_.push_back({completion, code});
+    completion->release();
+}
+
+// Waits for the oldest until at most so many fly.
+void Io::Batch::land(std::size_t most)
+{
+    for (; flying_.size() - landed_ > most; ++landed_) {
+        const Flight& one = flying_[landed_];
+        one.completion->wait_for_complete();
+        const int code = one.completion->get_return_value();
+        if (one.code != nullptr)
+            *one.code = code;
+        else if (code < 0 && failed_ == 0)
+            failed_ = code;
+        one.completion->release();
+    }
+}
+
+int Io::Batch::wait()
+{
+    land(0);
+    return failed_;
+}
+
+void Io::write_behind(const std::string& object, librados::ObjectWriteOperation& operation,
+                      std::function<void(int)> done)
+{
+    struct Waiting {
+        std::function<void(int)> done;
+        librados::AioCompletion* completion;
+    };
+    auto* waiting = new Waiting{std::move(done), nullptr};
+    waiting->completion = librados::Rados::aio_create_completion(waiting, [](rados_completion_t, void* given) {
+        const std::unique_ptr<Waiting> self(static_cast<Waiting*>(given));
+        self->done(self->completion->get_return_value());
+        self->completion->release();
+    });
+    const int code = context_.aio_operate(object, waiting->completion, &operation, full_try);
+    if (code == 0) return;
+    waiting->done(code);
+    waiting->completion->release();
+    delete waiting;
+}
+
+void Io::failed(int code, const std::string& tried) const
+{
+    fail(code, where_, tried);
+}
+
+} // namespace stepstore::store::rados

@@ -1,0 +1,101 @@
+// The connection to a Ceph cluster, and single operations on it: what is sent, waited for and counted.
+//
+// A process has one connection. Its configuration is the one that every Ceph program finds: CEPH_CONF or
+// /etc/ceph/ceph.conf, and CEPH_ARGS, whose --id names the user. It is made at first use and lasts as long as
+// the process. A forked child makes its own, since librados' threads do not survive a fork. It never touches
+// its parent's.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/not_copied.h"
+
+#include <rados/librados.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stepstore::store::rados {
+
+using Buffer = librados::bufferlist;
+
+inline std::string to_string(const Buffer& buffer)
+{
+    std::string text;
+    text.reserve(buffer.length());
+    for (const auto& part : buffer.buffers())
+        text.append(part.c_str(), part.length());
+    return text;
+}
+inline Buffer to_buffer(std::string_view text)
+{
+    Buffer buffer;
+    buffer.append(text.data(), static_cast<unsigned>(text.size()));
+    return buffer;
+}
+
+// Round trips of this process so far.
+struct Trips {
+    std::uint64_t reads = 0, writes = 0;
+};
+Trips trips() noexcept;
+
+// A Ceph pool and a namespace in it, of the process's connection. May be used by many threads at once.
+class Io : NotCopied {
+public:
+    // DER_NONEXIST: no such pool. DER_TIMEDOUT, DER_NO_PERM, DER_INVAL: no connection.
+    Io(const std::string& pool, const std::string& name_space, std::string where);
+
+    struct Result {
+        int code = 0;              // 0, or what librados says
+        std::uint64_t version = 0; // of the object
+    };
+    Result read(const std::string& object, librados::ObjectReadOperation& operation);
+    Result write(const std::string& object, librados::ObjectWriteOperation& operation);
+
+    // Many operations at once. Each `done` runs on a thread of librados.
+    class Batch : NotCopied {
+    public:
+        explicit Batch(Io& io) : io_(io) {}
+        ~Batch() { wait(); }
+        void write(const std::string& object, librados::ObjectWriteOperation& operation);
+        void read(const std::string& object, librados::ObjectReadOperation& operation, int* code);
+        // Until all are done. Gives the first error of the writes, 0 where there was none.
+        int wait();
+
+    private:
+        struct Flight {
+            librados::AioCompletion* completion;
+            int* code;
+        };
+        void land(std::size_t most);
+        Io& io_;
+        std::vector<Flight> flying_;
+        std::size_t landed_ = 0;
+        int failed_ = 0;
+    };
+    // Nobody waits for it. `done` runs on a thread of librados with the result.
+    void write_behind(const std::string& object, librados::ObjectWriteOperation& operation,
+                      std::function<void(int)> done);
+    void flush() { context_.aio_flush(); }
+
+    librados::IoCtx& context() { return context_; }
+    std::uint64_t instance() { return context_.get_instance_id(); } // of the process's connection
+    const std::string& where() const { return where_; }
+    [[noreturn]] void failed(int code, const std::string& tried) const;
+
+private:
+    const std::string where_; // "pool rados://..."
+    librados::IoCtx context_;
+};
+
+// The process's connection.
+librados::Rados& cluster();
+
+} // namespace stepstore::store::rados

@@ -1,0 +1,15 @@
+// What the module takes from the library that loads it, where there must be one for both. The locks that are
+// held over a fork have an order, so the module must not have its own.
+#pragma once
+
+#include "base/fork.h"
+
+namespace stepstore::store::rados {
+
+struct Host {
+    std::mutex& (*held_over_fork)(ForkLock which) noexcept;
+    std::uint64_t (*process_generation)() noexcept;
+};
+const Host& host() noexcept;
+
+} // namespace stepstore::store::rados

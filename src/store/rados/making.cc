@@ -1,0 +1,196 @@
+// Making and removing pools (pool.h has the steps).
+#include "store/rados/making.h"
+
+#include "store/rados/host.h"
+#include "stepstore/error.h"
+#include "store/rados/location.h"
+#include "store/rados/storage.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+std::string random_id()
+{
+    std::random_device device;
+    std::string id;
+    for (int digit = 0; digit < 16; ++digit)
+        id += "0123456789abcdef"[device() % 16];
+    return id;
+}
+
+// Replaces the header, or removes it, on condition that it still is `now`. False: it is not.
+bool change_header(Io& io, const Header& now, const Header* next)
+{
+    librados::ObjectWriteOperation operation;
+    operation.assert_exists();
+    operation.cmpext(0, to_buffer(now.encoded()), nullptr);
+    if (next != nullptr)
+        operation.write_full(to_buffer(next->encoded()));
+    else
+        operation.remove();
+    const int code = io.write(header_object, operation).code;
+    if (code == 0) return true;
+    if (code == -ENOENT || code == -ECANCELED || code <= -4095) return false; // -4095: cmpext differs
+    io.failed(code, "cannot change the pool's header");
+}
+
+// Removes the objects whose names begin with `prefix`.
+void remove_objects(Io& io, const std::string& prefix)
+{
+    Io::Batch batch(io);
+    for (auto at = io.context().nobjects_begin(); at != io.context().nobjects_end(); ++at) {
+        if (!at->get_oid().starts_with(prefix)) continue;
+        librados::ObjectWriteOperation operation;
+        operation.remove();
+        batch.write(at->get_oid(), operation);
+    }
+    const int code = batch.wait();
+    if (code < 0 && code != -ENOENT) io.failed(code, "cannot remove the pool's objects");
+}
+
+// False: somebody else changed it meanwhile.
+bool remove_pool(Io& io, const Header& header)
+{
+    Header removing = header;
+    removing.state = "removing";
+    if (header.state != removing.state && !change_header(io, header, &removing)) return false;
+    remove_objects(io, std::string(header_object) + ".");
+    return change_header(io, removing, nullptr);
+}
+
+void require_no_strangers(Io& io, const std::string& path)
+{
+    for (auto at = io.context().nobjects_begin(); at != io.context().nobjects_end(); ++at) {
+        const std::string& name = at->get_oid();
+        if (name == header_object || name.starts_with(std::string(header_object) + ".")) continue;
+        throw Error(-DER_BUSY, "pool " + path + ": this namespace of the Ceph pool is used by something else "
+                                                "(it has the object '" +
+                                   name + "'): choose another namespace, rados://CEPHPOOL/NAMESPACE");
+    }
+}
+
+// Creates the header in the state `making`. What a dead maker left goes first.
+void begin_making(Io& io, const Header& making, const std::string& path)
+{
+    using namespace std::chrono_literals;
+    for (auto patience = std::chrono::steady_clock::now() + 2s;;) {
+        librados::ObjectWriteOperation operation;
+        operation.create(true);
+        operation.write_full(to_buffer(making.encoded()));
+        const int code = io.write(header_object, operation).code;
+        if (code == 0) return;
+        if (code != -EEXIST) io.failed(code, "cannot make a pool");
+        const auto found = read_header(io);
+        if (!found) continue;
+        if (found->header.state == "ready")
+            throw Error(-DER_EXIST, "there is a pool at " + path + " already: open it, or choose another path");
+        if (!living(io).empty())
+            throw Error(-DER_EXIST, "pool " + path + " is being " + found->header.state.substr(0, 6) +
+                                        " by another process: open it, or choose another path");
+        // Between its first two steps a living maker does not watch yet.
+        if (std::chrono::steady_clock::now() < patience)
+            std::this_thread::sleep_for(20ms);
+        else
+            remove_pool(io, found->header);
+    }
+}
+
+void make_indexes(Io& io, const Header& header)
+{
+    Io::Batch batch(io);
+    const auto make = [&](const std::string& name) {
+        librados::ObjectWriteOperation operation;
+        operation.create(true);
+        operation.omap_set({{limit_key, to_buffer(big(0, 8))}});
+        batch.write(name, operation);
+    };
+    for (unsigned index = 0; index < header.targets; ++index)
+        make(header.objects() + ".t." + std::to_string(index));
+    make(header.objects() + ".m");
+    const int code = batch.wait();
+    if (code < 0) io.failed(code, "cannot make the indexes of a pool");
+}
+
+} // namespace
+
+std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
+{
+    if (options.targets == 0 || options.targets > 256)
+        throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) +
+                                    " targets: 1 to 256 are possible");
+    if (!options.target_directories.empty())
+        throw Error(-DER_NOTSUPPORTED, "pool " + path +
+                                           ": its targets do not lie in directories: leave out the targets' "
+                                           "directories");
+    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening)); // makers of one process take turns
+    auto io = connect_to(path);
+    require_no_strangers(*io, path);
+    Header header{1, random_id(), options.targets, options.durability, "making"};
+    begin_making(*io, header, path);
+    Io& connection = *io;
+    try {
+        auto watch = std::make_unique<Watch>(connection);
+        make_indexes(connection, header);
+        Header ready = header;
+        ready.state = "ready";
+        auto pool = std::make_shared<RadosPool>(std::move(io), ready);
+        auto storage = std::make_unique<RadosStorage>(path, pool, true);
+        if (options.fill) options.fill(*storage);
+        if (!change_header(connection, header, &ready))
+            throw Error(-DER_EXIST, "pool " + path + " was made by another process meanwhile: open it");
+        pool->claim();
+        share(path, pool);
+        return storage;
+    } catch (...) {
+        const auto again = connect_to(path);
+        remove_objects(*again, header.objects());
+        change_header(*again, header, nullptr);
+        throw;
+    }
+}
+
+std::unique_ptr<Storage> open(const std::string& path)
+{
+    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
+    return std::make_unique<RadosStorage>(path, open_shared(path), false);
+}
+
+void destroy(const std::string& path)
+{
+    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
+    const auto io = connect_to(path);
+    const auto found = read_header(*io);
+    if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + " to destroy");
+    std::set<std::uint64_t> others = living(*io);
+    others.erase(io->instance());
+    if (!others.empty()) {
+        throw Error(-DER_BUSY, "pool " + path + ": " + std::to_string(others.size()) +
+                                   " other processes have it open for updates, or died in the last 10 "
+                                   "seconds: end them, or try again then");
+    }
+    if (!remove_pool(*io, found->header))
+        throw Error(-DER_BUSY, "pool " + path + " is being destroyed by another process");
+}
+
+Found look(const std::string& path)
+{
+    if (!parse_location(path)) return Found::nothing;
+    try {
+        const auto found = read_header(*connect_to(path));
+        if (!found) return Found::nothing;
+        return found->header.state == "ready" ? Found::pool : Found::unfinished;
+    } catch (const Error& error) {
+        return error.code() == -DER_DF_INVAL || error.code() == -DER_DF_INCOMPT ? Found::pool : Found::nothing;
+    }
+}
+
+} // namespace stepstore::store::rados

@@ -1,0 +1,25 @@
+#include "store/rados/module.h"
+
+#include "stepstore/export.h"
+#include "store/rados/making.h"
+
+namespace stepstore::store::rados {
+
+static Host given{held_over_fork, process_generation};
+
+const Host& host() noexcept
+{
+    return given;
+}
+
+} // namespace stepstore::store::rados
+
+using namespace stepstore::store::rados;
+
+extern "C" STEPSTORE_API const Module* stepstore_rados_backend(unsigned version, const Host& host)
+{
+    static const Module module{create, open, destroy, look};
+    if (version != module_version) return nullptr;
+    given = host;
+    return &module;
+}

@@ -1,0 +1,22 @@
+// How the library asks its RADOS module for the back end. The module is loaded at the first use of a location
+// rados://, so that other programs do without librados and what that needs.
+#pragma once
+
+#include "store/backend.h"
+#include "store/rados/host.h"
+
+namespace stepstore::store::rados {
+
+inline constexpr unsigned module_version = 1; // of this header and of backend.h
+inline constexpr char module_symbol[] = "stepstore_rados_backend";
+
+struct Module {
+    std::unique_ptr<Storage> (*create)(const std::string& path, const NewPool& options);
+    std::unique_ptr<Storage> (*open)(const std::string& path);
+    void (*destroy)(const std::string& path);
+    Found (*look)(const std::string& path);
+};
+// nullptr: another version.
+using ModuleFactory = const Module* (*)(unsigned version, const Host& host);
+
+} // namespace stepstore::store::rados

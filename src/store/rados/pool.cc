@@ -1,0 +1,156 @@
+#include "store/rados/pool.h"
+
+#include "stepstore/error.h"
+
+#include <daos_errno.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <sstream>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+constexpr char magic[] = "STEPSTORE-RADOS";
+constexpr unsigned format_version = 1;
+constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process counts as such
+
+} // namespace
+
+std::string Header::encoded() const
+{
+    return std::string(magic) + " " + std::to_string(format) + "\nid " + id + "\ntargets " +
+           std::to_string(targets) + "\ndurability " +
+           (durability == Durability::power ? "power" : "process") + "\nstate " + state + "\n";
+}
+
+Header Header::decode(const std::string& text, const std::string& where)
+{
+    const auto unknown = [&] {
+        throw Error(-DER_DF_INVAL, where + ": the object '" + header_object +
+                                       "' is not the header of a pool: the namespace is used by something "
+                                       "else, or the header is damaged");
+    };
+    std::istringstream lines(text);
+    std::string name, value;
+    Header header;
+    if (!(lines >> name >> header.format) || name != magic) unknown();
+    if (header.format > format_version) {
+        throw Error(-DER_DF_INCOMPT, where + " has format version " + std::to_string(header.format) +
+                                         ", and this program reads version " +
+                                         std::to_string(format_version) +
+                                         ": use the newer Stepstore that made it");
+    }
+    while (lines >> name >> value) {
+        if (name == "id") header.id = value;
+        if (name == "targets") header.targets = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+        if (name == "durability") header.durability = value == "power" ? Durability::power : Durability::process;
+        if (name == "state") header.state = value;
+    }
+    if (header.id.size() != 16 || header.targets == 0 || header.targets > 256 || header.state.empty()) unknown();
+    return header;
+}
+
+std::optional<FoundHeader> read_header(Io& io)
+{
+    Buffer bytes;
+    int result = 0;
+    librados::ObjectReadOperation operation;
+    operation.read(0, 4096, &bytes, &result);
+    const Io::Result read = io.read(header_object, operation);
+    if (read.code == -ENOENT) return std::nullopt;
+    if (read.code < 0) io.failed(read.code, "cannot read the pool's header");
+    return FoundHeader{Header::decode(to_string(bytes), io.where()), read.version};
+}
+
+std::set<std::uint64_t> living(Io& io)
+{
+    std::list<obj_watch_t> watchers;
+    const int code = io.context().list_watchers(header_object, &watchers);
+    if (code < 0 && code != -ENOENT) io.failed(code, "cannot see who uses the pool");
+    std::set<std::uint64_t> all;
+    for (const obj_watch_t& one : watchers)
+        all.insert(static_cast<std::uint64_t>(one.watcher_id));
+    return all;
+}
+
+Watch::Watch(Io& io) : io_(io)
+{
+    const int code = io.context().watch3(header_object, &handle_, &watcher_, watch_timeout);
+    if (code == -ENOENT)
+        throw Error(-DER_STALE, io.where() + ": the pool was removed while it was open: open it again");
+    if (code < 0) io.failed(code, "cannot take the pool into use for updates");
+}
+
+Watch::~Watch()
+{
+    io_.context().unwatch2(handle_);
+}
+
+RadosPool::RadosPool(std::unique_ptr<Io> io, Header header) : io_(std::move(io)), header_(std::move(header))
+{
+    const std::string objects = header_.objects();
+    meta_index_ = std::make_unique<Index>(*io_, objects + ".m", io_->where() + ", pool metadata");
+    client_ = std::make_unique<Client>(*meta_index_);
+    for (unsigned index = 0; index < header_.targets; ++index) {
+        const std::string number = std::to_string(index);
+        targets_.push_back(std::make_unique<RadosTarget>(*io_, objects, index, objects + ".t." + number,
+                                                         io_->where() + ", target " + number, *client_));
+    }
+    targets_.push_back(std::make_unique<RadosTarget>(*io_, objects, header_.targets, objects + ".m",
+                                                     io_->where() + ", pool metadata", *client_));
+}
+
+RadosPool::~RadosPool()
+{
+    io_->flush();
+    if (!watch_) return;
+    try {
+        bool all = true;
+        for (const auto& target : targets_)
+            all = target->close() && all;
+        if (all) client_->forget();
+    } catch (const Error&) { // whoever opens the pool next cleans up
+    }
+    watch_.reset();
+}
+
+void RadosPool::claim()
+{
+    const std::lock_guard lock(claiming_);
+    if (watch_ && !watch_->lost()) return;
+    watch_.reset();
+    watch_ = std::make_unique<Watch>(*io_);
+    clean_up();
+}
+
+// After clients whose connection is gone.
+void RadosPool::clean_up()
+{
+    std::map<std::string, Buffer> clients;
+    int code = 0;
+    bool more = false;
+    librados::ObjectReadOperation operation;
+    operation.assert_exists();
+    operation.omap_get_vals2("", std::string(1, client_space), 1024, &clients, &more, &code);
+    const int result = io_->read(meta_index_->object, operation).code;
+    if (result < 0) meta_index_->failed(result, "cannot read the index");
+    if (clients.empty()) return;
+    const std::set<std::uint64_t> alive = living(*io_);
+    std::set<std::uint64_t> dead;
+    for (const auto& [key, value] : clients)
+        if (!alive.contains(from_big(to_string(value)))) dead.insert(from_big(key.substr(1)));
+    if (dead.empty()) return;
+    for (const auto& target : targets_)
+        target->clean_up(dead);
+    librados::ObjectWriteOperation remove;
+    remove.assert_exists();
+    std::set<std::string> keys;
+    for (const std::uint64_t client : dead)
+        keys.insert(std::string(1, client_space) + big(client, 4));
+    remove.omap_rm_keys(keys);
+    io_->write(meta_index_->object, remove);
+}
+
+} // namespace stepstore::store::rados

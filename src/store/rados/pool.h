@@ -1,0 +1,88 @@
+// A pool on a Ceph cluster as this process has it open, shared by all who opened it.
+//
+// Objects, all with names that begin with "stepstore":
+//   stepstore             the header: lines of text. It exists while the pool does, and comes first and last.
+//   ID.m, ID.t.N          the indexes of meta and of target N
+//   ID.x.N.FILE.PIECE     parts of extents
+// ID is "stepstore." and 16 random digits of the pool: what a dead maker left is never taken for a part of the
+// pool that comes after.
+//
+// Making: 1. The header is created, exclusively, with the state "making". 2. The indexes. 3. What the pool
+// begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state becomes
+// "removing", on condition that it was not changed meanwhile. 2. All other objects go. 3. The header goes.
+// Whoever makes or updates a pool watches the header. So what a dead maker left is told from one at work.
+#pragma once
+
+#include "store/rados/target.h"
+
+#include <deque>
+#include <optional>
+
+namespace stepstore::store::rados {
+
+inline constexpr char header_object[] = "stepstore";
+
+struct Header {
+    unsigned format = 1;
+    std::string id; // 16 hexadecimal digits
+    unsigned targets = 0;
+    Durability durability = Durability::process;
+    std::string state; // making, ready, removing
+
+    std::string encoded() const;
+    // DER_DF_INVAL, DER_DF_INCOMPT
+    static Header decode(const std::string& text, const std::string& where);
+    std::string objects() const { return std::string(header_object) + "." + id; }
+};
+
+struct FoundHeader {
+    Header header;
+    std::uint64_t version = 0; // of the object
+};
+// Nothing: there is none.
+std::optional<FoundHeader> read_header(Io& io);
+// Connections that watch the header.
+std::set<std::uint64_t> living(Io& io);
+
+// Watches the header as long as it lives.
+class Watch : NotCopied {
+public:
+    explicit Watch(Io& io);
+    ~Watch();
+    bool lost() const { return watcher_.lost; }
+
+private:
+    struct Watcher final : librados::WatchCtx2 {
+        void handle_notify(std::uint64_t, std::uint64_t, std::uint64_t, Buffer&) override {}
+        void handle_error(std::uint64_t, int) override { lost = true; }
+        std::atomic<bool> lost{false};
+    };
+    Io& io_;
+    Watcher watcher_;
+    std::uint64_t handle_ = 0;
+};
+
+class RadosPool : NotCopied {
+public:
+    RadosPool(std::unique_ptr<Io> io, Header header);
+    ~RadosPool();
+
+    const Header& header() const { return header_; }
+    Target& target(unsigned index) { return *targets_[index]; }
+    Target& meta() { return *targets_.back(); }
+    Io& io() { return *io_; }
+    void claim();
+
+private:
+    void clean_up();
+
+    const std::unique_ptr<Io> io_;
+    const Header header_;
+    std::unique_ptr<Index> meta_index_;
+    std::unique_ptr<Client> client_;
+    std::vector<std::unique_ptr<RadosTarget>> targets_; // meta last
+    std::mutex claiming_;                               // guards watch_
+    std::unique_ptr<Watch> watch_;
+};
+
+} // namespace stepstore::store::rados

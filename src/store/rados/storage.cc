@@ -1,0 +1,110 @@
+#include "store/rados/storage.h"
+
+#include "store/rados/host.h"
+#include "stepstore/error.h"
+#include "store/rados/location.h"
+
+#include <daos_errno.h>
+
+#include <map>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+// Pools that this process has open; guarded by ForkLock::backend.
+struct Open {
+    std::uint64_t generation = 0;
+    std::weak_ptr<RadosPool> pool;
+};
+std::map<std::string, Open>& open_pools()
+{
+    static auto* all = new std::map<std::string, Open>;
+    return *all;
+}
+
+} // namespace
+
+std::unique_ptr<Io> connect_to(const std::string& path)
+{
+    const auto location = parse_location(path);
+    if (!location)
+        throw Error(-DER_BADPATH, "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
+    return std::make_unique<Io>(location->pool, location->name_space, "pool " + path);
+}
+
+void share(const std::string& path, const std::shared_ptr<RadosPool>& pool)
+{
+    const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
+    open_pools()[path] = {host().process_generation(), pool};
+}
+
+std::shared_ptr<RadosPool> open_shared(const std::string& path)
+{
+    auto io = connect_to(path);
+    const auto found = read_header(*io);
+    if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + ": create it first");
+    if (found->header.state != "ready") {
+        throw Error(-DER_BUSY, "pool " + path + " is being " +
+                                   (found->header.state == "making" ? "made" : "removed") +
+                                   ", or whoever did so died: make it again, or destroy it");
+    }
+    const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
+    Open& open = open_pools()[path];
+    std::shared_ptr<RadosPool> pool = open.generation == host().process_generation() ? open.pool.lock() : nullptr;
+    if (!pool || pool->header().id != found->header.id) {
+        pool = std::make_shared<RadosPool>(std::move(io), found->header);
+        open = {host().process_generation(), pool};
+    }
+    return pool;
+}
+
+RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bool claimed)
+    : path_(std::move(path)), targets_(pool->header().targets), durability_(pool->header().durability),
+      generation_(host().process_generation()), pool_(std::move(pool)), claimed_(claimed)
+{
+}
+
+RadosStorage::~RadosStorage()
+{
+    if (generation_ != host().process_generation()) new std::shared_ptr(pool_); // the parent's: never ended here
+}
+
+RadosPool& RadosStorage::pool()
+{
+    if (generation_.load(std::memory_order_acquire) == host().process_generation()) [[likely]]
+        return *pool_;
+    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
+    if (generation_ == host().process_generation()) return *pool_;
+    auto anew = open_shared(path_);
+    if (anew->header().id != pool_->header().id)
+        throw Error(-DER_STALE, "pool " + path_ + " was removed while it was open: open it again");
+    if (claimed_) anew->claim();
+    new std::shared_ptr(pool_);
+    pool_ = std::move(anew);
+    generation_.store(host().process_generation(), std::memory_order_release);
+    return *pool_;
+}
+
+void RadosStorage::claim()
+{
+    pool().claim();
+    claimed_ = true;
+}
+
+Epoch RadosStorage::next_epoch()
+{
+    const Epoch epoch = Clock::next();
+    RadosTarget::took(epoch);
+    return epoch;
+}
+
+Storage::Space RadosStorage::space()
+{
+    librados::cluster_stat_t stat{};
+    if (const int code = cluster().cluster_stat(stat); code < 0)
+        pool().io().failed(code, "cannot ask the cluster for its space");
+    return {stat.kb * 1024, stat.kb_avail * 1024};
+}
+
+} // namespace stepstore::store::rados

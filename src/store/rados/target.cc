@@ -1,0 +1,413 @@
+// Running bodies, optimistically.
+//
+// An update:
+// 1. The body runs on what is known of the target (transaction.h). What it looks up becomes a condition.
+// 2. One operation with the conditions and the changes goes to the object of the index. Where a condition does
+//    not hold, nothing is changed (refused).
+// 3. Refused: one read brings all that the body has asked for up to date, at one moment. The body runs again.
+// 4. After some refusals the process takes the turn: for a moment all others are refused. A process that dies
+//    with it delays the others by three seconds.
+//
+// A body that throws, or changes nothing, has no operation that would verify what it saw. Where that is not of
+// one moment, or was guessed, it is read anew, and the body runs again.
+//
+// Epochs. Each stored value begins with the epoch of its update. A body whose epoch is not greater than all
+// that it saw runs again with a greater one. So the order of epochs is that of updates which see each other,
+// whatever the clocks of the clients say.
+#include "store/rados/target.h"
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "stepstore/error.h"
+#include "store/keys.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+constexpr int patience = 6; // refusals before the turn is taken
+constexpr std::uint64_t inline_limit = 256 << 10;  // a larger value of the index is spilled
+constexpr std::uint64_t operation_limit = 32 << 20; // of inline values together; else less is inline
+constexpr std::uint64_t small_inline_limit = 4 << 10;
+// Updates raise a target's limit in steps of so many ns, so that few of them have to.
+constexpr unsigned limit_step_bits = 24; // 17 ms
+constexpr std::size_t whole_compared = 96; // bytes of a value; of a larger one the stamp says all
+
+struct Running {
+    RadosTarget* target;
+    Transaction* transaction;
+};
+thread_local std::vector<Running> running; // bodies of this thread, outer ones first
+// Targets whose last body had to be pinned. When nested bodies begin again, they do so as new transactions.
+thread_local std::set<const RadosTarget*> pinned_last;
+
+struct Enter {
+    Enter(RadosTarget* target, Transaction* transaction) { running.push_back({target, transaction}); }
+    ~Enter() { running.pop_back(); }
+    Enter(const Enter&) = delete;
+    Enter& operator=(const Enter&) = delete;
+};
+
+std::string random_tag()
+{
+    std::random_device device;
+    return big(device(), 4);
+}
+
+void wait_a_little(int refused)
+{
+    thread_local std::minstd_rand random(std::random_device{}());
+    const auto most = 50U << std::min(refused, 8);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % most));
+}
+
+// How far ahead of all that was committed a barrier's epoch lies. All targets must take its marks in that time.
+std::atomic<Epoch> ahead{64'000'000};
+
+bool is_refusal(int code)
+{
+    return code == -ECANCELED || code == -ERANGE || code == -EOVERFLOW;
+}
+
+using Assertions = std::map<std::string, std::pair<Buffer, int>>;
+
+// That the value under `key` is this one. A large one is known by its stamp.
+struct Conditions {
+    Assertions equal, above, below;
+
+    void holds(const std::string& key, const Raw& raw)
+    {
+        if (!raw || raw->size() <= whole_compared) {
+            equal[key] = {to_buffer(raw ? *raw : ""), LIBRADOS_CMPXATTR_OP_EQ};
+            return;
+        }
+        const std::string stamp = raw->substr(0, stamp_size);
+        above[key] = {to_buffer(stamp), LIBRADOS_CMPXATTR_OP_GT};
+        below[key] = {to_buffer(behind(stamp)), LIBRADOS_CMPXATTR_OP_LT};
+    }
+    void add_to(librados::ObjectWriteOperation& operation) const
+    {
+        for (const Assertions* one : {&equal, &above, &below})
+            if (!one->empty()) operation.omap_cmp(*one, nullptr);
+    }
+};
+
+} // namespace
+
+RadosTarget::RadosTarget(Io& io, std::string objects, unsigned number, std::string object, std::string where,
+                         Client& client)
+    : objects_(std::move(objects)), number_(number), io_(io), index_(io, std::move(object), std::move(where)),
+      client_(client), lanes_(client, index_), tag_(random_tag())
+{
+}
+
+void RadosTarget::took(Epoch epoch)
+{
+    for (const Running& one : running)
+        if (one.transaction->writes_) one.transaction->took(epoch);
+}
+
+Epoch RadosTarget::barrier_epoch()
+{
+    Epoch least = Clock::now();
+    for (const Running& one : running)
+        if (one.transaction->writes_) least = std::max(least, one.transaction->limit());
+    const Epoch epoch = Clock::next(least + ahead.load());
+    for (const Running& one : running)
+        if (one.transaction->writes_) one.transaction->barrier_ = epoch;
+    took(epoch);
+    return epoch;
+}
+
+Transaction* RadosTarget::transaction_here()
+{
+    const auto found = std::ranges::find_if(running, [&](const Running& one) {
+        return one.target == this && one.transaction->writes_;
+    });
+    return found == running.end() ? nullptr : found->transaction;
+}
+
+// False: it has to run again.
+bool RadosTarget::run(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body)
+{
+    transaction.begin();
+    const Enter enter(this, &transaction);
+    try {
+        body(transaction);
+        return true;
+    } catch (const Again& again) {
+        if (again.which != &transaction) throw;
+    } catch (...) {
+        if (transaction.certain()) throw;
+    }
+    return false;
+}
+
+void RadosTarget::read(FunctionRef<void(ReadTransaction&)> body)
+{
+    Transaction transaction(index_, memory_, *this, false);
+    while (!run(transaction, [&](WriteTransaction& open) { body(open); }))
+        transaction.refresh();
+}
+
+void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
+{
+    Transaction transaction(index_, memory_, *this, true);
+    const bool nested = !running.empty();
+    std::string turn;
+    if (pinned_last.erase(this) != 0) transaction.pin();
+    for (int refused = 0;;) {
+        if (!run(transaction, body)) {
+            if (transaction.pinned_) pinned_last.insert(this);
+            transaction.refresh();
+            continue;
+        }
+        pinned_last.erase(this);
+        const bool sends =
+            !transaction.changes_.empty() || !transaction.entering_.empty() || !transaction.leaving_.empty();
+        if (!sends && turn.empty()) {
+            if (transaction.certain()) return;
+            transaction.refresh();
+            continue;
+        }
+        if (transaction.first_epoch_ != 0 && transaction.first_epoch_ <= transaction.seen_) {
+            Clock::saw(transaction.seen_);
+            continue;
+        }
+        if (send(transaction, turn) == Sent::done) return;
+        ++refused;
+        if (transaction.barrier_ != 0) ahead = std::min<Epoch>(2 * ahead, 4'000'000'000);
+        if (refused > 1) wait_a_little(refused);
+        if (refused >= patience && turn.empty() && !nested) {
+            const std::string token = tag_ + big(stamps_.fetch_add(1), 4);
+            if (take_turn(token)) turn = token;
+        }
+        transaction.refresh();
+        if (!transaction.turn_.empty() && transaction.turn_ != turn) wait_for_turn(transaction, turn);
+        transaction.remember_all();
+        if (transaction.limit_) memory_.limit = std::max(memory_.limit.load(), from_big(*transaction.limit_));
+    }
+}
+
+bool RadosTarget::take_turn(const std::string& token)
+{
+    librados::ObjectWriteOperation operation;
+    operation.assert_exists();
+    operation.omap_cmp({{turn_key, {to_buffer(""), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
+    operation.omap_set({{turn_key, to_buffer(token)}});
+    return io_.write(index_.object, operation).code == 0;
+}
+
+// Until whoever has it lets go. One that is dead never does: after three seconds anybody may take it away.
+void RadosTarget::wait_for_turn(Transaction& transaction, const std::string& mine)
+{
+    using std::chrono::steady_clock;
+    std::string whose = transaction.turn_;
+    for (auto since = steady_clock::now(); !transaction.turn_.empty() && transaction.turn_ != mine;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        transaction.refresh();
+        if (transaction.turn_ != whose) {
+            whose = transaction.turn_;
+            since = steady_clock::now();
+        }
+        if (steady_clock::now() - since < std::chrono::seconds(3)) continue;
+        librados::ObjectWriteOperation operation;
+        operation.assert_exists();
+        operation.omap_cmp({{turn_key, {to_buffer(whose), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
+        operation.omap_rm_keys({turn_key});
+        io_.write(index_.object, operation);
+    }
+}
+
+void RadosTarget::add_conditions(const Transaction& transaction, const std::string& turn,
+                                 librados::ObjectWriteOperation& operation)
+{
+    Conditions conditions;
+    conditions.equal[turn_key] = {to_buffer(turn), LIBRADOS_CMPXATTR_OP_EQ};
+    if (transaction.pinned_ && transaction.version_ != 0) {
+        operation.assert_version(transaction.version_);
+    } else {
+        for (const auto& [key, cell] : transaction.cells_)
+            if (cell.got) conditions.holds(stored_key(key), cell.raw);
+        for (const std::string& scope : transaction.scopes_used_)
+            conditions.holds(guard_key(scope), transaction.scopes_.at(scope).guard);
+    }
+    conditions.add_to(operation);
+}
+
+void RadosTarget::add_epoch(Transaction& transaction, Epoch epoch, librados::ObjectWriteOperation& operation,
+                            std::map<std::string, Buffer>& set)
+{
+    Epoch below = 0; // what the target's limit must be less than
+    if (transaction.barrier_ != 0) {
+        below = transaction.barrier_;
+    } else if (epoch > memory_.limit.load()) {
+        const Epoch limit = ((epoch >> limit_step_bits) + 1) << limit_step_bits;
+        below = limit + 1;
+        set[limit_key] = to_buffer(big(limit, 8));
+        transaction.raised_limit_ = limit;
+    } else {
+        return;
+    }
+    operation.omap_cmp({{limit_key, {to_buffer(big(below, 8)), LIBRADOS_CMPXATTR_OP_LT}}}, nullptr);
+}
+
+// Each scope in which something changes gets a new guard, and one that gets empty none.
+void RadosTarget::add_scopes(Transaction& transaction, const std::string& stamp,
+                             std::map<std::string, Buffer>& set, std::set<std::string>& removed,
+                             std::map<std::string, Raw>& guards)
+{
+    const Raw guard = std::make_shared<const std::string>(stamp);
+    std::set<std::string> scopes;
+    for (const auto& [key, value] : transaction.changes_)
+        if (const std::size_t size = scope_size(as_bytes(key)); size != 0) scopes.insert(key.substr(0, size));
+    for (const std::string& scope : scopes) {
+        const std::string end = behind(scope);
+        const auto view = transaction.scopes_.find(scope);
+        const Cover* cover = transaction.pinned_ ? &transaction.cover_
+                             : transaction.scopes_used_.contains(scope) ? &view->second.cover
+                                                                        : nullptr;
+        const std::string* known = cover == nullptr ? nullptr : cover->end_at(scope);
+        bool empty = known != nullptr && *known >= end;
+        for (auto at = transaction.cells_.lower_bound(scope); empty && at != transaction.cells_.end() && at->first < end; ++at)
+            empty = !at->second.raw || transaction.changes_.contains(at->first);
+        for (auto at = transaction.changes_.lower_bound(scope); empty && at != transaction.changes_.end() && at->first < end; ++at)
+            empty = !at->second;
+        guards[scope] = empty ? nullptr : guard;
+        if (empty)
+            removed.insert(guard_key(scope));
+        else
+            set[guard_key(scope)] = to_buffer(stamp);
+    }
+}
+
+void RadosTarget::spill(Transaction& transaction)
+{
+    std::uint64_t all = 0;
+    for (const auto& [key, value] : transaction.changes_)
+        if (value && value->size() <= inline_limit) all += value->size();
+    const std::uint64_t limit = all > operation_limit ? small_inline_limit : inline_limit;
+    for (auto& [key, value] : transaction.changes_) {
+        if (!value || value->size() <= limit || (*value)[stamp_size] == spilled_value) continue;
+        const Bytes bytes = as_bytes(*value).subspan(header_size);
+        Payload payload{{&bytes, 1}};
+        transaction.entering_.push_back(append({&payload, 1}));
+        *value = value->substr(0, header_size) + encode(payload.extent);
+        (*value)[stamp_size] = spilled_value;
+    }
+    for (const auto& [key, value] : transaction.changes_) {
+        const auto old = transaction.cells_.find(key);
+        if (old != transaction.cells_.end() && is_spilled(old->second.raw)) {
+            const ExtentRef extent = decode_extent(std::string_view(*old->second.raw).substr(header_size));
+            transaction.leaving_.push_back(extent);
+            transaction.freed_.push_back(extent);
+        }
+    }
+}
+
+RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string& turn)
+{
+    const std::size_t appended_by_body = transaction.entering_.size();
+    const auto give_back = [&] {
+        {
+            const std::lock_guard lock(guard_);
+            notes_done_.merge(transaction.notes_);
+        }
+        for (std::size_t at = appended_by_body; at < transaction.entering_.size(); ++at)
+            release(transaction.entering_[at]);
+    };
+    spill(transaction);
+    const Epoch epoch =
+        transaction.last_epoch_ != 0 ? transaction.last_epoch_ : Clock::next(transaction.seen_ + 1);
+    const std::string stamp = big(epoch, 8) + tag_ + big(stamps_.fetch_add(1), 4);
+    librados::ObjectWriteOperation operation;
+    operation.assert_exists();
+    add_conditions(transaction, turn, operation);
+    std::map<std::string, Buffer> set;
+    std::set<std::string> removed;
+    std::map<std::string, Raw> guards;
+    add_epoch(transaction, epoch, operation, set);
+    add_extents(transaction, operation, set, removed);
+    add_scopes(transaction, stamp, set, removed, guards);
+    for (auto& [key, value] : transaction.changes_) {
+        if (!value) {
+            removed.insert(stored_key(key));
+            continue;
+        }
+        value->replace(0, stamp_size, stamp);
+        set[stored_key(key)] = to_buffer(*value);
+    }
+    if (!turn.empty()) removed.insert(turn_key);
+    add_counters(set, false);
+    if (!removed.empty()) operation.omap_rm_keys(removed);
+    if (!set.empty()) operation.omap_set(set);
+    const int code = io_.write(index_.object, operation).code;
+    if (code == 0) {
+        carried_out(transaction, guards);
+        return Sent::done;
+    }
+    if (is_refusal(code)) {
+        give_back();
+        return Sent::refused;
+    }
+    if (code == -ETIMEDOUT) { // it may have been carried out, or will be
+        for (const ExtentRef& one : transaction.entering_)
+            if (Lane* lane = lanes_.taken_for(one.file)) lane->in_doubt = true;
+    }
+    give_back();
+    index_.failed(code, "cannot update the index");
+}
+
+void RadosTarget::carried_out(Transaction& transaction, const std::map<std::string, Raw>& guards)
+{
+    if (transaction.raised_limit_ != 0)
+        memory_.limit = std::max(memory_.limit.load(), transaction.raised_limit_);
+    transaction.notes_.clear();
+    if (transaction.note_) {
+        const std::lock_guard lock(guard_);
+        ++notes_open_;
+    }
+    for (const ExtentRef& one : transaction.entering_)
+        if (Lane* lane = lanes_.taken_for(one.file)) lanes_.settle(*lane, true);
+    std::int64_t grown = 0;
+    for (auto& [key, value] : transaction.changes_) {
+        Raw raw;
+        if (value) raw = std::make_shared<const std::string>(std::move(*value));
+        const auto old = transaction.cells_.find(key);
+        if (old != transaction.cells_.end() && old->second.raw)
+            grown -= static_cast<std::int64_t>(key.size() + old->second.raw->size());
+        if (raw) grown += static_cast<std::int64_t>(key.size() + raw->size());
+        if (scope_size(as_bytes(key)) == 0) memory_.remember(key, raw);
+        transaction.cells_[key].raw = raw;
+    }
+    index_bytes_ += grown;
+    for (const auto& [key, cell] : transaction.cells_)
+        if (cell.got && scope_size(as_bytes(key)) == 0) memory_.remember(key, cell.raw);
+    for (const auto& [scope, guard] : guards) {
+        const std::string end = behind(scope);
+        const auto view = transaction.scopes_.find(scope);
+        const std::string* known = transaction.pinned_ || !transaction.scopes_used_.contains(scope)
+                                       ? nullptr
+                                       : view->second.cover.end_at(scope);
+        if (known == nullptr || *known < end) {
+            memory_.forget_scope(scope);
+            continue;
+        }
+        Memory::Scope now{guard, {}};
+        for (auto at = transaction.cells_.lower_bound(scope); at != transaction.cells_.end() && at->first < end; ++at)
+            if (at->second.raw) now.entries.emplace(at->first, at->second.raw);
+        memory_.remember_scope(scope, std::move(now));
+    }
+    for (const ExtentRef& extent : transaction.freed_)
+        release(extent);
+}
+
+} // namespace stepstore::store::rados

@@ -1,0 +1,110 @@
+// A target on RADOS. An update is one operation on the object of its index: the conditions, then the changes.
+// The cluster carries it out as a whole or refuses it, so there is no lock, and a process that dies leaves
+// nothing half done. docs/design/rados-backend.md has the argument.
+#pragma once
+
+#include "store/rados/client.h"
+#include "store/rados/transaction.h"
+
+#include <atomic>
+#include <unordered_map>
+
+namespace stepstore::store::rados {
+
+class RadosTarget final : public Target, public ExtentReader {
+public:
+    RadosTarget(Io& io, std::string objects, unsigned number, std::string object, std::string where,
+                Client& client);
+
+    void read(FunctionRef<void(ReadTransaction&)> body) override;
+    void write(FunctionRef<void(WriteTransaction&)> body) override;
+    ExtentRef append(std::span<Payload> payloads) override;
+    void entering(const ExtentRef& appended) override;
+    void leaving(const ExtentRef& dropped) override;
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
+    void release(const ExtentRef& extent) override;
+    std::vector<ExtentFile> extent_files() override;
+    std::uint64_t allocated(const ExtentRef& range) override;
+    void sync(bool) override {} // what was acknowledged is on the disks of all copies
+    bool begin_sync(bool) override { return false; }
+    Usage usage() override;
+    std::vector<std::string> check() override;
+    void count(const Counters& added) override;
+    Counters counters() override;
+
+    bool read_spilled(const ExtentRef& extent, std::string& into) override;
+
+    // Of all transactions that this thread has open.
+    static void took(Epoch epoch);
+    static Epoch barrier_epoch();
+
+    // Removes what dead clients left: connections that are not among the living.
+    void clean_up(const std::set<std::uint64_t>& dead_clients);
+    // Gives up what this process keeps on the target. False: something is left to be cleaned up.
+    bool close();
+
+    Index& index() { return index_; }
+
+private:
+    struct Drop {
+        std::string key;     // of its note on the target
+        std::size_t left = 0; // extents still to be removed
+    };
+    struct PieceState {
+        int code = 0; // -ENOENT: there is none
+        std::uint64_t size = 0;
+        std::map<std::uint64_t, std::uint64_t> released; // from, to
+    };
+    enum class Sent : std::uint8_t { done, refused };
+
+    bool run(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
+    Sent send(Transaction& transaction, const std::string& turn);
+    void add_conditions(const Transaction& transaction, const std::string& turn,
+                        librados::ObjectWriteOperation& operation);
+    void add_epoch(Transaction& transaction, Epoch epoch, librados::ObjectWriteOperation& operation,
+                   std::map<std::string, Buffer>& set);
+    void add_scopes(Transaction& transaction, const std::string& stamp, std::map<std::string, Buffer>& set,
+                    std::set<std::string>& removed, std::map<std::string, Raw>& guards);
+    void add_extents(Transaction& transaction, librados::ObjectWriteOperation& operation,
+                     std::map<std::string, Buffer>& set, std::set<std::string>& removed);
+    void spill(Transaction& transaction);
+    void carried_out(Transaction& transaction, const std::map<std::string, Raw>& guards);
+    void add_counters(std::map<std::string, Buffer>& set, bool now);
+    void wait_for_turn(Transaction& transaction, const std::string& mine);
+    bool take_turn(const std::string& token);
+
+    std::string piece_name(std::uint64_t file, std::uint64_t piece) const;
+    void write_pieces(std::uint64_t file, std::span<const Payload> payloads);
+    bool withdraw(std::uint64_t file);
+    void remove_pieces(std::uint64_t file, std::uint64_t count);
+    void release_pieces(const ExtentRef& room, std::function<void()> done);
+    void dropped(const ExtentRef& extent, std::shared_ptr<Drop> drop);
+    PieceState look_at_piece(const std::string& name);
+    Transaction* transaction_here(); // the one that this thread has open on this target
+    std::string counter_key() const;
+    std::array<std::int64_t, 6> totals(); // of all processes
+
+    const std::string objects_; // the beginning of the names of the pool's objects
+    const unsigned number_;
+    Io& io_;
+    Index index_;
+    Memory memory_;
+    Client& client_;
+    Lanes lanes_;
+    const std::string tag_; // this process's part of stamps
+    std::atomic<std::uint32_t> stamps_{0};
+
+    std::mutex guard_; // guards the next four
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Drop>> drops_; // by file and offset
+    std::uint64_t notes_open_ = 0;     // of drops
+    std::set<std::string> notes_done_; // of drops: to be removed with the next update
+    std::unordered_map<std::uint64_t, std::uint64_t> lengths_; // of files that this process appended
+    std::atomic<std::uint64_t> drop_number_{0};
+
+    std::atomic<std::uint64_t> updates_{0}, fetches_{0}, bytes_written_{0}, bytes_read_{0};
+    std::atomic<std::int64_t> index_bytes_{0}, bulk_bytes_{0};
+    std::atomic<std::uint64_t> counted_at_{0};
+    std::atomic<bool> counted_{false}; // since the cluster was told
+};
+
+} // namespace stepstore::store::rados

@@ -1,0 +1,465 @@
+#include "store/rados/transaction.h"
+
+#include "stepstore/error.h"
+#include "store/keys.h"
+
+#include <daos_errno.h>
+
+#include <algorithm>
+
+namespace stepstore::store::rados {
+
+namespace {
+
+std::string text_of(Bytes bytes)
+{
+    return std::string(as_text(bytes));
+}
+
+} // namespace
+
+void Transaction::begin()
+{
+    changes_.clear();
+    scopes_used_.clear();
+    for (auto& [key, cell] : cells_)
+        cell.got = false;
+    first_epoch_ = last_epoch_ = seen_ = barrier_ = 0;
+    entering_.clear();
+    leaving_.clear();
+    freed_.clear();
+    raised_limit_ = 0;
+    note_ = false;
+    placed_ = false;
+    certain_ = true;
+    mixed_ = false;
+    first_seen_version_ = 0;
+    expected_.clear();
+    expected_pages_.clear();
+    kept_.clear();
+}
+
+// ---- what is read
+
+void Transaction::add_expected(Fetch& fetch)
+{
+    for (std::string& key : expected_)
+        if (!cells_.contains(key)) fetch.keys.insert(stored_key(key));
+    expected_.clear();
+    for (const Fetch::Page& page : expected_pages_) {
+        pages_.try_emplace({page.prefix, page.from}, page.most);
+        fetch.pages.push_back(page);
+    }
+    expected_pages_.clear();
+}
+
+// All of it at one moment. A pinned transaction begins again where that is not the moment of what it knows; so
+// does one that knows a scope by another guard.
+std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
+{
+    const std::size_t own_pages = fetch.pages.size();
+    add_expected(fetch);
+    if (writes_) fetch.keys.insert(limit_key);
+    const bool scoped = span != nullptr && span->scoped && !pinned_;
+    if (scoped) fetch.keys.insert(guard_key(span->prefix));
+    const std::uint64_t version = index_.fetch(fetch);
+    if (pinned_) {
+        if (version_ != 0 && version != version_) {
+            for (const auto& page : fetch.pages)
+                pages_[{page.prefix, page.from}] = page.most;
+            throw Again{this};
+        }
+        version_ = version;
+    }
+    if (writes_) {
+        limit_ = fetch.raw(limit_key);
+        limit_known_ = true;
+    }
+    if (scoped) {
+        ScopeView& view = scopes_[span->prefix];
+        const Raw guard = fetch.raw(guard_key(span->prefix));
+        const bool known = view.version != 0;
+        if (known && (guard == nullptr) != (view.guard == nullptr)) throw Again{this};
+        if (known && guard != nullptr && *guard != *view.guard) throw Again{this};
+        view.guard = guard;
+        if (!known) view.version = version;
+    }
+    for (const std::string& stored : fetch.keys) {
+        if (stored[0] != record_space) continue;
+        const std::string key(key_of(stored));
+        cells_[key] = {fetch.raw(stored), version, cells_[key].got, false};
+        asked_.insert(key);
+    }
+    for (std::size_t page = own_pages; page < fetch.pages.size(); ++page)
+        take_page(fetch.pages[page], version, cover_);
+    return version;
+}
+
+void Transaction::take_page(const Fetch::Page& page, std::uint64_t version, Cover& cover)
+{
+    std::string last;
+    for (const auto& [stored, value] : page.got) {
+        last = key_of(stored);
+        Cell& cell = cells_[last];
+        cell = {std::make_shared<const std::string>(to_string(value)), version, cell.got, false};
+    }
+    cover.add(page.from, page.more && !page.got.empty() ? last + '\0' : behind(page.prefix));
+}
+
+void Transaction::fetch_from(const Span& span, const std::string& from, std::uint64_t most)
+{
+    Fetch fetch;
+    fetch.pages.push_back({from, span.prefix, most});
+    const std::uint64_t version = run(fetch, &span);
+    pages_[{span.prefix, from}] = most;
+    take_page(fetch.pages.front(), version, cover_of(span));
+}
+
+// Makes known what lies directly before `key`, not less than `floor`. The omap has no way backwards. So one
+// read looks at many places at once, in distances of powers of two from the last known key on, as numbers. The
+// farthest one that holds something is the next to begin from, until one page reaches up to `key`.
+void Transaction::fetch_before(const Span& span, const std::string& floor, const std::string& key)
+{
+    constexpr std::uint64_t page_size = 1024; // osd_max_omap_entries_per_request
+    constexpr std::size_t digits = 16;
+    for (std::string low = floor;;) {
+        const std::size_t common = static_cast<std::size_t>(
+            std::ranges::mismatch(low, key).in1 - low.begin());
+        Fetch fetch;
+        fetch.pages.push_back({low, span.prefix, page_size});
+        for (std::size_t bit = 0; bit < 8 * digits; bit += 2) {
+            std::string probe = low.substr(0, common + digits);
+            probe.resize(common + digits, '\0');
+            unsigned carry = 1U << bit % 8;
+            for (std::size_t at = probe.size() - bit / 8; at-- > common && carry != 0; carry >>= 8) {
+                carry += static_cast<unsigned char>(probe[at]);
+                probe[at] = static_cast<char>(carry & 0xff);
+            }
+            if (carry == 0 && probe < key) fetch.pages.push_back({probe, span.prefix, 1});
+        }
+        const std::uint64_t version = run(fetch, &span);
+        Cover& cover = cover_of(span);
+        std::string farthest;
+        for (const Fetch::Page& page : fetch.pages) {
+            take_page(page, version, cover);
+            for (const auto& [stored, value] : page.got)
+                if (key_of(stored) < key) farthest = std::max(farthest, std::string(key_of(stored)));
+        }
+        pages_[{span.prefix, low}] = page_size;
+        if (cover.begin_before(key) != nullptr) return;
+        low = farthest; // the page alone moved it
+    }
+}
+
+void Transaction::refresh()
+{
+    Fetch fetch;
+    for (const std::string& key : asked_)
+        fetch.keys.insert(stored_key(key));
+    if (writes_) {
+        fetch.keys.insert(limit_key);
+        fetch.keys.insert(turn_key);
+    }
+    for (const auto& [scope, view] : scopes_)
+        fetch.keys.insert(guard_key(scope));
+    for (const auto& [place, most] : pages_)
+        fetch.pages.push_back({place.second, place.first, most});
+    version_ = index_.fetch(fetch);
+    std::map<std::string, bool> guessed;
+    for (const auto& [key, cell] : cells_)
+        if (cell.guessed) guessed[key] = true;
+    cells_.clear();
+    cover_.clear();
+    for (const std::string& key : asked_) {
+        const Raw raw = fetch.raw(stored_key(key));
+        if (raw && guessed.contains(key)) memory_.guessed_wrong(key);
+        cells_[key] = {raw, version_, false, false};
+    }
+    for (auto& [scope, view] : scopes_) {
+        const Raw guard = fetch.raw(guard_key(scope));
+        if (view.version == 0 && guard) memory_.guessed_wrong(scope);
+        view = {guard, {}, version_, false};
+        if (!guard) view.cover.add(scope, behind(scope)); // nobody has put anything there
+    }
+    for (const Fetch::Page& page : fetch.pages) {
+        const auto scope = pinned_ ? scopes_.end() : scopes_.find(page.prefix);
+        take_page(page, version_, scope == scopes_.end() ? cover_ : scope->second.cover);
+    }
+    limit_ = fetch.raw(limit_key);
+    limit_known_ = true;
+    turn_ = fetch.raw(turn_key) ? *fetch.raw(turn_key) : std::string();
+    if (!pinned_) version_ = 0;
+}
+
+void Transaction::remember_all()
+{
+    for (const std::string& key : asked_)
+        if (const auto found = cells_.find(key); found != cells_.end()) memory_.remember(key, found->second.raw);
+    for (const auto& [scope, view] : scopes_)
+        memory_.forget_scope(scope);
+}
+
+Epoch Transaction::limit()
+{
+    if (!limit_known_) {
+        Fetch fetch;
+        run(fetch, nullptr);
+    }
+    return limit_ ? from_big(*limit_) : 0;
+}
+
+// ---- what the body sees
+
+void Transaction::saw_version(std::uint64_t version)
+{
+    if (version == 0) certain_ = false;
+    if (first_seen_version_ == 0) first_seen_version_ = version;
+    if (version != first_seen_version_) mixed_ = true;
+}
+
+void Transaction::saw(const Cell& cell)
+{
+    if (cell.raw) seen_ = std::max(seen_, epoch_of(*cell.raw));
+    saw_version(cell.version);
+}
+
+std::uint64_t Transaction::version() const
+{
+    if (writes_) return 0;
+    if (version_ == 0) {
+        Fetch fetch;
+        const_cast<Transaction*>(this)->run(fetch, nullptr);
+    }
+    return version_;
+}
+
+void Transaction::expect(std::span<const Bytes> keys)
+{
+    for (const Bytes key : keys)
+        expected_.push_back(text_of(key));
+}
+
+void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
+{
+    if (pinned_ && cover_.end_at(text_of(from)) == nullptr)
+        expected_pages_.push_back({text_of(from), text_of(prefix), entries});
+}
+
+Transaction::Cell& Transaction::cell(const std::string& key)
+{
+    asked_.insert(key);
+    if (const auto found = cells_.find(key); found != cells_.end()) return found->second;
+    if (pinned_) {
+        if (cover_.end_at(key) != nullptr) return cells_[key] = {nullptr, version_, false, false};
+    } else {
+        if (Raw raw; memory_.recall(key, raw)) return cells_[key] = {raw, 0, false, false};
+        if (memory_.may_guess(key)) return cells_[key] = {nullptr, 0, false, true};
+    }
+    Fetch fetch;
+    fetch.keys.insert(stored_key(key));
+    run(fetch, nullptr);
+    return cells_[key];
+}
+
+bool Transaction::get(Bytes given, Bytes& value)
+{
+    if (given.empty() || given.size() > max_key) return false;
+    const std::string key = text_of(given);
+    if (const auto mine = changes_.find(key); mine != changes_.end()) {
+        if (mine->second) value = as_bytes(*mine->second).subspan(header_size);
+        return mine->second.has_value();
+    }
+    Cell& found = cell(key);
+    found.got = true;
+    saw(found);
+    if (!found.raw) return false;
+    value = value_of(found.raw);
+    return true;
+}
+
+Bytes Transaction::value_of(const Raw& raw)
+{
+    const std::string_view all = *kept_.emplace_back(raw); // the cell may be read anew meanwhile
+    if (!is_spilled(raw)) return as_bytes(all).subspan(header_size);
+    std::string& value = spilled_.emplace_back();
+    if (!extents_.read_spilled(decode_extent(all.substr(header_size)), value)) {
+        if (certain()) throw Error(-DER_CSUM, index_.where + ": the extent of a large value of the index is lost");
+        throw Again{this};
+    }
+    return as_bytes(value);
+}
+
+Transaction::Span Transaction::span_of(Bytes prefix)
+{
+    Span span{text_of(prefix), behind(as_text(prefix)), false};
+    span.scoped = !prefix.empty() && scope_size(prefix) == prefix.size();
+    if (span.scoped || pinned_) return span;
+    pinned_ = true; // from the run that follows on
+    cells_.clear();
+    scopes_.clear();
+    version_ = 0;
+    throw Again{this};
+}
+
+Cover& Transaction::cover_of(const Span& span)
+{
+    return span.scoped && !pinned_ ? scopes_[span.prefix].cover : cover_;
+}
+
+Transaction::ScopeView& Transaction::open_scope(const std::string& scope)
+{
+    scopes_used_.insert(scope);
+    const auto [at, is_new] = scopes_.try_emplace(scope);
+    if (!is_new) return at->second;
+    ScopeView& view = at->second;
+    Memory::Scope known;
+    if (memory_.recall_scope(scope, known)) {
+        view.guard = known.guard;
+        for (const auto& [key, raw] : known.entries)
+            cells_.try_emplace(key, Cell{raw, 0, false, false});
+        view.cover.add(scope, behind(scope));
+    } else if (memory_.may_guess(scope)) {
+        view.guessed = true;
+        view.cover.add(scope, behind(scope));
+    }
+    return view;
+}
+
+Transaction::Found Transaction::first_from(const Span& span, std::string key)
+{
+    if (span.scoped && !pinned_) open_scope(span.prefix);
+    for (std::uint64_t most = 4;; most = std::min<std::uint64_t>(4 * most, 1024)) {
+        const std::string* end = cover_of(span).end_at(key);
+        if (span.scoped && !pinned_) pages_.try_emplace({span.prefix, key}, 4); // should it be refused
+        if (end == nullptr) {
+            fetch_from(span, key, most);
+            continue;
+        }
+        const std::string stop = std::min(*end, span.end);
+        auto mine = changes_.lower_bound(key);
+        for (auto at = cells_.lower_bound(key); at != cells_.end() && at->first < stop; ++at) {
+            while (mine != changes_.end() && mine->first < at->first) {
+                if (mine->second) return std::pair(mine->first, Raw());
+                ++mine;
+            }
+            const bool changed = mine != changes_.end() && mine->first == at->first;
+            if (changed && mine->second) return std::pair(mine->first, Raw());
+            if (!changed && at->second.raw) return std::pair(at->first, at->second.raw);
+        }
+        for (; mine != changes_.end() && mine->first < stop; ++mine)
+            if (mine->second) return std::pair(mine->first, Raw());
+        if (stop == span.end) return std::nullopt;
+        key = stop;
+    }
+}
+
+Transaction::Found Transaction::last_before(const Span& span, std::string key)
+{
+    if (span.scoped && !pinned_) open_scope(span.prefix);
+    for (key = std::min(key, span.end);;) {
+        if (key <= span.prefix) return std::nullopt;
+        const std::string* begin = cover_of(span).begin_before(key);
+        if (begin == nullptr) {
+            fetch_before(span, span.prefix, key);
+            continue;
+        }
+        const std::string floor = std::max(*begin, span.prefix);
+        auto mine = std::make_reverse_iterator(changes_.lower_bound(key));
+        for (auto at = std::make_reverse_iterator(cells_.lower_bound(key));
+             at != cells_.rend() && at->first >= floor; ++at) {
+            for (; mine != changes_.rend() && mine->first > at->first; ++mine)
+                if (mine->second) return std::pair(mine->first, Raw());
+            const bool changed = mine != changes_.rend() && mine->first == at->first;
+            if (changed && mine->second) return std::pair(mine->first, Raw());
+            if (!changed && at->second.raw) return std::pair(at->first, at->second.raw);
+        }
+        for (; mine != changes_.rend() && mine->first >= floor; ++mine)
+            if (mine->second) return std::pair(mine->first, Raw());
+        if (floor == span.prefix) return std::nullopt;
+        key = floor;
+    }
+}
+
+bool Transaction::give(Found found, const Span& span, Entry& entry)
+{
+    if (span.scoped && !pinned_) {
+        const ScopeView& view = scopes_[span.prefix];
+        if (view.guard) seen_ = std::max(seen_, epoch_of(*view.guard));
+        saw_version(view.version);
+    } else {
+        saw_version(version_);
+    }
+    if (!found) return false;
+    if (found->second) seen_ = std::max(seen_, epoch_of(*found->second));
+    position_ = found->first;
+    position_span_ = span;
+    placed_ = true;
+    entry.value = found->second ? value_of(found->second)
+                                : as_bytes(*changes_.find(found->first)->second).subspan(header_size);
+    entry.key = as_bytes(*kept_.emplace_back(std::make_shared<const std::string>(std::move(found->first))));
+    return true;
+}
+
+bool Transaction::seek(Bytes key, Entry& entry)
+{
+    const Span all = span_of({});
+    return give(first_from(all, text_of(key.first(std::min(key.size(), max_key + 1)))), all, entry);
+}
+
+bool Transaction::seek_last(Bytes key, Entry& entry)
+{
+    if (key.empty()) return false;
+    const Span all = span_of({});
+    return give(last_before(all, text_of(key.first(std::min(key.size(), max_key + 1)))), all, entry);
+}
+
+bool Transaction::seek_in(Bytes prefix, Bytes key, Entry& entry)
+{
+    const Span span = span_of(prefix);
+    return give(first_from(span, std::max(text_of(key), span.prefix)), span, entry);
+}
+
+bool Transaction::seek_last_in(Bytes prefix, Bytes key, Entry& entry)
+{
+    const Span span = span_of(prefix);
+    return give(last_before(span, text_of(key)), span, entry);
+}
+
+bool Transaction::next(Entry& entry)
+{
+    return placed_ && give(first_from(position_span_, position_ + '\0'), position_span_, entry);
+}
+
+bool Transaction::previous(Entry& entry)
+{
+    return placed_ && give(last_before(position_span_, position_), position_span_, entry);
+}
+
+// ---- what the body changes
+
+void Transaction::put(Bytes key, Bytes value)
+{
+    const std::string copy = text_of(value); // it may lie in what is replaced
+    const MutableBytes into = reserve(key, copy.size());
+    if (!copy.empty()) std::memcpy(into.data(), copy.data(), copy.size());
+}
+
+MutableBytes Transaction::reserve(Bytes key, std::size_t length)
+{
+    if (key.empty() || key.size() > max_key) {
+        throw Error(-DER_INVAL, index_.where + ": a key of " + std::to_string(key.size()) +
+                                    " bytes: give 1 to " + std::to_string(max_key) + " bytes");
+    }
+    std::string& value = changes_[text_of(key)].emplace(header_size + length, '\0');
+    return {reinterpret_cast<std::byte*>(value.data()) + header_size, length};
+}
+
+bool Transaction::erase(Bytes key)
+{
+    Bytes value;
+    if (!get(key, value)) return false;
+    changes_[text_of(key)].reset();
+    return true;
+}
+
+} // namespace stepstore::store::rados
