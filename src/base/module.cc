@@ -27,7 +27,8 @@ void* find_in_module(const void* here, const char* file, const char* symbol, std
         void* found = library == nullptr ? nullptr : dlsym(library, symbol);
         if (found != nullptr) return found;
         const char* why = dlerror();
-        tried += "\n  " + (why != nullptr ? std::string(why) : path + ": made for another version of Stepstore");
+        tried +=
+            "\n  " + (why != nullptr ? std::string(why) : path + ": made for another version of Stepstore");
     }
     return nullptr;
 }

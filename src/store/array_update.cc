@@ -46,8 +46,8 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
     for (bool first = true;; first = false) {
         ParsedKey parsed;
         Record record;
-        const bool there = sound ? transaction_.seek_in(within, at.view(), entry)
-                                 : transaction_.seek(at.view(), entry);
+        const bool there =
+            sound ? transaction_.seek_in(within, at.view(), entry) : transaction_.seek(at.view(), entry);
         const bool inside = there && starts_with(entry.key, prefix.view());
         const char* reason = nullptr;
         if (inside) {
@@ -60,7 +60,8 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         // does.
         const bool begins_here = inside && reason == nullptr && parsed.chunk == from.chunk &&
                                  parsed.end - record.length == from.offset;
-        const bool suspect = reason != nullptr || (first && !sound && !begins_here && damaged_before(there, at.view()));
+        const bool suspect =
+            reason != nullptr || (first && !sound && !begins_here && damaged_before(there, at.view()));
         if (suspect && put_back(transaction_, at.view())) continue;
         if (!inside) return true;
         if (parsed.chunk > to.chunk || (parsed.chunk == to.chunk && to.offset == 0)) return true;

@@ -36,7 +36,7 @@ public:
     // The first one, then the next. False: there are no more.
     bool next(Entry& entry)
     {
-        const bool there = begun_                           ? transaction_.next(entry)
+        const bool there = begun_                          ? transaction_.next(entry)
                            : transaction_.keys_are_sound() ? transaction_.seek_in(prefix_, from_, entry)
                                                            : transaction_.seek(from_, entry);
         begun_ = true;

@@ -213,13 +213,13 @@ void Container::punch(const ObjectId& oid)
         for (unsigned copy = 0; copy < set.count; ++copy) {
             Target& target = object.target(set.targets[copy]);
             Epoch epoch = 0; // one for all batches: what is written after the first one stays
-            write_in_batches(target, object_prefix(Space::live, object.container, oid),
-                             [&](WriteTransaction& transaction, auto& from, auto& released) {
-                                 const bool first = equal(from, object_prefix(Space::live, object.container, oid).view());
-                                 if (first) epoch = object.core.storage().next_epoch();
-                                 return punch_batch(object, set.targets[copy], transaction, epoch, from,
-                                                    released);
-                             });
+            write_in_batches(
+                target, object_prefix(Space::live, object.container, oid),
+                [&](WriteTransaction& transaction, auto& from, auto& released) {
+                    const bool first = equal(from, object_prefix(Space::live, object.container, oid).view());
+                    if (first) epoch = object.core.storage().next_epoch();
+                    return punch_batch(object, set.targets[copy], transaction, epoch, from, released);
+                });
             target.count({1, 0, 0, 0});
         }
     }

@@ -145,9 +145,10 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
     const std::string path = canonical_pool_path(given);
     const Backend* by_path = backend_named_by(path);
     const Backend& backend = by_path != nullptr ? *by_path : backend_named(options.backend);
-    const unsigned targets = options.targets != 0         ? options.targets
-                             : backend.default_targets != 0 ? backend.default_targets
-                                                            : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
+    const unsigned targets = options.targets != 0 ? options.targets
+                             : backend.default_targets != 0
+                                 ? backend.default_targets
+                                 : std::clamp(std::thread::hardware_concurrency(), 4U, 16U);
     if (targets > 256)
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);

@@ -55,12 +55,13 @@ private:
 
 class Bulk : public ::testing::TestWithParam<std::string> {
 protected:
+    std::string path() const { return pool_path(directory_, GetParam(), "pool"); }
     void SetUp() override
     {
         for (const Backend& backend : backends()) {
             if (backend.name != GetParam()) continue;
             destroy_ = backend.destroy;
-            pool_ = backend.create(directory_ / "pool", {.targets = 1, .durability = Durability::process});
+            pool_ = backend.create(path(), {.targets = 1, .durability = Durability::process});
         }
         target.emplace(pool_->target(0));
         put(std::byte{1}, 1);
@@ -68,7 +69,7 @@ protected:
     void TearDown() override
     {
         pool_.reset();
-        destroy_(directory_ / "pool");
+        destroy_(path());
     }
 
     // The record: payload and birth in a form of this test's own.

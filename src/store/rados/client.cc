@@ -22,9 +22,11 @@ std::uint64_t Client::number()
             throw Error(-DER_NOSPACE, meta_.where + ": the pool has had 2^28 clients: make a new one");
         librados::ObjectWriteOperation operation;
         operation.assert_exists();
-        operation.omap_cmp({{next_client_key, {to_buffer(next ? *next : ""), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
-        operation.omap_set({{next_client_key, to_buffer(big(mine + 1, 8))},
-                            {std::string(1, client_space) + big(mine, 4), to_buffer(big(meta_.io.instance(), 8))}});
+        operation.omap_cmp({{next_client_key, {to_buffer(next ? *next : ""), LIBRADOS_CMPXATTR_OP_EQ}}},
+                           nullptr);
+        operation.omap_set(
+            {{next_client_key, to_buffer(big(mine + 1, 8))},
+             {std::string(1, client_space) + big(mine, 4), to_buffer(big(meta_.io.instance(), 8))}});
         const int code = meta_.io.write(meta_.object, operation).code;
         if (code == 0) number_ = mine;
         if (code < 0 && code != -ECANCELED) meta_.failed(code, "cannot register this process as a client");
@@ -59,8 +61,9 @@ Lane& Lanes::take()
         return lane;
     }
     if (next_ == FileNumber::most_lanes) {
-        throw Error(-DER_OVERFLOW, index_.where + ": this process has 4,096 unfinished updates of large values: "
-                                                  "let some of them end first");
+        throw Error(-DER_OVERFLOW, index_.where +
+                                       ": this process has 4,096 unfinished updates of large values: "
+                                       "let some of them end first");
     }
     auto lane = std::make_unique<Lane>();
     lane->number = next_++;

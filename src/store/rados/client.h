@@ -20,8 +20,8 @@
 
 namespace stepstore::store::rados {
 
-inline constexpr std::uint64_t piece_size = 4 << 20;    // bytes of an object that holds a part of an extent
-inline constexpr std::uint32_t expected_pieces = 64;    // of an append, where its lane's record says no more
+inline constexpr std::uint64_t piece_size = 4 << 20; // bytes of an object that holds a part of an extent
+inline constexpr std::uint32_t expected_pieces = 64; // of an append, where its lane's record says no more
 
 struct LaneRecord {
     std::uint32_t published = 0;
@@ -58,7 +58,7 @@ inline std::string lane_key(std::uint64_t client, std::uint64_t lane)
 
 struct Lane {
     std::uint64_t client = 0, number = 0;
-    LaneRecord record;    // as it is on the target
+    LaneRecord record;     // as it is on the target
     bool in_doubt = false; // an update that moves it on may have been carried out
     std::string key() const { return lane_key(client, number); }
     std::uint64_t file() const { return FileNumber{client, number, record.published + 1}.encoded(); }
@@ -82,7 +82,7 @@ private:
 class Lanes : NotCopied {
 public:
     Lanes(Client& client, Index& index) : client_(client), index_(index) {}
-    Lane& take();                       // for one append
+    Lane& take();                        // for one append
     Lane* taken_for(std::uint64_t file); // nullptr: by nobody
     void settle(Lane& lane, bool published);
     void abandon(Lane& lane); // nobody uses it any more: what is in doubt stays so

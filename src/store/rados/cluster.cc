@@ -1,8 +1,8 @@
 #include "store/rados/cluster.h"
 
-#include "store/rados/host.h"
 #include "stepstore/error.h"
 #include "store/rados/errors.h"
+#include "store/rados/host.h"
 
 #include <daos_errno.h>
 
@@ -193,11 +193,12 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
         librados::AioCompletion* completion;
     };
     auto* waiting = new Waiting{std::move(done), nullptr};
-    waiting->completion = librados::Rados::aio_create_completion(waiting, [](rados_completion_t, void* given) {
-        const std::unique_ptr<Waiting> self(static_cast<Waiting*>(given));
-        self->done(self->completion->get_return_value());
-        self->completion->release();
-    });
+    waiting->completion =
+        librados::Rados::aio_create_completion(waiting, [](rados_completion_t, void* given) {
+            const std::unique_ptr<Waiting> self(static_cast<Waiting*>(given));
+            self->done(self->completion->get_return_value());
+            self->completion->release();
+        });
     const int code = context_.aio_operate(object, waiting->completion, &operation, full_try);
     if (code == 0) return;
     waiting->done(code);

@@ -62,15 +62,33 @@ inline std::uint64_t from_big(std::string_view text)
     return number;
 }
 
+// Numbers that the cluster compares. It takes bytes as signed (omap_cmp with LT and GT), so each is a digit
+// below 64, the highest one first.
+inline constexpr std::size_t digits = 11;
+inline std::string ordered(std::uint64_t number)
+{
+    std::string text(digits, '\0');
+    for (std::size_t at = digits; at-- > 0; number >>= 6)
+        text[at] = static_cast<char>(number & 63);
+    return text;
+}
+inline std::uint64_t from_ordered(std::string_view text)
+{
+    std::uint64_t number = 0;
+    for (const char one : text)
+        number = number << 6 | static_cast<unsigned char>(one);
+    return number;
+}
+
 // ---- values. Each begins with the stamp of the update that wrote it, which no other update has: its epoch,
-// and 8 bytes of its own. Then one byte: whether the rest is the value, or where it lies as an extent.
-inline constexpr std::size_t stamp_size = 16, header_size = stamp_size + 1;
+// and a number of its own, both as digits. Then one byte: whether the rest is the value, or where it lies as an extent.
+inline constexpr std::size_t stamp_size = 2 * digits, header_size = stamp_size + 1;
 inline constexpr char inline_value = 0, spilled_value = 1;
 using Raw = std::shared_ptr<const std::string>; // nullptr: there is no such key
 
 inline Epoch epoch_of(std::string_view stamped)
 {
-    return from_big(stamped.substr(0, 8));
+    return from_ordered(stamped.substr(0, digits));
 }
 inline bool is_spilled(const Raw& raw)
 {
@@ -82,9 +100,9 @@ ExtentRef decode_extent(std::string_view text);
 // What one read asks for, and gets.
 struct Fetch {
     struct Page {
-        std::string from;         // a record's key: the first one not less than it, and on
-        std::string prefix;       // only keys that begin with it
-        std::uint64_t most = 16;  // entries
+        std::string from;        // a record's key: the first one not less than it, and on
+        std::string prefix;      // only keys that begin with it
+        std::uint64_t most = 16; // entries
         std::map<std::string, Buffer> got = {};
         bool more = false;
         int code = 0;

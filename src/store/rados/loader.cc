@@ -25,7 +25,8 @@ const Module& module()
     std::string tried;
     if (void* factory = find_in_module(reinterpret_cast<const void*>(&backend), STEPSTORE_RADOS_MODULE_FILE,
                                        module_symbol, tried))
-        loaded = reinterpret_cast<ModuleFactory>(factory)(module_version, {held_over_fork, process_generation});
+        loaded =
+            reinterpret_cast<ModuleFactory>(factory)(module_version, {held_over_fork, process_generation});
     if (loaded != nullptr) return *loaded;
 #ifdef STEPSTORE_WITH_RADOS
     throw Error(-DER_NOSYS, std::string("the RADOS module ") + STEPSTORE_RADOS_MODULE_FILE +
@@ -46,7 +47,8 @@ bool names(const std::string& path)
 void require_form(const std::string& path)
 {
     if (!parse_location(path))
-        throw Error(-DER_BADPATH, "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
+        throw Error(-DER_BADPATH,
+                    "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
 }
 
 std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)

@@ -1,8 +1,8 @@
 // Making and removing pools (pool.h has the steps).
 #include "store/rados/making.h"
 
-#include "store/rados/host.h"
 #include "stepstore/error.h"
+#include "store/rados/host.h"
 #include "store/rados/location.h"
 #include "store/rados/storage.h"
 
@@ -72,8 +72,9 @@ void require_no_strangers(Io& io, const std::string& path)
     for (auto at = io.context().nobjects_begin(); at != io.context().nobjects_end(); ++at) {
         const std::string& name = at->get_oid();
         if (name == header_object || name.starts_with(std::string(header_object) + ".")) continue;
-        throw Error(-DER_BUSY, "pool " + path + ": this namespace of the Ceph pool is used by something else "
-                                                "(it has the object '" +
+        throw Error(-DER_BUSY, "pool " + path +
+                                   ": this namespace of the Ceph pool is used by something else "
+                                   "(it has the object '" +
                                    name + "'): choose another namespace, rados://CEPHPOOL/NAMESPACE");
     }
 }
@@ -92,7 +93,8 @@ void begin_making(Io& io, const Header& making, const std::string& path)
         const auto found = read_header(io);
         if (!found) continue;
         if (found->header.state == "ready")
-            throw Error(-DER_EXIST, "there is a pool at " + path + " already: open it, or choose another path");
+            throw Error(-DER_EXIST,
+                        "there is a pool at " + path + " already: open it, or choose another path");
         if (!living(io).empty())
             throw Error(-DER_EXIST, "pool " + path + " is being " + found->header.state.substr(0, 6) +
                                         " by another process: open it, or choose another path");
@@ -110,7 +112,7 @@ void make_indexes(Io& io, const Header& header)
     const auto make = [&](const std::string& name) {
         librados::ObjectWriteOperation operation;
         operation.create(true);
-        operation.omap_set({{limit_key, to_buffer(big(0, 8))}});
+        operation.omap_set({{limit_key, to_buffer(ordered(0))}});
         batch.write(name, operation);
     };
     for (unsigned index = 0; index < header.targets; ++index)
@@ -131,7 +133,8 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         throw Error(-DER_NOTSUPPORTED, "pool " + path +
                                            ": its targets do not lie in directories: leave out the targets' "
                                            "directories");
-    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening)); // makers of one process take turns
+    const std::lock_guard lock(
+        host().held_over_fork(ForkLock::reopening)); // makers of one process take turns
     auto io = connect_to(path);
     require_no_strangers(*io, path);
     Header header{1, random_id(), options.targets, options.durability, "making"};
@@ -189,7 +192,8 @@ Found look(const std::string& path)
         if (!found) return Found::nothing;
         return found->header.state == "ready" ? Found::pool : Found::unfinished;
     } catch (const Error& error) {
-        return error.code() == -DER_DF_INVAL || error.code() == -DER_DF_INCOMPT ? Found::pool : Found::nothing;
+        return error.code() == -DER_DF_INVAL || error.code() == -DER_DF_INCOMPT ? Found::pool
+                                                                                : Found::nothing;
     }
 }
 

@@ -10,8 +10,8 @@ namespace stepstore::store::rados {
 namespace {
 
 constexpr std::size_t most_bytes = 4 << 20, most_cells = 8192, most_scopes = 2048;
-constexpr std::size_t most_of_scope = 64;   // entries
-constexpr std::uint8_t looks = 64;          // before it is guessed again
+constexpr std::size_t most_of_scope = 64;    // entries
+constexpr std::uint8_t looks = 64;           // before it is guessed again
 constexpr std::size_t object_beginning = 22; // bytes of a record's key that name object and kind
 
 } // namespace

@@ -44,11 +44,14 @@ Header Header::decode(const std::string& text, const std::string& where)
     }
     while (lines >> name >> value) {
         if (name == "id") header.id = value;
-        if (name == "targets") header.targets = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
-        if (name == "durability") header.durability = value == "power" ? Durability::power : Durability::process;
+        if (name == "targets")
+            header.targets = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+        if (name == "durability")
+            header.durability = value == "power" ? Durability::power : Durability::process;
         if (name == "state") header.state = value;
     }
-    if (header.id.size() != 16 || header.targets == 0 || header.targets > 256 || header.state.empty()) unknown();
+    if (header.id.size() != 16 || header.targets == 0 || header.targets > 256 || header.state.empty())
+        unknown();
     return header;
 }
 

@@ -1,7 +1,7 @@
 #include "store/rados/storage.h"
 
-#include "store/rados/host.h"
 #include "stepstore/error.h"
+#include "store/rados/host.h"
 #include "store/rados/location.h"
 
 #include <daos_errno.h>
@@ -29,7 +29,8 @@ std::unique_ptr<Io> connect_to(const std::string& path)
 {
     const auto location = parse_location(path);
     if (!location)
-        throw Error(-DER_BADPATH, "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
+        throw Error(-DER_BADPATH,
+                    "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
     return std::make_unique<Io>(location->pool, location->name_space, "pool " + path);
 }
 
@@ -51,7 +52,8 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
     }
     const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
     Open& open = open_pools()[path];
-    std::shared_ptr<RadosPool> pool = open.generation == host().process_generation() ? open.pool.lock() : nullptr;
+    std::shared_ptr<RadosPool> pool =
+        open.generation == host().process_generation() ? open.pool.lock() : nullptr;
     if (!pool || pool->header().id != found->header.id) {
         pool = std::make_shared<RadosPool>(std::move(io), found->header);
         open = {host().process_generation(), pool};
@@ -67,7 +69,8 @@ RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bo
 
 RadosStorage::~RadosStorage()
 {
-    if (generation_ != host().process_generation()) new std::shared_ptr(pool_); // the parent's: never ended here
+    if (generation_ != host().process_generation())
+        new std::shared_ptr(pool_); // the parent's: never ended here
 }
 
 RadosPool& RadosStorage::pool()

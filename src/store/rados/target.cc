@@ -33,12 +33,12 @@ namespace stepstore::store::rados {
 
 namespace {
 
-constexpr int patience = 6; // refusals before the turn is taken
-constexpr std::uint64_t inline_limit = 256 << 10;  // a larger value of the index is spilled
+constexpr int patience = 6;                         // refusals before the turn is taken
+constexpr std::uint64_t inline_limit = 256 << 10;   // a larger value of the index is spilled
 constexpr std::uint64_t operation_limit = 32 << 20; // of inline values together; else less is inline
 constexpr std::uint64_t small_inline_limit = 4 << 10;
 // Updates raise a target's limit in steps of so many ns, so that few of them have to.
-constexpr unsigned limit_step_bits = 24; // 17 ms
+constexpr unsigned limit_step_bits = 24;   // 17 ms
 constexpr std::size_t whole_compared = 96; // bytes of a value; of a larger one the stamp says all
 
 struct Running {
@@ -46,8 +46,9 @@ struct Running {
     Transaction* transaction;
 };
 thread_local std::vector<Running> running; // bodies of this thread, outer ones first
-// Targets whose last body had to be pinned. When nested bodies begin again, they do so as new transactions.
-thread_local std::set<const RadosTarget*> pinned_last;
+// Transactions of this thread that a body has left by throwing, by the number of their target. When nested
+// bodies begin again, they go on from what they knew: else each would find out anew why it was refused.
+thread_local std::map<std::uint64_t, std::unique_ptr<Transaction>> left;
 
 struct Enter {
     Enter(RadosTarget* target, Transaction* transaction) { running.push_back({target, transaction}); }
@@ -55,6 +56,8 @@ struct Enter {
     Enter(const Enter&) = delete;
     Enter& operator=(const Enter&) = delete;
 };
+
+std::atomic<std::uint64_t> next_serial{1};
 
 std::string random_tag()
 {
@@ -70,6 +73,7 @@ void wait_a_little(int refused)
 }
 
 // How far ahead of all that was committed a barrier's epoch lies. All targets must take its marks in that time.
+constexpr Epoch shortest_ahead = 32'000'000, longest_ahead = 4'000'000'000;
 std::atomic<Epoch> ahead{64'000'000};
 
 bool is_refusal(int code)
@@ -105,7 +109,7 @@ struct Conditions {
 RadosTarget::RadosTarget(Io& io, std::string objects, unsigned number, std::string object, std::string where,
                          Client& client)
     : objects_(std::move(objects)), number_(number), io_(io), index_(io, std::move(object), std::move(where)),
-      client_(client), lanes_(client, index_), tag_(random_tag())
+      client_(client), serial_(next_serial++), lanes_(client, index_), tag_(random_tag())
 {
 }
 
@@ -120,7 +124,7 @@ Epoch RadosTarget::barrier_epoch()
     Epoch least = Clock::now();
     for (const Running& one : running)
         if (one.transaction->writes_) least = std::max(least, one.transaction->limit());
-    const Epoch epoch = Clock::next(least + ahead.load());
+    const Epoch epoch = least + ahead.load(); // the clock goes there once the marks are seen
     for (const Running& one : running)
         if (one.transaction->writes_) one.transaction->barrier_ = epoch;
     took(epoch);
@@ -129,9 +133,8 @@ Epoch RadosTarget::barrier_epoch()
 
 Transaction* RadosTarget::transaction_here()
 {
-    const auto found = std::ranges::find_if(running, [&](const Running& one) {
-        return one.target == this && one.transaction->writes_;
-    });
+    const auto found = std::ranges::find_if(
+        running, [&](const Running& one) { return one.target == this && one.transaction->writes_; });
     return found == running.end() ? nullptr : found->transaction;
 }
 
@@ -160,17 +163,32 @@ void RadosTarget::read(FunctionRef<void(ReadTransaction&)> body)
 
 void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
-    Transaction transaction(index_, memory_, *this, true);
+    std::unique_ptr<Transaction> transaction;
+    if (const auto found = left.find(serial_); found != left.end()) {
+        transaction = std::move(found->second);
+        left.erase(found);
+        transaction->refresh();
+    } else {
+        transaction = std::make_unique<Transaction>(index_, memory_, *this, true);
+    }
+    try {
+        write(*transaction, body);
+        if (running.empty()) left.clear();
+    } catch (...) {
+        left[serial_] = std::move(transaction);
+        throw;
+    }
+}
+
+void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body)
+{
     const bool nested = !running.empty();
     std::string turn;
-    if (pinned_last.erase(this) != 0) transaction.pin();
     for (int refused = 0;;) {
         if (!run(transaction, body)) {
-            if (transaction.pinned_) pinned_last.insert(this);
             transaction.refresh();
             continue;
         }
-        pinned_last.erase(this);
         const bool sends =
             !transaction.changes_.empty() || !transaction.entering_.empty() || !transaction.leaving_.empty();
         if (!sends && turn.empty()) {
@@ -182,9 +200,11 @@ void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
             Clock::saw(transaction.seen_);
             continue;
         }
-        if (send(transaction, turn) == Sent::done) return;
+        if (send(transaction, turn) == Sent::done) {
+            if (transaction.barrier_ != 0 && !nested) ahead = std::max(ahead * 3 / 4, shortest_ahead);
+            return;
+        }
         ++refused;
-        if (transaction.barrier_ != 0) ahead = std::min<Epoch>(2 * ahead, 4'000'000'000);
         if (refused > 1) wait_a_little(refused);
         if (refused >= patience && turn.empty() && !nested) {
             const std::string token = tag_ + big(stamps_.fetch_add(1), 4);
@@ -193,7 +213,10 @@ void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
         transaction.refresh();
         if (!transaction.turn_.empty() && transaction.turn_ != turn) wait_for_turn(transaction, turn);
         transaction.remember_all();
-        if (transaction.limit_) memory_.limit = std::max(memory_.limit.load(), from_big(*transaction.limit_));
+        if (transaction.barrier_ != 0 && transaction.limit() >= transaction.barrier_)
+            ahead = std::min<Epoch>(2 * ahead, longest_ahead);
+        if (transaction.limit_)
+            memory_.limit = std::max(memory_.limit.load(), from_ordered(*transaction.limit_));
     }
 }
 
@@ -252,12 +275,12 @@ void RadosTarget::add_epoch(Transaction& transaction, Epoch epoch, librados::Obj
     } else if (epoch > memory_.limit.load()) {
         const Epoch limit = ((epoch >> limit_step_bits) + 1) << limit_step_bits;
         below = limit + 1;
-        set[limit_key] = to_buffer(big(limit, 8));
+        set[limit_key] = to_buffer(ordered(limit));
         transaction.raised_limit_ = limit;
     } else {
         return;
     }
-    operation.omap_cmp({{limit_key, {to_buffer(big(below, 8)), LIBRADOS_CMPXATTR_OP_LT}}}, nullptr);
+    operation.omap_cmp({{limit_key, {to_buffer(ordered(below)), LIBRADOS_CMPXATTR_OP_LT}}}, nullptr);
 }
 
 // Each scope in which something changes gets a new guard, and one that gets empty none.
@@ -272,14 +295,16 @@ void RadosTarget::add_scopes(Transaction& transaction, const std::string& stamp,
     for (const std::string& scope : scopes) {
         const std::string end = behind(scope);
         const auto view = transaction.scopes_.find(scope);
-        const Cover* cover = transaction.pinned_ ? &transaction.cover_
+        const Cover* cover = transaction.pinned_                        ? &transaction.cover_
                              : transaction.scopes_used_.contains(scope) ? &view->second.cover
                                                                         : nullptr;
         const std::string* known = cover == nullptr ? nullptr : cover->end_at(scope);
         bool empty = known != nullptr && *known >= end;
-        for (auto at = transaction.cells_.lower_bound(scope); empty && at != transaction.cells_.end() && at->first < end; ++at)
+        for (auto at = transaction.cells_.lower_bound(scope);
+             empty && at != transaction.cells_.end() && at->first < end; ++at)
             empty = !at->second.raw || transaction.changes_.contains(at->first);
-        for (auto at = transaction.changes_.lower_bound(scope); empty && at != transaction.changes_.end() && at->first < end; ++at)
+        for (auto at = transaction.changes_.lower_bound(scope);
+             empty && at != transaction.changes_.end() && at->first < end; ++at)
             empty = !at->second;
         guards[scope] = empty ? nullptr : guard;
         if (empty)
@@ -327,7 +352,7 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
     spill(transaction);
     const Epoch epoch =
         transaction.last_epoch_ != 0 ? transaction.last_epoch_ : Clock::next(transaction.seen_ + 1);
-    const std::string stamp = big(epoch, 8) + tag_ + big(stamps_.fetch_add(1), 4);
+    const std::string stamp = ordered(epoch) + ordered(from_big(tag_) << 32 | stamps_.fetch_add(1));
     librados::ObjectWriteOperation operation;
     operation.assert_exists();
     add_conditions(transaction, turn, operation);
@@ -402,7 +427,8 @@ void RadosTarget::carried_out(Transaction& transaction, const std::map<std::stri
             continue;
         }
         Memory::Scope now{guard, {}};
-        for (auto at = transaction.cells_.lower_bound(scope); at != transaction.cells_.end() && at->first < end; ++at)
+        for (auto at = transaction.cells_.lower_bound(scope);
+             at != transaction.cells_.end() && at->first < end; ++at)
             if (at->second.raw) now.entries.emplace(at->first, at->second.raw);
         memory_.remember_scope(scope, std::move(now));
     }

@@ -47,7 +47,7 @@ public:
 
 private:
     struct Drop {
-        std::string key;     // of its note on the target
+        std::string key;      // of its note on the target
         std::size_t left = 0; // extents still to be removed
     };
     struct PieceState {
@@ -57,6 +57,7 @@ private:
     };
     enum class Sent : std::uint8_t { done, refused };
 
+    void write(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
     bool run(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
     Sent send(Transaction& transaction, const std::string& turn);
     void add_conditions(const Transaction& transaction, const std::string& turn,
@@ -90,14 +91,15 @@ private:
     Index index_;
     Memory memory_;
     Client& client_;
+    const std::uint64_t serial_; // of all targets that this process ever had open
     Lanes lanes_;
     const std::string tag_; // this process's part of stamps
     std::atomic<std::uint32_t> stamps_{0};
 
-    std::mutex guard_; // guards the next four
+    std::mutex guard_;                                                               // guards the next four
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Drop>> drops_; // by file and offset
-    std::uint64_t notes_open_ = 0;     // of drops
-    std::set<std::string> notes_done_; // of drops: to be removed with the next update
+    std::uint64_t notes_open_ = 0;                                                   // of drops
+    std::set<std::string> notes_done_;                         // of drops: to be removed with the next update
     std::unordered_map<std::uint64_t, std::uint64_t> lengths_; // of files that this process appended
     std::atomic<std::uint64_t> drop_number_{0};
 

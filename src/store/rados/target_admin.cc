@@ -67,7 +67,9 @@ void RadosTarget::add_counters(std::map<std::string, Buffer>& set, bool now)
 std::array<std::int64_t, numbers> RadosTarget::totals()
 {
     std::array<std::int64_t, numbers> sum{};
-    const auto add = [&](std::size_t at, std::uint64_t number) { sum[at] += static_cast<std::int64_t>(number); };
+    const auto add = [&](std::size_t at, std::uint64_t number) {
+        sum[at] += static_cast<std::int64_t>(number);
+    };
     for (const auto& [key, buffer] : all_below(index_, std::string(1, counter_space))) {
         const std::string value = to_string(buffer);
         if (key == counter_key() || value.size() != 8 * numbers) continue;

@@ -56,14 +56,15 @@ void RadosTarget::write_pieces(std::uint64_t file, std::span<const Payload> payl
     for (const Payload& payload : payloads) {
         std::uint64_t at = payload.extent.offset;
         for (const Bytes& part : payload.pieces) {
-            for_each_piece(at, at + part.size(), [&](std::uint64_t piece, std::uint64_t offset,
-                                                     std::uint64_t length, std::uint64_t done) {
-                if (piece != now) {
-                    flush();
-                    now = piece;
-                }
-                operation.write(offset, to_buffer(as_text(part.subspan(done, length))));
-            });
+            for_each_piece(
+                at, at + part.size(),
+                [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t length, std::uint64_t done) {
+                    if (piece != now) {
+                        flush();
+                        now = piece;
+                    }
+                    operation.write(offset, to_buffer(as_text(part.subspan(done, length))));
+                });
             at += part.size();
         }
     }
@@ -93,8 +94,8 @@ ExtentRef RadosTarget::append(std::span<Payload> payloads)
             const LaneRecord more{lane.record.published, static_cast<std::uint32_t>(pieces)};
             librados::ObjectWriteOperation operation;
             operation.assert_exists();
-            operation.omap_cmp(
-                {{lane.key(), {to_buffer(lane.record.encoded()), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
+            operation.omap_cmp({{lane.key(), {to_buffer(lane.record.encoded()), LIBRADOS_CMPXATTR_OP_EQ}}},
+                               nullptr);
             operation.omap_set({{lane.key(), to_buffer(more.encoded())}});
             const int code = io_.write(index_.object, operation).code;
             if (code < 0) index_.failed(code, "cannot announce a large value");
@@ -197,32 +198,33 @@ void RadosTarget::release_pieces(const ExtentRef& room, std::function<void()> do
     const auto one_done = [left, done = std::move(done)](int code) {
         if ((code == 0 || code == -ENOENT) && --*left == 0) done();
     };
-    for_each_piece(room.offset, room.offset + room.length, [&](std::uint64_t piece, std::uint64_t offset,
-                                                               std::uint64_t part, std::uint64_t) {
-        ++*left;
-        const std::string name = piece_name(room.file, piece);
-        bool whole = offset == 0 && (part == piece_size || (length != 0 && piece * piece_size + part >= length));
-        if (!whole) {
-            PieceState state = look_at_piece(name);
-            if (state.code == -ENOENT) return one_done(0);
-            Cover released;
-            released.add(big(offset, 8), big(offset + part, 8));
-            for (const auto& [from, to] : state.released)
-                released.add(big(from, 8), big(to, 8));
-            const std::string* end = released.end_at(big(0, 8));
-            whole = end != nullptr && *end >= big(state.size, 8);
-        }
-        librados::ObjectWriteOperation operation;
-        operation.assert_exists();
-        if (whole) {
-            operation.remove();
-        } else {
-            operation.omap_set({{big(offset, 8), to_buffer(big(offset + part, 8))}});
-            operation.zero(offset, part);
-        }
-        bulk_bytes_ -= static_cast<std::int64_t>(part);
-        io_.write_behind(name, operation, one_done);
-    });
+    for_each_piece(room.offset, room.offset + room.length,
+                   [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t part, std::uint64_t) {
+                       ++*left;
+                       const std::string name = piece_name(room.file, piece);
+                       bool whole = offset == 0 && (part == piece_size ||
+                                                    (length != 0 && piece * piece_size + part >= length));
+                       if (!whole) {
+                           PieceState state = look_at_piece(name);
+                           if (state.code == -ENOENT) return one_done(0);
+                           Cover released;
+                           released.add(big(offset, 8), big(offset + part, 8));
+                           for (const auto& [from, to] : state.released)
+                               released.add(big(from, 8), big(to, 8));
+                           const std::string* end = released.end_at(big(0, 8));
+                           whole = end != nullptr && *end >= big(state.size, 8);
+                       }
+                       librados::ObjectWriteOperation operation;
+                       operation.assert_exists();
+                       if (whole) {
+                           operation.remove();
+                       } else {
+                           operation.omap_set({{big(offset, 8), to_buffer(big(offset + part, 8))}});
+                           operation.zero(offset, part);
+                       }
+                       bulk_bytes_ -= static_cast<std::int64_t>(part);
+                       io_.write_behind(name, operation, one_done);
+                   });
     one_done(0);
 }
 
@@ -246,15 +248,16 @@ void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, Mutab
     const std::uint64_t from = extent.offset + skip;
     {
         Io::Batch batch(io_);
-        for_each_piece(from, from + into.size(), [&](std::uint64_t piece, std::uint64_t offset,
-                                                     std::uint64_t length, std::uint64_t at) {
-            Part& part = parts.emplace_back();
-            part.length = length;
-            part.at = at;
-            librados::ObjectReadOperation operation;
-            operation.read(offset, length, &part.bytes, &part.result);
-            batch.read(piece_name(extent.file, piece), operation, &part.code);
-        });
+        for_each_piece(
+            from, from + into.size(),
+            [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+                Part& part = parts.emplace_back();
+                part.length = length;
+                part.at = at;
+                librados::ObjectReadOperation operation;
+                operation.read(offset, length, &part.bytes, &part.result);
+                batch.read(piece_name(extent.file, piece), operation, &part.code);
+            });
     }
     for (Part& part : parts) {
         if (part.code == -ENOENT) lost();

@@ -121,15 +121,15 @@ void Transaction::fetch_from(const Span& span, const std::string& from, std::uin
 void Transaction::fetch_before(const Span& span, const std::string& floor, const std::string& key)
 {
     constexpr std::uint64_t page_size = 1024; // osd_max_omap_entries_per_request
-    constexpr std::size_t digits = 16;
+    constexpr std::size_t number = 16;        // bytes taken as one
     for (std::string low = floor;;) {
-        const std::size_t common = static_cast<std::size_t>(
-            std::ranges::mismatch(low, key).in1 - low.begin());
+        const std::size_t common =
+            static_cast<std::size_t>(std::ranges::mismatch(low, key).in1 - low.begin());
         Fetch fetch;
         fetch.pages.push_back({low, span.prefix, page_size});
-        for (std::size_t bit = 0; bit < 8 * digits; bit += 2) {
-            std::string probe = low.substr(0, common + digits);
-            probe.resize(common + digits, '\0');
+        for (std::size_t bit = 0; bit < 8 * number; bit += 2) {
+            std::string probe = low.substr(0, common + number);
+            probe.resize(common + number, '\0');
             unsigned carry = 1U << bit % 8;
             for (std::size_t at = probe.size() - bit / 8; at-- > common && carry != 0; carry >>= 8) {
                 carry += static_cast<unsigned char>(probe[at]);
@@ -194,7 +194,8 @@ void Transaction::refresh()
 void Transaction::remember_all()
 {
     for (const std::string& key : asked_)
-        if (const auto found = cells_.find(key); found != cells_.end()) memory_.remember(key, found->second.raw);
+        if (const auto found = cells_.find(key); found != cells_.end())
+            memory_.remember(key, found->second.raw);
     for (const auto& [scope, view] : scopes_)
         memory_.forget_scope(scope);
 }
@@ -205,7 +206,7 @@ Epoch Transaction::limit()
         Fetch fetch;
         run(fetch, nullptr);
     }
-    return limit_ ? from_big(*limit_) : 0;
+    return limit_ ? from_ordered(*limit_) : 0;
 }
 
 // ---- what the body sees
@@ -283,7 +284,8 @@ Bytes Transaction::value_of(const Raw& raw)
     if (!is_spilled(raw)) return as_bytes(all).subspan(header_size);
     std::string& value = spilled_.emplace_back();
     if (!extents_.read_spilled(decode_extent(all.substr(header_size)), value)) {
-        if (certain()) throw Error(-DER_CSUM, index_.where + ": the extent of a large value of the index is lost");
+        if (certain())
+            throw Error(-DER_CSUM, index_.where + ": the extent of a large value of the index is lost");
         throw Again{this};
     }
     return as_bytes(value);

@@ -52,10 +52,10 @@ public:
     bool erase(Bytes key) override;
 
     // ---- for Target
-    void begin();                // another run of the body
-    void refresh();              // reads all that was asked for anew, in one operation
+    void begin();                  // another run of the body
+    void refresh();                // reads all that was asked for anew, in one operation
     void pin() { pinned_ = true; } // from the next run on
-    void remember_all();         // what refresh() found, for the transactions that come
+    void remember_all();           // what refresh() found, for the transactions that come
     bool certain() const { return certain_ && !mixed_; } // all that the run saw was so at one moment
     void took(Epoch epoch)
     {
@@ -64,7 +64,8 @@ public:
     }
     Epoch limit(); // of the target, read anew
 
-    using Changes = std::map<std::string, std::optional<std::string>, std::less<>>; // values with room for a header
+    using Changes =
+        std::map<std::string, std::optional<std::string>, std::less<>>; // values with room for a header
     struct ScopeView {
         Raw guard;
         Cover cover;
@@ -85,21 +86,21 @@ public:
     bool pinned_;
     std::uint64_t version_ = 0; // at which the run saw the target first
     std::map<std::string, Cell, std::less<>> cells_;
-    Cover cover_;                            // pinned
+    Cover cover_;                             // pinned
     std::map<std::string, ScopeView> scopes_; // by keys; those of this run are in scopes_used_
     std::set<std::string> scopes_used_;
     Changes changes_;
-    std::set<std::string> asked_;                                  // keys, in all runs
+    std::set<std::string> asked_;                                        // keys, in all runs
     std::map<std::pair<std::string, std::string>, std::uint64_t> pages_; // (prefix, from): entries
-    Epoch first_epoch_ = 0, last_epoch_ = 0; // that the body took
-    Epoch seen_ = 0;                         // the greatest epoch of what the run saw
-    Epoch barrier_ = 0;                      // greater than every epoch on the target
+    Epoch first_epoch_ = 0, last_epoch_ = 0;                             // that the body took
+    Epoch seen_ = 0;    // the greatest epoch of what the run saw
+    Epoch barrier_ = 0; // greater than every epoch on the target
     std::vector<ExtentRef> entering_, leaving_;
     std::vector<ExtentRef> freed_; // of spilled values that it replaces
-    std::set<std::string> notes_; // of drops that are done, which it removes
-    bool note_ = false;           // it makes one
+    std::set<std::string> notes_;  // of drops that are done, which it removes
+    bool note_ = false;            // it makes one
     Epoch raised_limit_ = 0;       // to which it raises the target's
-    std::string turn_;  // whose turn refresh() found it to be
+    std::string turn_;             // whose turn refresh() found it to be
     Raw limit_;
     bool limit_known_ = false;
 
