@@ -1,8 +1,9 @@
 # The commands of the README. Each does its own set-up.
-.PHONY: help demo test setup wheel clean
+.PHONY: help demo demo-cluster test setup wheel clean
 
 help:
 	@echo 'make demo   a simulation writes its steps to objects, an analysis reads them live, compared with BP5'
+	@echo 'make demo-cluster  the same on a Ceph cluster of this machine, one of whose OSDs is killed'
 	@echo 'make test   all tests'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
 	@echo 'make wheel  manylinux wheels for the Pythons at hand, each tried, into dist/'
@@ -10,6 +11,9 @@ help:
 
 demo:
 	@scripts/demo.sh
+
+demo-cluster:
+	@scripts/demo-cluster.sh
 
 test:
 	@scripts/test.sh

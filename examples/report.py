@@ -8,6 +8,8 @@ report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's con
 report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/rounds/1/NAME, .../2/NAME and so on with
                                     the first of them; prints the table, draws timings.png, writes
                                     results.json
+report.py same REFERENCE RUN        whether what was read of the run in the folder RUN is what was read of the
+                                    one in REFERENCE
 """
 
 from __future__ import annotations
@@ -309,6 +311,16 @@ def load_rounds(directory: Path, names: list[str]) -> list[list[dict]]:
     return [[load(path, name) for name in names] for path in rounds]
 
 
+def same(reference: Path, run: Path) -> int:
+    one, other = (load(path.parent, path.name) for path in (reference, run))
+    found = differences(one, other)
+    verdict = "different" if found else "equal, bit for bit"
+    print(f"{run.name}: {len(other['live']['steps'])} steps, {verdict} with {reference.name}")
+    for line in found:
+        print(f"error: {run.name}: {line}", file=sys.stderr)
+    return 1 if found or not one["live"]["steps"] else 0
+
+
 def compare(directory: Path, names: list[str]) -> int:
     rounds = load_rounds(directory, names)
     reference = rounds[0][0]
@@ -356,6 +368,8 @@ def main(arguments: list[str]) -> int:
             prepare(path, quick=True)
         case ["acquire", config, path]:
             acquire(config, path)
+        case ["same", reference, run]:
+            return same(Path(reference), Path(run))
         case ["compare", directory, first, second, *more]:
             return compare(Path(directory), [first, second, *more])
         case _:

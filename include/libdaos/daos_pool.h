@@ -1,4 +1,4 @@
-/* Pools: where containers live. With Stepstore a pool is a directory of one machine. */
+/* Pools: where containers live. With Stepstore a pool is a directory of one machine, or lies on a Ceph cluster. */
 #ifndef STEPSTORE_LIBDAOS_DAOS_POOL_H
 #define STEPSTORE_LIBDAOS_DAOS_POOL_H
 
@@ -102,7 +102,7 @@ struct daos_pool_cont_info {
 
 /*
  * pool: a label or a UUID in its text form; for Stepstore also a path (it has a '/') or either after
- * "local:". sys: the DAOS system; NULL or "daos_server", -DER_INVAL for any other. flags: DAOS_PC_RO or
+ * "local:", or "rados://CEPHPOOL[/NAMESPACE]". sys: the DAOS system; NULL or "daos_server", -DER_INVAL for any other. flags: DAOS_PC_RO or
  * DAOS_PC_RW. info: optional; its pi_bits are read. -DER_NONEXIST: no such pool. -DER_NO_PERM: not ours to
  * open so. -DER_DF_INCOMPT: of a newer format. -DER_INVAL: no name.
  */

@@ -99,8 +99,9 @@ struct stepstore_array_options {
 };
 
 /*
- * Opens a location: POOL[/CONTAINER], "local:LABEL[/CONTAINER]" or "daos://POOL/CONTAINER"; without it the
- * container is "default". One rank connects, the others get its handles.
+ * Opens a location: POOL[/CONTAINER], "local:LABEL[/CONTAINER]", "rados://CEPHPOOL[/NAMESPACE[/CONTAINER]]"
+ * or "daos://POOL/CONTAINER"; without it the container is "default". One rank connects, the others get its
+ * handles.
  *
  * comm: the address of an MPI_Comm, over which this call is collective; it is duplicated. NULL: this process
  * alone. -DER_NONEXIST: there is no such location, and the mode is STEPSTORE_READ. -DER_INVAL: mode, options,

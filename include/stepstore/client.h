@@ -6,8 +6,8 @@
 // Handles are move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle
 // may be used by several threads at once.
 //
-// Locations: "local:PATH-or-LABEL", or just PATH (with a '/') or LABEL, is a pool of Stepstore. "daos://POOL"
-// is a pool of a real DAOS system.
+// Locations: "local:PATH-or-LABEL", or just PATH (with a '/') or LABEL, is a pool of Stepstore on this machine.
+// "rados://CEPHPOOL[/NAMESPACE]" is one on a Ceph cluster. "daos://POOL" is a pool of a real DAOS system.
 #pragma once
 
 #include "stepstore/error.h"
@@ -305,7 +305,7 @@ public:
     // Only the updates of this process. What other processes did, and it depends on, may need sync().
     void sync_own() const;
     // The open pool as bytes for other processes of the job (daos_pool_local2global). On a DAOS system they
-    // then open it without a request; a pool of ours is one machine's.
+    // then open it without a request. The bytes of a directory's pool are good on its machine only.
     std::vector<std::byte> to_global() const;
     // location: of the pool that gave the bytes.
     static Pool from_global(const std::string& location, Bytes global);

@@ -2,9 +2,9 @@
 
     pandas.read_parquet("stepstore://out/run.pool/tables/cells.parquet")
 
-A path is POOL/CONTAINER/KEY. The longest beginning that is a pool is the pool: a path, "local:LABEL", or
-"daos://POOL". What follows are a container and the key of a blob (stepstore.blobs). A pool and its containers
-are directories. Writing makes a container that is missing, and never a pool.
+A path is POOL/CONTAINER/KEY. The longest beginning that is a pool is the pool: a path, "local:LABEL",
+"rados://CEPHPOOL/NAMESPACE" or "daos://POOL". What follows are a container and the key of a blob
+(stepstore.blobs). A pool and its containers are directories. Writing makes a container that is missing, and never a pool.
 
 A file appears whole when it is closed; one that a `with` block leaves by an exception does not appear. A file
 that is open for reading shows one version. A directory is where keys say so, and where mkdir() made one.
@@ -76,7 +76,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             )
         rest = "/".join(part for part in (place.container, place.key) if part)
         known = path.removesuffix(rest).rstrip("/")
-        if not known.startswith("daos://"):
+        if "://" not in known:
             self._pools[known] = place.pool
         return place
 

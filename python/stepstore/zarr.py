@@ -32,10 +32,10 @@ from stepstore.errors import DER_NONEXIST, Error
 class Store(_ZarrStore):
     """A Zarr store in a container of a pool.
 
-    location: POOL[/CONTAINER[/PREFIX]], a path, "local:LABEL..." or "daos://POOL/CONTAINER...". The longest
-    beginning that is a pool is the pool. Without one all of it names a pool, which a store for writing makes.
-    The container is "default" unless it is named; a store for writing makes it. With a prefix, the store has
-    the keys below PREFIX/.
+    location: POOL[/CONTAINER[/PREFIX]], a path, "local:LABEL...", "rados://CEPHPOOL/NAMESPACE..." or
+    "daos://POOL/CONTAINER...". The longest beginning that is a pool is the pool. Without one all of a path
+    names a pool, which a store for writing makes. The container is "default" unless it is named; a store for
+    writing makes it. With a prefix, the store has the keys below PREFIX/.
     read_only: refuses to write.
     snapshot: a name or an epoch: the container as it was then; read-only.
 
@@ -213,7 +213,7 @@ def direct_calls() -> Any:
 
 
 def _absolute(location: str) -> str:
-    return location if location.startswith(("local:", "daos://")) else os.path.abspath(location)
+    return location if location.startswith("local:") or "://" in location else os.path.abspath(location)
 
 
 def _memory(value: Buffer) -> memoryview:

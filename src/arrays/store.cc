@@ -59,10 +59,7 @@ void open_here(const std::string& text, Store::Session& session)
                                     "POOL/CONTAINER");
     session.where = location.pool + "/" + location.container;
     const bool writes = session.mode == Mode::write;
-    if (!writes && !location.pool_exists)
-        throw Error(-DER_NONEXIST,
-                    "there is no pool at '" + text +
-                        "', nor at any directory above it: check the location, or write first");
+    if (!writes) steps::require_pool(location, text);
     if (writes) {
         PoolOptions made;
         made.targets = session.options.targets;
@@ -192,7 +189,7 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    require_same_options(all);
                    return std::vector<std::byte>();
                });
-    if (mode == Mode::write && !steps::is_on_daos(location))
+    if (mode == Mode::write && !steps::is_on_cluster(location))
         steps::require_one_machine(group.communicator(), location);
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
         open_here(location, session);

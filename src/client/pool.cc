@@ -136,7 +136,7 @@ Pool Pool::connect_or_create(const std::string& location, const PoolOptions& opt
         if (error.code() != -DER_NONEXIST || is_on_daos(location)) throw;
     }
     const std::size_t slash = location.rfind('/');
-    if (slash != std::string::npos && slash > 0) {
+    if (slash != std::string::npos && slash > 0 && location.find("://") == std::string::npos) {
         std::error_code ignored; // create() says what is wrong
         std::filesystem::create_directories(location.substr(0, slash), ignored);
     }

@@ -4,8 +4,10 @@
 
 #include "base/text.h"
 #include "daos/failure.h"
+#include "store/backend.h"
 #include "store/store.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -15,14 +17,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// In the form of a back end's own: no path, and no label.
+bool is_of_backend(const std::string& pool)
+{
+    return std::ranges::any_of(store::backends(), [&](const store::Backend& one) {
+        return one.names != nullptr && one.names(pool);
+    });
+}
+
+std::string without_last_slashes(std::string path)
+{
+    while (path.size() > 1 && path.back() == '/')
+        path.pop_back();
+    return path;
+}
+
 std::string_view without_scheme(std::string_view pool)
 {
     constexpr std::string_view local = "local:";
     if (pool.starts_with(local)) return pool.substr(local.size());
     if (pool.find("://") != std::string_view::npos)
-        invalid("'" + std::string(pool) +
-                "' is not a pool of this machine, and this call serves no other: give a path, a label or "
-                "local:...; for a DAOS system use its own tools (daos, dmg)");
+        invalid(
+            "'" + std::string(pool) +
+            "' is not a pool of this machine, and this call serves no other: give a path, a label or "
+            "local:..., or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
     return pool;
 }
 
@@ -33,10 +51,7 @@ bool is_path(std::string_view name)
 
 std::string absolute(std::string_view path)
 {
-    std::string result = fs::absolute(fs::path(path)).lexically_normal().string();
-    while (result.size() > 1 && result.back() == '/')
-        result.pop_back();
-    return result;
+    return without_last_slashes(fs::absolute(fs::path(path)).lexically_normal().string());
 }
 
 const char* environment(const char* name)
@@ -71,6 +86,7 @@ std::string root_directory()
 std::string pool_path(const char* pool)
 {
     require(pool, "the pool's name");
+    if (is_of_backend(pool)) return without_last_slashes(pool);
     const std::string_view name = without_scheme(pool);
     if (is_path(name)) return absolute(name);
     require_label(name, false);
@@ -80,6 +96,7 @@ std::string pool_path(const char* pool)
 std::string find_pool(const char* pool)
 {
     require(pool, "the pool's name");
+    if (is_of_backend(pool)) return without_last_slashes(pool);
     const std::string name(without_scheme(pool));
     if (is_path(name)) return absolute(name);
     require_label(name, true);

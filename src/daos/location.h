@@ -6,7 +6,7 @@
 namespace stepstore::daos {
 
 // The directory that `pool` names, for a pool that may not be there yet: a path (with a '/') or a label, each
-// perhaps after "local:". DER_INVAL: neither.
+// perhaps after "local:". A name of a back end's own, such as rados://..., is what it is. DER_INVAL: neither.
 std::string pool_path(const char* pool);
 
 // The directory of a pool that is there: as above, and also by UUID, or by a label that differs from the

@@ -106,7 +106,7 @@ void require_one_machine(Communicator& communicator, const std::string& where)
                 where + " cannot be written: rank 0 runs on " + first + " and rank " + std::to_string(rank) +
                     " on " + host_of(rank) +
                     ", and a local pool belongs to one machine at a time. Run all ranks on one machine, "
-                    "or write to a DAOS system (daos://POOL/CONTAINER). Nothing was written");
+                    "or write to a cluster (rados://CEPHPOOL or daos://POOL/CONTAINER). Nothing was written");
 }
 
 } // namespace stepstore::steps

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view local_scheme = "local:";
 constexpr std::string_view daos_scheme = "daos://";
+constexpr std::string_view rados_scheme = "rados://";
 constexpr std::size_t longest_container = 127;
 constexpr std::size_t longest_stream = 1024;
 
@@ -22,17 +23,19 @@ constexpr std::size_t longest_stream = 1024;
 {
     throw Error(-DER_INVAL, "the location '" + text + "' " + why +
                                 "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or "
-                                "daos://POOL/CONTAINER[/STREAM]");
+                                "daos://POOL/CONTAINER[/STREAM], or "
+                                "rados://CEPHPOOL[/NAMESPACE[/CONTAINER[/STREAM]]]");
 }
 
-// nullptr: there is none.
-std::shared_ptr<const Pool> open_pool(const std::string& candidate)
+// nullptr: there is none, and `missing` says why.
+std::shared_ptr<const Pool> open_pool(const std::string& candidate, std::string& missing)
 {
     try {
         return std::make_shared<const Pool>(Pool::connect(candidate, Access::read_only));
     } catch (const Error& error) {
-        if (error.code() == -DER_NONEXIST) return nullptr;
-        throw; // a pool, but one that cannot be opened: the error says why
+        if (error.code() != -DER_NONEXIST) throw; // a pool, but one that cannot be opened
+        missing = error.what();
+        return nullptr;
     }
 }
 
@@ -45,7 +48,8 @@ std::string as_path(const std::string& path)
 std::shared_ptr<const Pool> open_pool_directory(const std::string& path)
 {
     std::error_code ignored;
-    return std::filesystem::is_directory(path, ignored) ? open_pool(as_path(path)) : nullptr;
+    std::string missing;
+    return std::filesystem::is_directory(path, ignored) ? open_pool(as_path(path), missing) : nullptr;
 }
 
 void set_names(Location& location, const std::string& text, std::string_view rest)
@@ -95,6 +99,31 @@ Location resolve_daos(const std::string& text)
     return location;
 }
 
+// The part up to the next '/', which goes with it.
+std::string_view take_part(std::string_view& rest)
+{
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+    return part;
+}
+
+Location resolve_rados(const std::string& text)
+{
+    std::string_view rest = std::string_view(text).substr(rados_scheme.size());
+    const std::string_view ceph_pool = take_part(rest);
+    const std::string_view name_space = take_part(rest);
+    if (ceph_pool.empty()) invalid(text, "names no Ceph pool");
+    Location location;
+    // Of the default namespace rados://CEPHPOOL/, so that what follows a further '/' is a container.
+    location.pool = std::string(rados_scheme) + std::string(ceph_pool) + "/" + std::string(name_space);
+    rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
+    set_names(location, text, without_empty_parts(rest));
+    location.opened = open_pool(location.pool, location.missing);
+    location.pool_exists = location.opened != nullptr;
+    return location;
+}
+
 } // namespace
 
 std::string Location::text() const
@@ -107,22 +136,39 @@ bool is_on_daos(const std::string& text)
     return text.starts_with(daos_scheme);
 }
 
+bool is_on_cluster(const std::string& text)
+{
+    return is_on_daos(text) || text.starts_with(rados_scheme);
+}
+
+void require_pool(const Location& location, const std::string& text)
+{
+    if (location.pool_exists) return;
+    throw Error(-DER_NONEXIST, !location.missing.empty()
+                                   ? location.missing
+                                   : "there is no pool at '" + text +
+                                         "', nor at any directory above it: check the location, or run the "
+                                         "writer first");
+}
+
 Location resolve_location(const std::string& text)
 {
     c_text(text, "location");
     if (is_on_daos(text)) return resolve_daos(text);
+    if (is_on_cluster(text)) return resolve_rados(text);
     const bool may_be_label = text.starts_with(local_scheme);
     std::string path = may_be_label ? text.substr(local_scheme.size()) : text;
     if (path.empty()) invalid(text, "is empty");
     path = without_empty_parts(path);
     Location location;
+    std::string missing;
     for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
         const std::string prefix = path.substr(0, end);
         const bool first_part = prefix.find('/') == std::string::npos;
         location.opened = open_pool_directory(prefix);
         const bool by_path = location.opened != nullptr;
         if (!by_path && may_be_label && first_part && prefix != "." && prefix != "..")
-            location.opened = open_pool(prefix);
+            location.opened = open_pool(prefix, missing);
         if (!location.opened) continue;
         location.pool = by_path ? as_path(prefix) : prefix;
         location.pool_exists = true;

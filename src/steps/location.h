@@ -7,6 +7,10 @@
 //                                root directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a
 //                                directory, as for files, whatever labels there are.
 //   daos://POOL/CONTAINER[/STREAM] On a real DAOS system.
+//   rados://CEPHPOOL[/NAMESPACE[/CONTAINER[/STREAM]]]
+//                                On a Ceph cluster: what lies in a namespace of a Ceph pool is a pool. The
+//                                second part is the namespace, whatever there is. An empty one is the default
+//                                namespace, as in rados://CEPHPOOL//CONTAINER.
 //
 // Without them CONTAINER is "default" and STREAM is "main". A stream's name may hold further '/'.
 #pragma once
@@ -28,13 +32,17 @@ struct Location {
     // The pool as it was found or made, kept open: to open it takes milliseconds, to connect to it again does
     // not.
     std::shared_ptr<const Pool> opened;
+    std::string missing; // why there is no pool, where its library said more than that
 
     std::string text() const; // "POOL/CONTAINER/STREAM": for messages
 };
 
-// Splits `text`; looks at the file system, makes nothing. -DER_INVAL: empty, an empty part, ".." below the
+// Splits `text`; looks at the file system or cluster, makes nothing. -DER_INVAL: empty, an empty part, ".." below the
 // pool, or a container's or stream's name longer than 127 or 1,024 bytes.
 Location resolve_location(const std::string& text);
-bool is_on_daos(const std::string& text); // so on no machine of ours
+// -DER_NONEXIST, with the advice to check the location: resolve_location(text) found no pool.
+void require_pool(const Location& location, const std::string& text);
+bool is_on_daos(const std::string& text);
+bool is_on_cluster(const std::string& text); // daos:// or rados://: no directory of one machine
 
 } // namespace stepstore::steps

@@ -8,7 +8,7 @@ namespace stepstore::steps {
 
 std::optional<Place> pool_directory(const std::string& pool)
 {
-    if (is_on_daos(pool)) return std::nullopt;
+    if (is_on_cluster(pool)) return std::nullopt;
     const std::string path = pool_path(pool);
     Place directory = Place::directory(path);
     if (!directory) fail_errno("pool " + path, "cannot open the directory");

@@ -63,6 +63,8 @@ class Archive:
         self.schema = self.folder / "schema"
         shutil.copy(schema, self.schema)
         self.section = {"pool": str(self.pool), **section}
+        if ceph_pool := os.environ.get("STEPSTORE_TEST_RADOS"):
+            self.section["pool"] = f"rados://{ceph_pool}/{self.folder.name}"
 
     def close(self):
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -15,7 +15,7 @@ using stepstore::testing::start_child;
 
 class Crash : public ::testing::TestWithParam<Index> {
 protected:
-    Crash() : location(directory / "pool") { create_pool(location, "lmdb"); }
+    Crash() : location(new_pool(directory)) { create_pool(location, default_backend()); }
     ~Crash() override
     {
         Session::release();

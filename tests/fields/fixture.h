@@ -1,4 +1,4 @@
-// A pool with fields, on either back end, and what tests of fields say often.
+// A pool with fields, on each back end, and what tests of fields say often.
 #pragma once
 
 #include "fields/catalogue.h"
@@ -10,6 +10,7 @@
 #include "stepstore/admin.h"
 #include "stepstore/administration.h"
 #include "support/errors.h"
+#include "support/location.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -23,6 +24,7 @@
 namespace stepstore::fields::testing {
 
 using stepstore::testing::error_of;
+using stepstore::testing::new_pool;
 using stepstore::testing::TemporaryDirectory;
 
 inline std::vector<std::byte> bytes_of(std::string_view text)
@@ -58,6 +60,11 @@ inline Key element_key(int step, int param = 130, int level = 500)
     return {{"step", std::to_string(step)},
             {"param", std::to_string(param)},
             {"levelist", std::to_string(level)}};
+}
+
+inline std::string default_backend()
+{
+    return stepstore::testing::on_rados() ? "rados" : "lmdb";
 }
 
 inline void create_pool(const std::string& location, const std::string& backend, bool power = false)
@@ -133,10 +140,10 @@ inline std::string pool_damage(const std::string& location)
     return damage;
 }
 
-// Each test on memory and LMDB, with either index.
+// Each test on memory and LMDB, or on Ceph, with either index.
 class FieldsTest : public ::testing::TestWithParam<std::tuple<std::string, Index>> {
 protected:
-    FieldsTest() : location(directory / "pool")
+    FieldsTest() : location(new_pool(directory))
     {
         create_pool(location, std::get<0>(GetParam()));
         session = Session::open(location, Access::read_write);
@@ -163,10 +170,16 @@ inline std::string parameter_name(const ::testing::TestParamInfo<std::tuple<std:
     return std::get<0>(info.param) + "_" + std::string(name_of(std::get<1>(info.param)));
 }
 
+inline auto backends_of_fields()
+{
+    return ::testing::ValuesIn(stepstore::testing::on_rados() ? std::vector<std::string>{"rados"}
+                                                              : std::vector<std::string>{"memory", "lmdb"});
+}
+
 #define INSTANTIATE_FIELDS(suite)                                                                            \
-    INSTANTIATE_TEST_SUITE_P(Backends, suite,                                                                \
-                             ::testing::Combine(::testing::Values("memory", "lmdb"),                         \
-                                                ::testing::Values(Index::shared, Index::process)),           \
-                             parameter_name)
+    INSTANTIATE_TEST_SUITE_P(                                                                                \
+        Backends, suite,                                                                                     \
+        ::testing::Combine(backends_of_fields(), ::testing::Values(Index::shared, Index::process)),          \
+        parameter_name)
 
 } // namespace stepstore::fields::testing

@@ -203,7 +203,7 @@ TEST_P(Maintenance, CopiesWhole)
     fields.catalogue.archive(collocation_key(5), element_key(1), std::string("file:/somewhere"), 42);
     fields.flush();
     dataset->set_attribute("owner", "me");
-    const std::string other = directory / "other";
+    const std::string other = new_pool(directory, "other");
     create_pool(other, std::get<0>(GetParam()));
     const auto target = Session::open(other, Access::read_write);
     EXPECT_EQ(copy(dataset, *target, dataset_key()), 11U);

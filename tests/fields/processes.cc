@@ -45,9 +45,9 @@ bool is_whole(const std::vector<std::byte>& data, int step, int* writer = nullpt
 
 class Processes : public ::testing::TestWithParam<Index> {
 protected:
-    Processes() : location(directory / "pool")
+    Processes() : location(new_pool(directory))
     {
-        create_pool(location, "lmdb");
+        create_pool(location, default_backend());
         void* memory =
             mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");

@@ -16,7 +16,7 @@ std::uint64_t resident_bytes()
 
 class Scale : public ::testing::TestWithParam<Index> {
 protected:
-    Scale() : location(directory / "pool") { create_pool(location, "lmdb"); }
+    Scale() : location(new_pool(directory)) { create_pool(location, default_backend()); }
     ~Scale() override { Session::release(); }
 
     // Of all targets, ever.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,11 @@ import stepstore
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[stepstore.Pool]:
-    stepstore.Pool.create(tmp_path / "p", targets=4)
-    with stepstore.Pool.connect(tmp_path / "p") as opened:
+    """With STEPSTORE_TEST_RADOS on Ceph."""
+    ceph_pool = os.environ.get("STEPSTORE_TEST_RADOS")
+    location = f"rados://{ceph_pool}/{uuid.uuid4()}" if ceph_pool else str(tmp_path / "p")
+    stepstore.Pool.create(location, targets=4)
+    with stepstore.Pool.connect(location) as opened:
         yield opened
 
 

@@ -3,6 +3,7 @@
 #include "steps/model.h"
 #include "steps/profile/profile.h"
 #include "support/report.h"
+#include "support/space.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -39,18 +40,6 @@ std::string message_of(const std::function<void()>& call, int code)
     }
     ADD_FAILURE() << "no error";
     return {};
-}
-
-// Bytes that the files below take on the disk.
-std::uint64_t disk_usage(const std::string& directory)
-{
-    std::uint64_t bytes = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-        struct stat status {};
-        if (::stat(entry.path().c_str(), &status) == 0)
-            bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
-    }
-    return bytes;
 }
 
 class Append : public ::testing::TestWithParam<std::string> {
@@ -100,7 +89,7 @@ protected:
     }
 
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
 };
 
 TEST_P(Append, GoesOnWithAnyNumberOfRanks)
@@ -193,14 +182,14 @@ TEST_P(Append, FreesWhatIsCutOff)
         writer.close();
     };
     write_large(1, false);
-    const std::uint64_t one_step = disk_usage(location);
+    const std::uint64_t one_step = stepstore::testing::space_taken(location);
     EXPECT_GE(one_step, cells * 8);
     for (int i = 0; i < 4; ++i)
         write_large(3, true);
-    const std::uint64_t four_steps = disk_usage(location);
+    const std::uint64_t four_steps = stepstore::testing::space_taken(location);
     EXPECT_LT(four_steps, 6 * cells * 8) << "what was cut off in the rounds before takes space";
     write_large(0, true);
-    EXPECT_LT(disk_usage(location), one_step + 2 * cells * 8);
+    EXPECT_LT(stepstore::testing::space_taken(location), one_step + 2 * cells * 8);
     const StreamReport report = check_streams(location, true);
     EXPECT_TRUE(report.findings.empty()) << report;
     EXPECT_EQ(report.streams.at(0).whole_steps, 1u);

@@ -65,7 +65,7 @@ void expect_all(const Reader& reader, std::uint64_t steps)
 TEST(Availability, IsThatOfAllRanksAndGrowsWithTheStream)
 {
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
         WriterOptions options;
         options.targets = 2;
@@ -99,7 +99,7 @@ TEST(Availability, IsThatOfAllRanksAndGrowsWithTheStream)
 TEST(Availability, IsNotForStreams)
 {
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     Writer writer(location, {}, self_communicator());
     writer.begin_step();
     const int value = 1;

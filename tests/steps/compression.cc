@@ -38,7 +38,7 @@ std::vector<double> smooth(std::size_t size)
 class EveryMethod : public ::testing::TestWithParam<std::string> {
 protected:
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
     CompressionMethod method = compression_method_named(GetParam());
 };
 
@@ -226,7 +226,7 @@ class CompressedStream : public ::testing::Test {
 protected:
     static constexpr std::uint64_t rows = 256, columns = 512;
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
 
     void write(CompressionMethod method)
     {

@@ -94,7 +94,7 @@ protected:
     }
 
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
 };
 
 TEST_P(Contradictions, AreToldOnEveryRankAndTheirStepIsNotPublished)

@@ -5,6 +5,7 @@
 #include "stepstore/administration.h"
 #include "support/processes.h"
 #include "support/report.h"
+#include "support/space.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -140,19 +141,8 @@ protected:
         return damage.empty();
     }
 
-    std::uint64_t disk_usage() const
-    {
-        std::uint64_t bytes = 0;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(location)) {
-            struct stat status {};
-            if (::stat(entry.path().c_str(), &status) == 0)
-                bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
-        }
-        return bytes;
-    }
-
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
     Progress* progress = nullptr;
 };
 
@@ -206,7 +196,7 @@ TEST_P(Crash, KilledWritersLeaveEveryEndedStepAndAreGoneOnFrom)
                   return ::testing::Test::HasFailure() ? 1 : 0;
               }),
               0);
-    EXPECT_LT(disk_usage(), std::uint64_t{24} << 20);
+    EXPECT_LT(stepstore::testing::space_taken(location), std::uint64_t{24} << 20);
 }
 
 // Readers killed while a writer writes: neither it nor other readers notice.

@@ -99,7 +99,7 @@ protected:
     }
 
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
 };
 
 TEST_P(LostRanks, ThatAreDestroyedWithoutCloseAreNamed)

@@ -42,7 +42,7 @@ private:
 class OperatedStream : public ::testing::Test {
 protected:
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
     std::vector<float> values = std::vector<float>(600, 1.5F);
 
     // Two blocks of {2, 300} of a shape {4, 300}, the second in memory of the library; and a plain one.

@@ -262,7 +262,7 @@ void round_trip(std::uint64_t seed)
     const RandomStream stream = make_random_stream(seed);
     Random random(~seed);
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     const WriterOptions options = random_writer_options(random, stream);
     SCOPED_TRACE("STEPSTORE_TEST_SEED=" + std::to_string(seed) + ": " + std::to_string(stream.ranks) +
                  " writers, " + name_of(Design{options.layout, *options.objects}));

@@ -21,20 +21,10 @@ namespace {
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 
-// With STEPSTORE_TEST_DAOS_POOL, the label of a pool of a DAOS system, the streams go there instead.
-std::string new_location(const std::string& layout, const std::string& local)
-{
-    const char* pool = std::getenv("STEPSTORE_TEST_DAOS_POOL");
-    if (!pool || layout == "posix") return local; // posix needs a pool's directory
-    static int count = 0;
-    return "daos://" + std::string(pool) + "/round-trip-" + std::to_string(getpid()) + "-" +
-           std::to_string(++count);
-}
-
 class RoundTrip : public ::testing::TestWithParam<std::string> {
 protected:
     TemporaryDirectory directory;
-    std::string location = new_location(GetParam(), directory / "pool");
+    std::string location = stepstore::testing::new_stream(directory);
 
     void write(const Model& model, std::uint64_t steps, bool close = true)
     {

@@ -59,7 +59,7 @@ class SelectSteps : public ::testing::TestWithParam<std::string> {};
 TEST_P(SelectSteps, ShowsThoseAloneCountedFromZero)
 {
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     const Model model{2, 16, true};
     constexpr std::uint64_t steps = 9;
     for (const bool append : {false, true}) // also across segments

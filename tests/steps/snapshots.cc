@@ -20,7 +20,7 @@ using stepstore::testing::TemporaryDirectory;
 class StepSnapshots : public ::testing::TestWithParam<std::string> {
 protected:
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
     Model model{3, 16, true};
 
     void write(std::uint64_t steps, bool append = false, bool close = true)
@@ -282,7 +282,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, StepSnapshots, ::testing::ValuesIn([] {
 TEST(Choices, ThatCannotWorkAreRefusedAtOpeningWithTheReason)
 {
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     std::vector<std::string> refused;
     each_design([&](const Design& design) {
         if (is_accepted(design)) return;
@@ -316,7 +316,7 @@ TEST(Choices, ThatCannotWorkAreRefusedAtOpeningWithTheReason)
 TEST(Choices, AggregatingAStreamWithoutSnapshotsIsRefused)
 {
     const TemporaryDirectory directory;
-    const std::string location = directory / "pool";
+    const std::string location = stepstore::testing::new_stream(directory);
     Writer(location, options_of("array-aligned"), self_communicator()).close();
     try {
         aggregate_steps(location, 1);

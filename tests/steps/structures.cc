@@ -234,7 +234,7 @@ protected:
     }
 
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
 };
 
 TEST_P(Structures, OfEveryShapeComeBack)
@@ -304,7 +304,7 @@ public:
 TEST(StructureRefusals, NameTheVariable)
 {
     const TemporaryDirectory directory;
-    Writer writer(directory / "pool", {}, self_communicator());
+    Writer writer(stepstore::testing::new_stream(directory), {}, self_communicator());
     const auto refused = [&](const std::function<void()>& call, const std::string& part) {
         const std::string text = error_of(call);
         EXPECT_NE(text.find("'p'"), std::string::npos) << text;

@@ -91,7 +91,7 @@ protected:
     std::string host() const { return this_process().host; }
 
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_stream(directory);
     Model model{1, 8, false};
     Shared* shared = nullptr;
 };

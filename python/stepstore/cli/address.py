@@ -14,6 +14,8 @@ from stepstore.store import Container, ObjectId, Pool
 # As `ls` prints them, and as the store's messages do.
 _OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
 _DAOS = "daos://"
+# Of these a pool is known by the number of its parts, not by a look: rados://CEPHPOOL/NAMESPACE.
+_PARTS_OF_POOL = {_DAOS: 1, "rados://": 2}
 _ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
 
 
@@ -101,9 +103,10 @@ def _is_there(location: str) -> bool:
 def resolve(location: str) -> Address:
     """Splits a location after the longest beginning that is a pool. Exit code 3 when there is none."""
     check_text(location)
-    if location.startswith(_DAOS):
-        parts = location.removeprefix(_DAOS).split("/", 2)
-        return Address(location, _DAOS + parts[0], *parts[1:])
+    for scheme, of_pool in _PARTS_OF_POOL.items():
+        if location.startswith(scheme):
+            parts = location.removeprefix(scheme).split("/", of_pool + 1)
+            return Address(location, scheme + "/".join(parts[:of_pool]), *parts[of_pool:])
     parts = location.rstrip("/").split("/") if location.strip("/") else [location]
     for end in range(len(parts), 0, -1):
         pool = existing_pool("/".join(parts[:end]))

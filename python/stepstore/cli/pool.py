@@ -33,7 +33,10 @@ from stepstore.store import Pool
 app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_help=True)
 
 PoolArgument = Annotated[
-    str, typer.Argument(metavar="POOL", help="A directory, or a label under the root directory.")
+    str,
+    typer.Argument(
+        metavar="POOL", help="A directory, a label under the root directory, or rados://CEPHPOOL[/NAMESPACE]."
+    ),
 ]
 
 

@@ -316,7 +316,7 @@ bool StreamReport::damaged() const
 StreamReport check_streams(const std::string& text, bool data)
 {
     const Location location = resolve_location(text);
-    if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
+    require_pool(location, text);
     const Pool pool = Pool::connect(location.pool, Access::read_only); // cheap: resolving has opened it
     StreamReport report;
     if (location.container_given) {

@@ -3,6 +3,7 @@
 #include "base/record.h"
 #include "base/system_error.h"
 #include "steps/file.h"
+#include "steps/location.h"
 #include "steps/pool_directory.h"
 
 #include <algorithm>
@@ -342,13 +343,17 @@ const DataStore data_in_files = {
 
 Place segment_directory(const std::string& pool, const StreamRecord& segment)
 {
-    const auto directory = pool_directory(pool);
-    if (!directory)
-        throw Error(-DER_NOSYS, "the layout " + std::string(layout_of(segment).name) +
-                                    " keeps files in the pool's directory, and " + pool +
-                                    " has no directory: use another layout, such as " +
-                                    std::string(layout_named("").name));
-    return *directory / segment.directory;
+    require_directory(pool, layout_of(segment));
+    return *pool_directory(pool) / segment.directory;
+}
+
+void require_directory(const std::string& pool, const Layout& layout)
+{
+    if (!layout.data->directory || !is_on_cluster(pool)) return;
+    throw Error(-DER_NOSYS, "the layout " + std::string(layout.name) +
+                                " keeps files in the pool's directory, and " + pool +
+                                " has no directory: use another layout, such as " +
+                                std::string(layout_named("").name));
 }
 
 void remove_data_files(const std::string& pool, const StreamRecord& segment)

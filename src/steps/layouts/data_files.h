@@ -10,10 +10,13 @@
 
 #include "base/files.h"
 #include "steps/layouts/data_store.h"
+#include "steps/layouts/layout.h"
 
 namespace stepstore::steps {
 
-// Where a segment's files lie. -DER_NOSYS: the pool has no directory (daos://).
+// -DER_NOSYS: the layout keeps files, and the pool has no directory (on a cluster).
+void require_directory(const std::string& pool, const Layout& layout);
+// Where a segment's files lie. -DER_NOSYS as above.
 Place segment_directory(const std::string& pool, const StreamRecord& segment);
 void remove_data_files(const std::string& pool, const StreamRecord& segment);
 

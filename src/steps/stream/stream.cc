@@ -64,10 +64,7 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     opened.snapshot = snapshot;
     Location& location = opened.location;
     location = resolve_location(text);
-    if (!location.pool_exists)
-        throw Error(-DER_NONEXIST,
-                    "there is no pool at '" + text +
-                        "', nor at any directory above it: check the location, or run the writer first");
+    require_pool(location, text);
     const Pool& pool = pool_of(location);
     std::optional<Container> container;
     try {
@@ -101,7 +98,7 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
 std::vector<std::string> list_streams(const std::string& text)
 {
     Location location = resolve_location(text);
-    if (!location.pool_exists) throw Error(-DER_NONEXIST, "there is no pool at '" + text + "'");
+    require_pool(location, text);
     const Container container = pool_of(location).open_container(location.container, Access::read_only);
     return Catalogue(container, location.pool + "/" + location.container, Access::read_only).streams();
 }

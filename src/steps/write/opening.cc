@@ -1,7 +1,7 @@
 #include "steps/write/opening.h"
 
 #include "client/object_groups.h"
-#include "steps/layouts/data_store.h"
+#include "steps/layouts/data_files.h"
 #include "steps/layouts/step_snapshots.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
@@ -201,6 +201,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     StreamToWrite result;
     OpenedStream& opened = result.opened;
     opened.location = resolve_location(text);
+    require_directory(opened.location.pool, layout_named(options.layout));
     opened.location.opened = open_pool(opened.location, options);
     const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);

@@ -29,7 +29,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
     : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
 {
     all_together(*communicator, [&] { check_options(options); });
-    if (!is_on_daos(location)) require_one_machine(*communicator, location);
+    if (!is_on_cluster(location)) require_one_machine(*communicator, location);
     if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
         StreamToWrite made = open_to_write(location, options, communicator->size());

@@ -196,9 +196,9 @@ void MachineClaim::refuse(const Note& other) const
         "pool " + pool_ + " is being written by machine " + other.machine.host + " (process " +
             std::to_string(other.process) + "), and this is " + mine_.host +
             ": a local pool belongs to one machine at a time. Run all processes on one machine, give each "
-            "machine a pool of its own, or use a DAOS system (daos://POOL/CONTAINER). If the first machine "
-            "died, this one may take over after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at once) without a "
-            "sign of life");
+            "machine a pool of its own, or use a cluster (rados://CEPHPOOL or daos://POOL/CONTAINER). If the "
+            "first machine died, this one may take over after STEPSTORE_MACHINE_TIMEOUT_SECS (60; 0: at "
+            "once) without a sign of life");
 }
 
 // Returns when the machine that wrote this is dead or does not write any more.

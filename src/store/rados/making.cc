@@ -95,11 +95,16 @@ void begin_making(Io& io, const Header& making, const std::string& path)
         if (found->header.state == "ready")
             throw Error(-DER_EXIST,
                         "there is a pool at " + path + " already: open it, or choose another path");
-        if (!living(io).empty())
-            throw Error(-DER_EXIST, "pool " + path + " is being " + found->header.state.substr(0, 6) +
-                                        " by another process: open it, or choose another path");
         // Between its first two steps a living maker does not watch yet.
-        if (std::chrono::steady_clock::now() < patience)
+        const auto now = std::chrono::steady_clock::now();
+        const bool at_work = !living(io).empty();
+        if (at_work && now > patience + 30s) {
+            throw Error(-DER_BUSY,
+                        "pool " + path + " is being " +
+                            (found->header.state == "making" ? "made" : "removed") +
+                            " by another process: wait until it has ended, or choose another path");
+        }
+        if (at_work || now < patience)
             std::this_thread::sleep_for(20ms);
         else
             remove_pool(io, found->header);

@@ -46,9 +46,9 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
     const auto found = read_header(*io);
     if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + ": create it first");
     if (found->header.state != "ready") {
-        throw Error(-DER_BUSY, "pool " + path + " is being " +
-                                   (found->header.state == "making" ? "made" : "removed") +
-                                   ", or whoever did so died: make it again, or destroy it");
+        throw Error(-DER_NONEXIST, "there is no pool at " + path + " yet, or any more: it is being " +
+                                       (found->header.state == "making" ? "made" : "removed") +
+                                       ", or whoever did so died: create it again, or destroy it");
     }
     const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
     Open& open = open_pools()[path];

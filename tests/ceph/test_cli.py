@@ -1,0 +1,123 @@
+"""The command line and the Python package on locations rados://."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import stepstore
+
+CEPH_POOL = f"rados://{os.environ['STEPSTORE_TEST_RADOS']}"
+CEPH = Path(__file__).parents[1] / "support" / "ceph.py"
+WRITE_STREAM = Path(__file__).parents[1] / "cli" / "write_stream.py"
+
+
+def run(*arguments: str, code: int = 0, **environment: str) -> str:
+    """Runs the command line; returns what it printed, or its error where one is expected."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stepstore", *arguments],
+        env={**os.environ, "NO_COLOR": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stderr if code else done.stdout
+
+
+@pytest.fixture
+def pool() -> Iterator[str]:
+    location = f"{CEPH_POOL}/{uuid.uuid4()}"
+    run("pool", "create", location, "--label", "weather", "--targets", "4")
+    yield location
+    run("pool", "destroy", location, "--yes")
+
+
+def test_a_pool_is_made_shown_checked_and_destroyed() -> None:
+    location = f"{CEPH_POOL}/{uuid.uuid4()}"
+    assert location in run("pool", "create", location)
+    assert "already" in run("pool", "create", location, code=1)
+    info = json.loads(run("pool", "query", location, "--json"))
+    assert info["backend"] == "rados" and info["path"] == location
+    assert "no damage" in run("pool", "check", location)
+    run("pool", "compact", location)
+    run("pool", "destroy", location, "--yes")
+    assert location in run("pool", "query", location, code=3)
+
+
+def test_streams_are_listed_and_read(pool: str) -> None:
+    subprocess.run([sys.executable, WRITE_STREAM, f"{pool}/runs/gs"], check=True)
+    assert "runs" in run("ls", pool)
+    assert "gs" in run("ls", f"{pool}/runs")
+    assert "field" in run("steps", f"{pool}/runs/gs", "-l")
+    with stepstore.open_steps(f"{pool}/runs/gs") as steps:
+        assert len(steps) == 4
+        assert steps.read("field", 3)[0, 0] == 300
+    checked = json.loads(run("pool", "check", pool, "--json"))
+    assert checked["findings"] == [] and checked["summary"]["streams"][0]["whole_steps"] == 4
+    run("rm", f"{pool}/runs/gs", "--yes")
+    assert "gs" not in run("ls", f"{pool}/runs")
+
+
+def test_containers_and_keys(pool: str) -> None:
+    run("cont", "create", f"{pool}/box")
+    assert "box" in run("cont", "list", pool)
+    with (
+        stepstore.Pool.connect(pool) as opened,
+        opened.open_container("box") as box,
+        box.key_value(box.object_id(5, object_class="S1")) as values,
+    ):
+        values["k"] = b"v"
+        assert values["k"] == b"v"
+    objects = json.loads(run("ls", f"{pool}/box", "--json"))
+    assert [entry["type"] for entry in objects] == ["key_value"]
+    run("cont", "destroy", f"{pool}/box", "--yes")
+    assert "box" not in run("cont", "list", pool)
+
+
+def test_what_is_not_there_is_named(pool: str, tmp_path: Path) -> None:
+    assert "no-such-pool" in run("ls", "rados://no-such-pool/runs", code=3)
+    assert "no pool" in run("ls", f"{CEPH_POOL}/{uuid.uuid4()}", code=3)
+    begin = time.monotonic()
+    assert "none.conf" in run("ls", pool, code=3, CEPH_CONF=str(tmp_path / "none.conf"))
+    nobody = tmp_path / "nobody.conf"
+    nobody.write_text("[global]\nmon_host = 127.0.0.1:9\nauth_client_required = none\n")
+    assert "no monitor answers" in run("ls", pool, code=1, CEPH_CONF=str(nobody))
+    assert time.monotonic() - begin < 60  # not minutes
+
+
+def user_who_may(what: str, location: str) -> str:
+    """CEPH_ARGS of a new user with these rights on the namespace of the location only."""
+    ceph_pool, _, namespace = location.removeprefix("rados://").partition("/")
+    name = f"user-{uuid.uuid4().hex}"
+    directory = Path(os.environ["CEPH_CONF"]).parent
+    osd = f"allow {what} pool={ceph_pool} namespace={namespace}"
+    subprocess.run([CEPH, "user", directory, name, "mon", "allow r", "osd", osd], check=True)
+    return f"--id={name}"
+
+
+def test_a_user_who_may_only_read_reads_and_does_not_write(pool: str) -> None:
+    subprocess.run([sys.executable, WRITE_STREAM, f"{pool}/runs"], check=True)
+    reader = user_who_may("r", pool)
+    assert "field" in run("steps", f"{pool}/runs", "-l", CEPH_ARGS=reader)
+    refused = run("cont", "create", f"{pool}/box", code=1, CEPH_ARGS=reader)
+    assert "DER_NO_PERM" in refused and "ask for a Ceph user" in refused
+
+
+def test_the_least_that_a_writer_may_is_to_read_and_write_its_namespace() -> None:
+    location = f"{CEPH_POOL}/{uuid.uuid4()}"
+    writer = user_who_may("rw", location)
+    run("pool", "create", location, CEPH_ARGS=writer)
+    environment = {**os.environ, "CEPH_ARGS": writer}
+    subprocess.run([sys.executable, WRITE_STREAM, f"{location}/runs"], check=True, env=environment)
+    assert "no damage" in run("pool", "check", location, CEPH_ARGS=writer)
+    assert "DER_NO_PERM" in run("pool", "create", f"{location}-other", code=1, CEPH_ARGS=writer)
+    run("pool", "destroy", location, "--yes", CEPH_ARGS=writer)
