@@ -1,13 +1,14 @@
 // stepstore-bench-decomposed: a block-decomposed array through Stepstore's arrays, MPI-IO and parallel HDF5.
 #include "common/command_line.h"
+#include "common/with_mpi.h"
 #include "subject.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 
 namespace stepstore::bench {
@@ -29,8 +30,37 @@ namespace {
 struct Options {
     std::vector<std::uint64_t> shape = {512, 512, 512};
     std::uint64_t rounds = 3;
+    std::string read_as = "same";
     std::string directory = ".";
 };
+
+// How the ranks divide the array: as a grid over all dimensions, or along one of them.
+struct Division {
+    std::string name; // "same", as it is written, "rows" or "columns"
+    std::vector<int> grid;
+};
+
+std::vector<Division> divisions(const std::string& names, std::size_t dimensions)
+{
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    std::vector<Division> found;
+    std::istringstream words(names);
+    for (std::string name; std::getline(words, name, ',');) {
+        Division one{name, std::vector<int>(dimensions, name == "same" ? 0 : 1)};
+        if (name == "rows")
+            one.grid.front() = ranks;
+        else if (name == "columns")
+            one.grid.back() = ranks;
+        else if (name == "same")
+            MPI_Dims_create(ranks, static_cast<int>(dimensions), one.grid.data());
+        else
+            throw std::invalid_argument("--read-as takes same, rows and columns, not '" + name + "'");
+        found.push_back(std::move(one));
+    }
+    if (found.empty()) throw std::invalid_argument("--read-as is empty: give same, rows or columns");
+    return found;
+}
 
 Options parse_options(int argc, char** argv)
 {
@@ -41,6 +71,10 @@ Options parse_options(int argc, char** argv)
         "in turn. Each rank has one block of it. A measurement goes from opening to the end of closing, on\n"
         "the slowest rank. What is read is compared with what was written. Prints the seconds of each round\n"
         "as JSON. `stepstore bench decomposed` runs it.");
+    line.text("read-as", "NAME,...",
+              "how the reading ranks divide the array, also several of: same as the\n"
+              "writers, rows (along the first dimension), columns (along the last; default: same)",
+              options.read_as);
     line.numbers("shape", "elements in each dimension, row-major (default: 512,512,512)", options.shape,
                  std::uint64_t{1} << 31);
     line.number("rounds", "rounds (default: 3)", options.rounds, 1, 1000);
@@ -50,13 +84,9 @@ Options parse_options(int argc, char** argv)
     return options;
 }
 
-// This rank's block: the ranks as a grid, as MPI_Dims_create makes it.
-Block my_block(const std::vector<std::uint64_t>& shape)
+// This rank's block.
+Block my_block(const std::vector<std::uint64_t>& shape, const std::vector<int>& grid)
 {
-    int ranks = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    std::vector<int> grid(shape.size(), 0);
-    MPI_Dims_create(ranks, static_cast<int>(grid.size()), grid.data());
     Block block{.shape = shape, .start = shape, .count = shape};
     auto left = static_cast<std::uint64_t>(my_rank());
     for (std::size_t i = shape.size(); i-- > 0;) {
@@ -80,28 +110,57 @@ double timed(const std::function<void()>& call)
     return all;
 }
 
-double value(std::uint64_t at, std::uint64_t round)
+// Of an element by its place in the whole array, so that any division of it can be compared.
+double value(std::uint64_t place, std::uint64_t round)
 {
-    return static_cast<double>(at * 31 + round * 7 + static_cast<std::uint64_t>(my_rank()));
+    return static_cast<double>(place * 31 + round * 7);
 }
 
-void measure(Subject& subject, const Block& block, std::uint64_t round, std::vector<double>& memory,
+// Calls `visit` with an element's place in the block and in the array.
+template <typename Visit>
+void each_element(const Block& block, const Visit& visit)
+{
+    const std::uint64_t row = block.count.back();
+    for (std::uint64_t at = 0; at < block.elements(); at += row) {
+        std::uint64_t left = at / row, place = block.start.back(), stride = block.shape.back();
+        for (std::size_t i = block.shape.size() - 1; i-- > 0;) {
+            place += (block.start[i] + left % block.count[i]) * stride;
+            left /= block.count[i];
+            stride *= block.shape[i];
+        }
+        for (std::uint64_t i = 0; i < row; ++i)
+            visit(at + i, place + i);
+    }
+}
+
+double timed_read(Subject& subject, const Block& block, std::uint64_t round, std::vector<double>& memory)
+{
+    memory.assign(block.elements(), -1.0);
+    const double seconds = timed([&] { subject.read(block, memory); });
+    each_element(block, [&](std::uint64_t at, std::uint64_t place) {
+        if (memory[at] != value(place, round))
+            throw std::runtime_error(std::string(subject.name()) + ": element " + std::to_string(place) +
+                                     " of the array is not what was written");
+    });
+    return seconds;
+}
+
+void measure(Subject& subject, const Options& options, std::uint64_t round, std::vector<double>& memory,
              nlohmann::ordered_json& found)
 {
-    for (std::size_t i = 0; i < memory.size(); ++i)
-        memory[i] = value(i, round);
-    const double write = timed([&] { subject.write(block, memory); });
-    std::fill(memory.begin(), memory.end(), -1.0);
-    const double read = timed([&] { subject.read(block, memory); });
-    for (std::size_t i = 0; i < memory.size(); ++i)
-        if (memory[i] != value(i, round))
-            throw std::runtime_error(std::string(subject.name()) + ": element " + std::to_string(i) +
-                                     " of the block is not what was written");
+    const std::size_t dimensions = options.shape.size();
+    const Block mine = my_block(options.shape, divisions("same", dimensions).front().grid);
+    memory.resize(mine.elements());
+    each_element(mine, [&](std::uint64_t at, std::uint64_t place) { memory[at] = value(place, round); });
+    const bool counts = round > 0; // the first fills caches
+    const double write = timed([&] { subject.write(mine, memory); });
+    if (counts) found[subject.name()]["write"].push_back(write);
+    for (const Division& division : divisions(options.read_as, dimensions)) {
+        const double read = timed_read(subject, my_block(options.shape, division.grid), round, memory);
+        if (counts) found[subject.name()]["read"][division.name].push_back(read);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     subject.remove();
-    if (round == 0) return; // it fills caches
-    found[subject.name()]["write"].push_back(write);
-    found[subject.name()]["read"].push_back(read);
 }
 
 void run(const Options& options)
@@ -109,12 +168,11 @@ void run(const Options& options)
     std::vector<std::unique_ptr<Subject>> subjects;
     for (const auto make : {make_arrays, make_mpi_io, make_parallel_hdf5})
         if (auto subject = make(options.directory)) subjects.push_back(std::move(subject));
-    const Block block = my_block(options.shape);
-    std::vector<double> memory(block.elements());
+    std::vector<double> memory;
     nlohmann::ordered_json found;
     for (std::uint64_t round = 0; round <= options.rounds; ++round)
         for (std::size_t i = 0; i < subjects.size(); ++i)
-            measure(*subjects[(i + round) % subjects.size()], block, round, memory, found);
+            measure(*subjects[(i + round) % subjects.size()], options, round, memory, found);
     if (my_rank() == 0) std::puts(found.dump().c_str());
 }
 
@@ -123,14 +181,7 @@ void run(const Options& options)
 
 int main(int argc, char** argv)
 {
-    const auto options = stepstore::bench::parse_options(argc, argv);
-    MPI_Init(&argc, &argv);
-    try {
-        stepstore::bench::run(options);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-decomposed: %s\n", error.what());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return 0;
+    using namespace stepstore::bench;
+    const auto options = parse_options(argc, argv);
+    return with_mpi(argc, argv, "stepstore-bench-decomposed", [&] { run(options); });
 }

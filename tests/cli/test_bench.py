@@ -137,7 +137,17 @@ def test_decomposed(cli):
     check(records, [f"{what}/3 ranks/{peer}" for peer in sorted(peers, reverse=True) for what in WAYS])
     assert not list(cli.directory.glob("stepstore-bench-*"))
     assert "write/3 ranks/MPI-IO" in cli(*run).out
+    several = cli(*run, "--read-as", "columns,same,rows", "--json").json
+    check(
+        several,
+        [
+            f"{what}/3 ranks/{peer}"
+            for peer in sorted(peers, reverse=True)
+            for what in ("write", "read as columns", "read", "read as rows")
+        ],
+    )
     cli("bench", "decomposed", "--shape", "0", code=2)
+    cli("bench", "decomposed", "--read-as", "same,diagonals", code=2)
     cli("bench", "decomposed", "--shape", "8", "--mpirun", "/no/mpirun", code=3)
 
 

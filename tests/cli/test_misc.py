@@ -12,7 +12,8 @@ import stepstore
 
 
 def test_version(cli):
-    assert cli("version").out.strip() == f"stepstore {stepstore.__version__}"
+    for words in (["version"], ["--version"], ["--version", "ls"]):
+        assert cli(*words).out.strip() == f"stepstore {stepstore.__version__}"
     assert cli("version", "--json").json["version"] == stepstore.__version__
 
 

@@ -8,9 +8,11 @@ import math
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from stepstore.benchmarks import memory
 from stepstore.benchmarks.mpi import run
+from stepstore.benchmarks import options as kinds
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode
@@ -20,6 +22,7 @@ from stepstore.paths import program
 _MIB = 1 << 20
 _PROGRAM = "stepstore-bench-decomposed"
 _OURS = "arrays"  # what the program calls Stepstore's arrays
+_DIVISIONS = ("same", "rows", "columns")
 
 
 def decomposed(words: list[str]) -> None:
@@ -33,10 +36,20 @@ def decomposed(words: list[str]) -> None:
     )
     parser.number("ranks", 4, "ranks")
     parser.list("shape", [512, 512, 512], "elements in each dimension")
+    parser.list(
+        "read-as",
+        ["same"],
+        "how the reading ranks divide the array: same as the writers, rows (along the first dimension), "
+        "columns (along the last)",
+        "NAME,...",
+        kinds.words,
+    )
     parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
     options = parser.parse_args(words)
     if options.ranks < 1 or options.rounds < 1 or not options.shape or min(options.shape) < 1:
         parser.error("give at least 1 for ranks, rounds and each dimension of the shape")
+    if not options.read_as or set(options.read_as) - set(_DIVISIONS):
+        parser.error(f"--read-as takes {', '.join(_DIVISIONS)}, not {','.join(options.read_as) or 'nothing'}")
     try:
         path = str(program(_PROGRAM))
     except Error as error:
@@ -50,6 +63,7 @@ def decomposed(words: list[str]) -> None:
         memory.settle(3 * size)
         shape = ",".join(map(str, options.shape))
         command = [path, "--shape", shape, "--rounds", str(options.rounds), "--directory", str(folder)]
+        command += ["--read-as", ",".join(options.read_as)]
         printed = run(options.mpirun, options.ranks, command, folder, 1800, doors=False)
     finally:
         shutil.rmtree(folder)
@@ -57,13 +71,21 @@ def decomposed(words: list[str]) -> None:
         found = json.loads(printed)
     except ValueError as error:
         raise CommandError(f"{path} printed no JSON: {printed.strip() or 'nothing'}") from error
-    ours = found.pop(_OURS)
+    ours = _by_case(found.pop(_OURS))
     cases = []
     for peer, times in found.items():
-        for what in ("write", "read"):
-            name = f"{what}/{options.ranks} ranks/{peer}"
-            case = Case(name, "MiB/s", bandwidth=True, goal=1.0)
-            for mine, theirs in zip(ours[what], times[what], strict=True):
-                case.add(size / _MIB / mine, size / _MIB / theirs)
+        theirs = _by_case(times)
+        for what, seconds in ours.items():
+            case = Case(f"{what}/{options.ranks} ranks/{peer}", "MiB/s", bandwidth=True, goal=1.0)
+            for mine, other in zip(seconds, theirs[what], strict=True):
+                case.add(size / _MIB / mine, size / _MIB / other)
             cases.append(case)
     report(cases, options.json, "peer")
+
+
+def _by_case(found: dict[str, Any]) -> dict[str, list[float]]:
+    """Seconds of the rounds."""
+    reads = found["read"].items()
+    return {"write": found["write"]} | {
+        "read" if how == "same" else f"read as {how}": seconds for how, seconds in reads
+    }

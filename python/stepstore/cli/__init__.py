@@ -56,9 +56,21 @@ app.command("simulate", context_settings=_PASSED_ON)(simulate.simulate)
 app.command("advise", context_settings=_PASSED_ON)(advise.advise)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"stepstore {stepstore.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version of Stepstore."
+        ),
+    ] = False,
 ) -> None:
     Settings.debug = debug or bool(os.environ.get("STEPSTORE_DEBUG"))
 
