@@ -17,6 +17,7 @@ are in numpy's order: those of Fortran programs are reversed, and the data are t
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from stepstore import _core
+from stepstore.aio import in_thread
 from stepstore.buffers import decode_key, encode_key
 from stepstore.errors import DER_INVAL, Error
 
@@ -170,6 +172,40 @@ class Arrays:
         along = None if append is None else append + values.ndim if append < 0 else append
         self._handle.write(
             encode_key(name), number, list(values.shape), memory, along, object_class, chunk_size, checksum
+        )
+
+    # ---- awaitable: a thread of the event loop's waits
+    async def aread(
+        self,
+        name: str,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+        out: np.ndarray[Any, Any] | None = None,
+    ) -> np.ndarray[Any, Any]:
+        """read. The memory of `out` stays alive, also when the call is cancelled."""
+        return await in_thread(self.read, name, start, count, out)
+
+    async def awrite(
+        self,
+        name: str,
+        data: Any,
+        *,
+        append: int | None = None,
+        object_class: str = "",
+        chunk_size: int = 0,
+        checksum: bool = False,
+    ) -> None:
+        """write. The memory must not change before it has completed, also when the call is cancelled."""
+        await in_thread(
+            functools.partial(
+                self.write,
+                name,
+                data,
+                append=append,
+                object_class=object_class,
+                chunk_size=chunk_size,
+                checksum=checksum,
+            )
         )
 
     def remove(self, name: str) -> None:

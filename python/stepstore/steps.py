@@ -12,6 +12,9 @@ While it runs, every step once::
     with stepstore.open_steps("out/gs", stream=True, open_timeout=60) as steps:
         for step in steps.follow(timeout=60):
             print(step, steps.read("U").mean())
+
+In a program with an event loop the same with await: `async for step in steps.afollow()`, and
+`await steps.aread("U")`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -29,9 +31,11 @@ from typing import Any
 import numpy as np
 
 from stepstore import _core
+from stepstore.aio import in_thread
 from stepstore.buffers import decode_key, encode_key
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
+from stepstore.walk import Walk
 
 __all__ = [
     "Aggregated",
@@ -46,11 +50,7 @@ __all__ = [
     "open_steps",
 ]
 
-# How often waiting calls look whether the user wants to stop (Ctrl-C).
-_INTERRUPT_SECONDS = 0.2
 _SHOWN = 50  # variables in a notebook
-_TIMED_OUT = -1011
-_CANCELED = -1018
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def open_steps(
     )
 
 
-class Steps:
+class Steps(Walk):
     """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current
     or the last."""
 
@@ -95,48 +95,9 @@ class Steps:
         self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]
     ):
         settings = {name: str(value) for name, value in options.items()}
-        self._handle = _open(location, stream, open_timeout, snapshot, settings)
+        super().__init__(_open(location, stream, open_timeout, snapshot, settings))
         self._stream = stream
         self._reversed = self._handle.column_major()
-
-    # ---- walking through a stream
-    def begin_step(self, timeout: float | None = None) -> StepStatus:
-        """Waits for the next step; timeout: seconds, None: for ever, 0: look once."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            rest = max(0.0, end - time.monotonic())
-            status = StepStatus(self._handle.begin_step(min(rest, _INTERRUPT_SECONDS)))
-            if status is not StepStatus.NOT_READY or rest <= _INTERRUPT_SECONDS:
-                return status
-
-    def end_step(self) -> None:
-        self._handle.end_step()
-
-    def follow(self, timeout: float | None = None) -> Iterator[int]:
-        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a
-        new step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after
-        its last step."""
-        while (status := self.begin_step(timeout)) is StepStatus.OK:
-            yield self._handle.current_step()
-            if self._handle.in_step():
-                self._handle.end_step()
-        if status is StepStatus.WRITER_DIED:
-            who = self._handle.dead_writer()
-            raise Error(
-                _CANCELED,
-                f"{self.location}: there is no further step: its writer ({who}) died; the steps before are "
-                "whole",
-            )
-        if status is StepStatus.NOT_READY:
-            raise Error(
-                _TIMED_OUT,
-                f"{self.location}: no new step within {timeout} s and the writer has not ended the stream",
-            )
-
-    @property
-    def location(self) -> str:
-        """Pool, container and stream."""
-        return self._handle.location()
 
     @property
     def ended(self) -> bool:
@@ -238,6 +199,28 @@ class Steps:
             box = self._turned(first), self._turned(size)
             self._handle.get_block(variable.id, block, *box, _memory(data), number)
         return data
+
+    # ---- awaitable: a thread of the event loop's waits. Calls of one stream wait for each other
+    async def aread(
+        self,
+        name: str,
+        step: int | None = None,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+    ) -> Any:
+        """read."""
+        return await in_thread(self.read, name, step, start, count)
+
+    async def aread_block(
+        self,
+        name: str,
+        block: int,
+        step: int | None = None,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+    ) -> Any:
+        """read_block."""
+        return await in_thread(self.read_block, name, block, step, start, count)
 
     # ---- attributes and descriptions
     def attributes(self, step: int | None = None) -> dict[str, Attribute]:

@@ -1,0 +1,107 @@
+"""Walking through a stream step by step, as its writer makes them: what Steps does while a simulation runs.
+
+A step that has begun belongs to the call that waited for it. Where that call is a task that was cancelled, its
+thread may begin a step that nobody has seen: the next call gets it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+
+from stepstore import _core
+from stepstore.aio import in_thread
+from stepstore.errors import Error
+from stepstore.variables import StepStatus
+
+# How often waiting calls look whether the user wants to stop (Ctrl-C, a task that is cancelled).
+_INTERRUPT_SECONDS = 0.2
+_TIMED_OUT = -1011
+_CANCELED = -1018
+
+
+class Walk:
+    """The part of Steps that walks. The awaitable calls wait in a thread of the event loop's."""
+
+    def __init__(self, handle: _core.Steps):
+        self._handle = handle
+        self._beginning = threading.Lock()
+        self._begun_unseen = False  # a step that no call has returned yet
+
+    def begin_step(self, timeout: float | None = None) -> StepStatus:
+        """Waits for the next step; timeout: seconds, None: for ever, 0: look once."""
+        for seconds in _pieces(timeout):
+            if (status := self._begin(seconds)) is not StepStatus.NOT_READY:
+                break
+        self._begun_unseen = False
+        return status
+
+    def end_step(self) -> None:
+        """Done with the step: the next one may begin."""
+        self._handle.end_step()
+        self._begun_unseen = False
+
+    def follow(self, timeout: float | None = None) -> Iterator[int]:
+        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a
+        new step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after
+        its last step."""
+        while (status := self.begin_step(timeout)) is StepStatus.OK:
+            yield self._handle.current_step()
+            if self._handle.in_step():
+                self.end_step()
+        self._check_end(status, timeout)
+
+    async def abegin_step(self, timeout: float | None = None) -> StepStatus:
+        """begin_step. A call that is cancelled takes no step: the next one gets it."""
+        for seconds in _pieces(timeout):
+            if (status := await in_thread(self._begin, seconds)) is not StepStatus.NOT_READY:
+                break
+        self._begun_unseen = False
+        return status
+
+    async def afollow(self, timeout: float | None = None) -> AsyncIterator[int]:
+        """follow, for `async for`."""
+        while (status := await self.abegin_step(timeout)) is StepStatus.OK:
+            yield await in_thread(self._handle.current_step)
+            if await in_thread(self._handle.in_step):
+                await in_thread(self.end_step)
+        self._check_end(status, timeout)
+
+    @property
+    def location(self) -> str:
+        """Pool, container and stream."""
+        return self._handle.location()
+
+    def _begin(self, seconds: float) -> StepStatus:
+        with self._beginning:
+            if self._begun_unseen:
+                return StepStatus.OK
+            status = StepStatus(self._handle.begin_step(seconds))
+            self._begun_unseen = status is StepStatus.OK
+            return status
+
+    def _check_end(self, status: StepStatus, timeout: float | None) -> None:
+        if status is StepStatus.WRITER_DIED:
+            who = self._handle.dead_writer()
+            raise Error(
+                _CANCELED,
+                f"{self.location}: there is no further step: its writer ({who}) died; the steps before are "
+                "whole",
+            )
+        if status is StepStatus.NOT_READY:
+            raise Error(
+                _TIMED_OUT,
+                f"{self.location}: no new step within {timeout} s and the writer has not ended the stream",
+            )
+
+
+def _pieces(timeout: float | None) -> Iterator[float]:
+    """Seconds to wait, piece by piece, so that the user can stop it (Ctrl-C)."""
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        rest = max(0.0, end - time.monotonic())
+        yield min(rest, _INTERRUPT_SECONDS)
+        if rest <= _INTERRUPT_SECONDS:
+            return
