@@ -108,6 +108,11 @@ class Blobs:
     def __repr__(self) -> str:
         return f"<stepstore.blobs.Blobs in {self._pool.location}/{self._container.label}>"
 
+    @property
+    def container(self) -> Container:
+        """That they lie in, open as they are."""
+        return self._container
+
     def leave(self) -> None:
         """What a process does when it ends: it says that it writes no more. A later write is possible."""
         self._numbers.leave()

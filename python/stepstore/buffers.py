@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,23 @@ def encode_key(key: Key) -> bytes:
 def decode_key(key: bytes) -> str:
     """The text of a key, from which encode_key makes the same bytes."""
     return key.decode("utf-8", "surrogateescape")
+
+
+def escape(key: bytes) -> str:
+    """A key as printable text that unescape() turns back: what is not printable UTF-8 becomes %xx."""
+    shown = []
+    for character in key.decode("utf-8", "surrogateescape"):
+        if character.isprintable() and character != "%":
+            shown.append(character)
+        else:
+            raw = character.encode("utf-8", "surrogateescape")
+            shown.append("".join(f"%{byte:02x}" for byte in raw))
+    return "".join(shown)
+
+
+def unescape(text: str) -> bytes:
+    raw = text.encode("utf-8", "surrogateescape")
+    return re.sub(rb"%([0-9a-fA-F]{2})", lambda match: bytes([int(match[1], 16)]), raw)
 
 
 def checked_key(key: object) -> bytes:

@@ -8,6 +8,8 @@ A path is POOL/CONTAINER/KEY. The longest beginning that is a pool is the pool: 
 
 A file appears whole when it is closed; one that a `with` block leaves by an exception does not appear. A file
 that is open for reading shows one version. A directory is where keys say so, and where mkdir() made one.
+
+POOL/CONTAINER/.objects has the key-values and arrays of other programs, by id (stepstore.object_files).
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 from stepstore import _core
 from stepstore.blobs import BlobReader, Blobs, BlobWriter, Place, find_place, open_blobs
 from stepstore.errors import DER_NONEXIST, Error
+from stepstore.object_files import ArrayReader, ObjectFiles, ValueReader, is_object
 from stepstore.store import Pool
 
 _READ_AHEAD = 256 << 10
 _WRITE_PIECE = 8 << 20
+_Reader = BlobReader | ValueReader | ArrayReader
 
 
 class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """read_only: refuses to write. snapshot: name or epoch: containers as they were then; read-only.
+    chunk_size (cells), cell_size (bytes): of arrays below .objects that do not keep them.
 
     Errors: FileNotFoundError, FileExistsError, IsADirectoryError, and stepstore.Error for what the store
     says (DER_CSUM: damaged; DER_NO_PERM: read-only).
@@ -39,8 +44,19 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     protocol = "stepstore"
     root_marker = ""
 
-    def __init__(self, *, read_only: bool = False, snapshot: str | int | None = None, **options: Any) -> None:
-        super().__init__(read_only=read_only, snapshot=snapshot, **options)
+    def __init__(
+        self,
+        *,
+        read_only: bool = False,
+        snapshot: str | int | None = None,
+        cell_size: int = 1,
+        chunk_size: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            read_only=read_only, snapshot=snapshot, cell_size=cell_size, chunk_size=chunk_size, **options
+        )
+        self._cell_size, self._chunk_size = cell_size, chunk_size
         self._read_only = read_only or snapshot is not None
         self._snapshot = snapshot
         self._pools: dict[str, str] = {}  # the beginning of a path, and the pool's location
@@ -84,6 +100,11 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         with _as_os_error():
             if write and self._read_only:
                 raise PermissionError(f"{place.pool}/{place.container}: this filesystem is read-only")
+            if write and is_object(place.key):
+                raise PermissionError(
+                    f"{place.pool}/{place.container}/{place.key}: objects are read-only here; programs write "
+                    "them with stepstore.KeyValue and stepstore.Array"
+                )
             return open_blobs(
                 place.pool, place.container, read_only=self._read_only or not write, snapshot=self._snapshot
             )
@@ -95,14 +116,35 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise IsADirectoryError(f"{path} is a directory: give POOL/CONTAINER/KEY")
         return self._blobs(place, write=write), place.key
 
+    def _objects(self, place: Place) -> ObjectFiles:
+        with _as_os_error():
+            container = self._blobs(place).container
+            epoch = None
+            if self._snapshot is not None:
+                with Pool.connect(place.pool, read_only=True) as pool:
+                    epoch = pool.open_container(place.container, read_only=True).epoch_of(self._snapshot)
+            return ObjectFiles(place.pool, container, epoch, self._cell_size, self._chunk_size)
+
+    def _reader(self, path: str) -> _Reader:
+        place = self._place(path)
+        if is_object(place.key):
+            return self._objects(place).open(place.key, path)
+        blobs, key = self._file(path)
+        reader = blobs.open(key)
+        if reader is None:
+            raise FileNotFoundError(path)
+        return reader
+
     # ---- directories
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         path = self._strip_protocol(path)
         place = self._place(path)
-        directory = {"name": path, "size": 0, "type": "directory"}
+        directory = _directory(path)
         if not place.container:
             return directory
+        if is_object(place.key):
+            return self._objects(place).info(place.key, path)
         blobs = self._blobs(place)
         if not place.key:
             return directory
@@ -119,6 +161,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if not place.container:
             with _as_os_error(), Pool.connect(place.pool, read_only=True) as pool:
                 entries = [_directory(f"{path}/{name}") for name in pool.containers()]
+            return entries if detail else [entry["name"] for entry in entries]
+        if is_object(place.key):
+            entries = self._objects(place).ls(place.key, path)
             return entries if detail else [entry["name"] for entry in entries]
         blobs = self._blobs(place)
         names = blobs.children(place.key)
@@ -140,7 +185,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **_: Any
     ) -> Any:
         place = self._place(path)
-        if maxdepth is not None or withdirs or not place.container:
+        if maxdepth is not None or withdirs or not place.container or is_object(place.key):
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail)
         path = self._strip_protocol(path)
         try:
@@ -240,6 +285,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     # ---- files
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        place = self._place(path)
+        if is_object(place.key):
+            return self._objects(place).open(place.key, path).read(start or 0, end)
         blobs, key = self._file(path)
         data = blobs.read(key, start or 0, end)
         if data is None:
@@ -255,7 +303,14 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if self.isdir(path1):
             self.makedirs(path2, exist_ok=True)
             return
-        (source, old), (target, new) = self._file(path1), self._file(path2, write=True)
+        target, new = self._file(path2, write=True)
+        if is_object(self._place(path1).key):
+            reader = self._reader(path1)
+            with target.writer(new) as writer:
+                for at in range(0, reader.size, _WRITE_PIECE):
+                    writer.write(reader.read(at, at + _WRITE_PIECE))
+            return
+        source, old = self._file(path1)
         if not source.copy(old, new, into=target):
             raise FileNotFoundError(path1)
 
@@ -271,9 +326,12 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def modified(self, path: str) -> datetime.datetime:
         """When the file's value was written, as UTC."""
-        found: datetime.datetime | None = self.info(path).get("mtime")
-        if found is None:
+        info = self.info(path)
+        if info["type"] == "directory":
             raise IsADirectoryError(f"{path} is a directory: it has no time")
+        if "mtime" not in info:
+            raise OSError(f"{path}: an object does not keep when it was written")
+        found: datetime.datetime = info["mtime"]
         return found
 
     def _open(
@@ -300,19 +358,16 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
 
     def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
         self.closed = True  # nothing to close if this fails
-        blobs, key = fs._file(path, write=mode != "rb")
-        self._reader: BlobReader | None = None
+        self._reader: _Reader | None = None
         self._writer: BlobWriter | None = None
         if mode == "rb":
-            self._reader = blobs.open(key)
-            if self._reader is None:
-                raise FileNotFoundError(path)
-            kwargs["size"] = self._reader.size
-        elif mode == "xb" and blobs.exists(key):
+            self._reader = fs._reader(path)
+            super().__init__(fs, path, mode, block_size, **{**kwargs, "size": self._reader.size})
+            return
+        blobs, key = fs._file(path, write=True)
+        if mode == "xb" and blobs.exists(key):
             raise FileExistsError(path)
         super().__init__(fs, path, mode, block_size, **kwargs)
-        if mode == "rb":
-            return
         self._writer = blobs.writer(key, new=mode == "xb")
         if mode == "ab":
             self._writer.write(blobs.read(key) or b"")

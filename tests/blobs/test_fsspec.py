@@ -248,3 +248,117 @@ def test_kerchunk_references(pool: str) -> None:
     )
     found: Any = zarr.open_group(zarr.storage.FsspecStore(mapped, read_only=True), mode="r", zarr_format=2)
     assert np.array_equal(found["u"][:], array[:])
+
+
+# ---- objects of other programs
+
+
+@pytest.fixture
+def objects(pool: str) -> dict[str, str]:
+    """Paths of what a program wrote by id: a key-value, an array of doubles, one that keeps no sizes."""
+    with stepstore.Pool.connect(pool) as opened, opened.create_container("box") as box:
+        values = box.key_value(1)
+        values.update(
+            {"plain": b"hello", "a/b": b"slash", b"\x01\xff%": b"binary", "empty": b"", ".": b"dot"}
+        )
+        cells = box.create_array(2, dtype="f8", chunk_size=100)
+        cells.write(0, np.arange(1000.0))
+        raw = box.open_array(box.object_id(3, kind="array_bytes"), cell_size=4, chunk_size=8)
+        raw.write(0, np.arange(100, dtype="i4"))
+        root = f"{pool}/box/.objects"
+        return {
+            "root": root,
+            "values": f"{root}/{values.id}",
+            "cells": f"{root}/{cells.id}",
+            "raw": f"{root}/{raw.id}",
+        }
+
+
+def test_keys_of_objects_are_files(fs: StepstoreFileSystem, pool: str, objects: dict[str, str]) -> None:
+    values = objects["values"]
+    assert fs.isdir(objects["root"]) and fs.isdir(values) and fs.info(values)["size"] == 0
+    expected = {"plain": b"hello", "a%2fb": b"slash", "%01%ff%25": b"binary", "empty": b"", "%2e": b"dot"}
+    assert set(fs.ls(values, detail=False)) == {f"{values}/{name}" for name in expected}
+    assert {one["name"]: one["size"] for one in fs.ls(values)} == {
+        f"{values}/{name}": len(value) for name, value in expected.items()
+    }
+    assert fs.cat(fs.find(values)) == {f"{values}/{name}": value for name, value in expected.items()}
+    assert fs.cat_file(f"{values}/a/b") == b"slash"  # as one would write it
+    assert fs.cat_file(f"{values}/plain", -4, -1) == b"ell"
+    with fsspec.open(f"stepstore://{values}/plain", "rb") as file:
+        stepstore.Pool.connect(pool).open_container("box").key_value(1)["plain"] = b"HELLO"
+        assert file.read() == b"hello"  # of one version
+    assert fs.cat_file(f"{values}/plain") == b"HELLO"
+
+
+def test_arrays_of_objects_are_files(fs: StepstoreFileSystem, objects: dict[str, str]) -> None:
+    cells, data = objects["cells"], np.arange(1000.0).tobytes()
+    info = fs.info(cells)
+    assert (info["size"], info["type"], info["cell_size"], info["chunk_size"]) == (8000, "file", 8, 100)
+    assert fs.ls(cells) == [info] and fs.isfile(cells)
+    assert fs.cat_file(cells) == data and fs.cat_file(cells, 3, 20) == data[3:20]
+    assert fs.cat_file(cells, -5) == data[-5:] and fs.cat_file(cells, 9000) == b""
+    with fs.open(cells, "rb") as file:
+        assert np.array_equal(np.frombuffer(file.read(), "f8"), np.arange(1000.0))
+        file.seek(799)
+        assert file.read(900) == data[799:1699]
+    assert fs.info(objects["raw"])["size"] is None
+    with pytest.raises(Error, match="chunk_size"):
+        fs.cat_file(objects["raw"])
+    sized = StepstoreFileSystem(cell_size=4, chunk_size=8)
+    assert np.array_equal(np.frombuffer(sized.cat_file(objects["raw"]), "i4"), np.arange(100))
+
+
+def test_objects_are_listed_apart_from_files_and_copied_to_them(
+    fs: StepstoreFileSystem, pool: str, objects: dict[str, str], tmp_path: Path
+) -> None:
+    root = objects["root"]
+    assert set(fs.ls(root, detail=False)) == {objects[name] for name in ("values", "cells", "raw")}
+    assert len(fs.find(root)) == 7 and fs.glob(f"{root}/*/pl*") == [objects["values"] + "/plain"]
+    fs.pipe_file(f"{pool}/box/file", b"x")
+    assert fs.ls(f"{pool}/box", detail=False) == fs.find(f"{pool}/box") == [f"{pool}/box/file"]
+    fs.cp(objects["cells"], f"{pool}/box/copy")
+    assert fs.cat_file(f"{pool}/box/copy") == np.arange(1000.0).tobytes()
+    fs.get(objects["values"], str(tmp_path / "values"), recursive=True)
+    assert (tmp_path / "values" / "plain").read_bytes() == b"hello"
+    fs.rm(f"{pool}/box", recursive=True)
+    assert fs.cat_file(objects["values"] + "/plain") == b"hello"
+
+
+def test_objects_are_read_only_and_told_when_missing(
+    fs: StepstoreFileSystem, objects: dict[str, str]
+) -> None:
+    plain = objects["values"] + "/plain"
+    for refused in (
+        lambda: fs.pipe_file(plain, b""),
+        lambda: fs.open(plain, "wb"),
+        lambda: fs.rm(plain),
+        lambda: fs.rm(objects["root"], recursive=True),
+        lambda: fs.touch(objects["root"] + "/new"),
+        lambda: fs.mkdir(objects["root"] + "/new"),
+    ):
+        with pytest.raises(PermissionError, match="objects are read-only"):
+            refused()
+    for missing in ("/1.2", "/name", "/1", f"/{1 << 64}.1", "/" + objects["values"].split("/")[-1] + "/none"):
+        for call in (fs.cat_file, fs.info, fs.ls, lambda path: fs.open(path, "rb")):
+            with pytest.raises(FileNotFoundError):
+                call(objects["root"] + missing)
+        assert not fs.exists(objects["root"] + missing)
+    with pytest.raises(FileNotFoundError, match="no keys"):
+        fs.cat_file(objects["cells"] + "/key")
+    with pytest.raises(IsADirectoryError):
+        fs.cat_file(objects["values"])
+    with pytest.raises(OSError, match="when it was written"):
+        fs.modified(plain)
+
+
+def test_objects_of_a_snapshot(fs: StepstoreFileSystem, pool: str, objects: dict[str, str]) -> None:
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
+        box.create_snapshot("then")
+        box.key_value(1)["plain"] = b"later"
+        box.key_value(7)["k"] = b"new"
+        box.open_array(2).write(0, b"\xff" * 8)
+    then = StepstoreFileSystem(snapshot="then")
+    assert then.cat_file(objects["values"] + "/plain") == b"hello"
+    assert then.cat_file(objects["cells"], 0, 8) == bytes(8) and len(then.ls(objects["root"])) == 3
+    assert len(fs.ls(objects["root"])) == 4

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from stepstore import _core
+from stepstore.buffers import escape, unescape
 from stepstore.cli.common import CommandError, ExitCode, usage_error
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Container, ObjectId, Pool
@@ -16,24 +17,6 @@ _OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
 _DAOS = "daos://"
 # Of these a pool is known by the number of its parts, not by a look: rados://CEPHPOOL/NAMESPACE.
 _PARTS_OF_POOL = {_DAOS: 1, "rados://": 2}
-_ESCAPE = re.compile(rb"%([0-9a-fA-F]{2})")
-
-
-def escape(key: bytes) -> str:
-    """A key as printable text that unescape() turns back: what is not printable UTF-8 becomes %xx."""
-    shown = []
-    for character in key.decode("utf-8", "surrogateescape"):
-        if character.isprintable() and character != "%":
-            shown.append(character)
-        else:
-            raw = character.encode("utf-8", "surrogateescape")
-            shown.append("".join(f"%{byte:02x}" for byte in raw))
-    return "".join(shown)
-
-
-def unescape(text: str) -> bytes:
-    raw = text.encode("utf-8", "surrogateescape")
-    return _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), raw)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import typer
 
 from stepstore import _core
 from stepstore.array import Array
-from stepstore.buffers import decode_key
-from stepstore.cli.address import Address, escape, not_found, open_container, resolve
+from stepstore.buffers import decode_key, escape
+from stepstore.cli.address import Address, not_found, open_container, resolve
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.key_value import KeyValue

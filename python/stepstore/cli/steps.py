@@ -12,7 +12,8 @@ from rich.progress import track
 from rich.text import Text
 
 from stepstore import _core
-from stepstore.cli.address import escape, not_found, open_container, resolve
+from stepstore.buffers import escape
+from stepstore.cli.address import not_found, open_container, resolve
 from stepstore.cli.browse import streams_of
 from stepstore.cli.common import (
     JsonOption,
