@@ -27,7 +27,7 @@ import numpy as np
 
 from stepstore import _core
 from stepstore.aio import in_thread
-from stepstore.buffers import decode_key, encode_key
+from stepstore.buffers import decode_key, encode_key, room_for
 from stepstore.errors import DER_INVAL, Error
 
 _CHARACTER, _LOGICAL8, _LOGICAL32 = 15, 17, 18
@@ -123,7 +123,7 @@ class Arrays:
     ) -> np.ndarray[Any, Any]:
         """An array, or the box start, count of it. A count of -1 goes to the end. out: memory to read into,
         contiguous, of the shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or
-        out is not like it."""
+        out is not like it, or not contiguous. BufferError: out is read-only."""
         found = self._handle.info(encode_key(name))
         shape = tuple(found["shape"])
         first = tuple(start) if start is not None else (0,) * len(shape)
@@ -142,6 +142,11 @@ class Arrays:
                 f"{self.location}: array {name!r}: out is {out.dtype} of shape {out.shape}, the box is "
                 f"{dtype} of shape {size}",
             )
+        if out is not None:
+            try:
+                room_for(out)
+            except Error as error:
+                raise Error(error.code, f"{self.location}: array {name!r}: {error}") from None
         data = out if out is not None and dtype == stored else np.empty(size, stored)
         if 0 not in size:
             self._handle.read(encode_key(name), found["type"], list(first), list(size), data)

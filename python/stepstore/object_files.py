@@ -1,5 +1,4 @@
-"""Objects of a container as files, for the filesystem stepstore://: those that programs write by id, which are
-no blobs. ::
+"""Objects of a container as files of the filesystem stepstore://: what programs write by id, no blobs. ::
 
     POOL/CONTAINER/.objects/HI.LO/KEY      the value of a key: the object HI.LO is a directory
     POOL/CONTAINER/.objects/HI.LO          an array: a file with the bytes of its cells
@@ -8,8 +7,8 @@ Ids are as `stepstore ls` prints them, and as `str(values.id)` gives them. In th
 a '%', a '/', or what is not printable. Objects are read-only here. The folder is in no listing of its
 container, so nobody copies or removes it by accident.
 
-A key is read whole when it is opened: that is one version. An array that is written meanwhile may show old and
-new cells.
+A key is read whole when it is opened: that is one version. An array that is written meanwhile may show old
+and new cells.
 """
 
 from __future__ import annotations

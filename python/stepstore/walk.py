@@ -1,7 +1,7 @@
 """Walking through a stream step by step, as its writer makes them: what Steps does while a simulation runs.
 
-A step that has begun belongs to the call that waited for it. Where that call is a task that was cancelled, its
-thread may begin a step that nobody has seen: the next call gets it.
+A step that has begun belongs to the call that waited for it. Where the task of that call was cancelled, its
+thread may begin a step that nobody has seen. The next call gets it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 #include "arrays/model.h"
 
 #include <atomic>
+#include <tuple>
 
 namespace stepstore::arrays::testing {
 namespace {
@@ -257,6 +258,73 @@ TEST_F(Refusals, WritesThroughALocationThatIsRead)
     expect_all(
         -DER_NO_PERM, {"remove 'T'", "was opened for reading"},
         [](Store& store, const Communicator&) { store.remove("T"); }, Mode::read);
+}
+
+TEST_F(Refusals, AProgramOfOneRank)
+{
+    const auto alone = self_communicator();
+    const std::vector<double> data(12, 7), other(12, 9);
+    Store store(location, Mode::write, alone);
+    const auto write_rows = [&](std::int64_t start, std::int64_t count, Kind kind, std::optional<int> along) {
+        WriteCall call = row(*alone, other);
+        call.type = {kind};
+        call.start = {start, 0};
+        call.count = {count, 4};
+        if (along) call.append_along = static_cast<unsigned>(*along);
+        store.write(call);
+    };
+    WriteCall whole = row(*alone, data);
+    whole.count = {3, 4};
+    store.write(whole);
+    std::vector<double> back;
+    const auto read = [&](const std::function<void(ReadCall&)>& change) {
+        ReadCall call = all_of(back);
+        change(call);
+        store.read(call);
+    };
+    const std::vector<std::tuple<int, std::vector<std::string>, std::function<void()>>> cases = {
+        {-DER_INVAL,
+         {"write_array 'T'", "no rank's block covers [2:3, 0:4]"},
+         [&] { write_rows(0, 2, Kind::real64, {}); }},
+        {-DER_INVAL,
+         {"write_array 'T'", "rank 0: dimension 0", "begins at 1 and has 3"},
+         [&] { write_rows(1, 3, Kind::real64, {}); }},
+        {-DER_MISMATCH,
+         {"append_array 'T'", "real64, and these are of int64"},
+         [&] { write_rows(0, 3, Kind::int64, 0); }},
+        {-DER_MISMATCH,
+         {"read_array 'T'", "real64", "int64"},
+         [&] { read([](ReadCall& call) { call.type = {Kind::int64}; }); }},
+        {-DER_MISMATCH,
+         {"read_array 'T'", "has 2 dimensions"},
+         [&] { read([](ReadCall& call) { call.dimensions = 3; }); }},
+        {-DER_MISMATCH,
+         {"read_array 'T'", "{3, 5}", "dimension 1"},
+         [&] { read([](ReadCall& call) { call.shape = {3, 5}; }); }},
+        {-DER_INVAL,
+         {"read_array 'T'", "rank 0: dimension 1: the block begins at 2 and has 3 elements"},
+         [&] {
+             read([](ReadCall& call) {
+                 call.start = {0, 2};
+                 call.count = {3, 3};
+             });
+         }},
+        {-DER_NONEXIST, {"no array 'U'"}, [&] { read([](ReadCall& call) { call.name = "U"; }); }},
+    };
+    for (const auto& [code, parts, act] : cases) {
+        try {
+            act();
+            ADD_FAILURE() << "no error: " << parts.front();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), code) << error.what();
+            for (const std::string& part : parts)
+                EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+                    << "'" << part << "' is not in: " << error.what();
+        }
+        store.read(all_of(back));
+        EXPECT_EQ(back, data);
+        EXPECT_EQ(store.list(), std::vector<std::string>{"T"});
+    }
 }
 
 TEST_F(Refusals, LocationsThatCannotBeOpened)

@@ -261,8 +261,8 @@ def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     document = (Path(__file__).parents[2] / "docs/zarr.md").read_text()
     names: dict[str, Any] = {}
     programs = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
-    assert len(programs) == 5
+    assert len(programs) == 6
     for program in programs:
         exec(program, names)
     with stepstore.Pool.connect("out/run.pool") as pool:
-        assert pool.containers() == ["cases", "default", "tables"]
+        assert pool.containers() == ["cases", "default", "runs", "tables"]

@@ -105,6 +105,16 @@ def test_bad_input_is_named(arrays, where, tmp_path):
     refused("DER_NONEXIST", "'y'", lambda: arrays.read("y"))
     refused("DER_INVAL", "2 dimensions .* has 1 and 2", lambda: arrays.read("x", start=[0]))
     refused("DER_INVAL", "'x'", lambda: arrays.read("x", start=[0, 2], count=[1, 2]))
+    refused("DER_INVAL", "'x'.*float32 of shape", lambda: arrays.read("x", out=np.zeros((2, 3), "f4")))
+    refused("DER_INVAL", "'x': .* not contiguous", lambda: arrays.read("x", out=np.zeros((3, 2)).T))
+    sealed = np.zeros((2, 3))
+    sealed.flags.writeable = False
+    with pytest.raises(BufferError, match="read-only"):
+        arrays.read("x", out=sealed)
+    refused(
+        "DER_MISMATCH", "'x'.*float32|real32", lambda: arrays.write("x", np.zeros((1, 3), "f4"), append=0)
+    )
+    refused("DER_MISMATCH", "dimension 1", lambda: arrays.write("x", np.zeros((1, 4)), append=0))
     refused("DER_INVAL", "elements of object cannot", lambda: arrays.write("z", np.array([object()])))
     refused("DER_INVAL", "no dimension", lambda: arrays.write("z", 3.0))
     refused("DER_INVAL", "dimensions", lambda: arrays.write("z", np.zeros((1,) * 8)))
