@@ -1,6 +1,7 @@
 """Tries an installed wheel as a user does, in a temporary directory. Run by scripts/wheel.sh.
 
 try_wheel.py alone: without ADIOS2, FDB5 and MPI. try_wheel.py adios2: with the package adios2.
+try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points.
 """
 
 import importlib.util
@@ -63,10 +64,36 @@ def with_adios2() -> None:
             assert np.array_equal(steps.read("x"), np.zeros(1000))
 
 
+def with_extras() -> None:
+    """In the versions that this Python gets today."""
+    import fsspec
+    import numpy as np
+    import stepstore
+    import xarray as xr
+    import zarr
+    from stepstore.zarr import Store, direct_calls
+
+    values = np.random.default_rng(1).normal(size=(60, 40))
+    with stepstore.open_arrays("lab", write=True) as arrays:
+        arrays.write("T", values)
+    assert np.array_equal(xr.open_dataset("lab", engine="stepstore")["T"], values)
+    xr.Dataset({"T": (("y", "x"), values)}).to_zarr(Store("lab/cases"), mode="w", consolidated=False)
+    with direct_calls():
+        array = zarr.open_group(Store("lab/cases"))["T"]
+    array[10:30] = 1
+    values[10:30] = 1
+    assert np.array_equal(array[:], values)
+    assert np.array_equal(xr.open_zarr(Store("lab/cases", read_only=True), consolidated=False)["T"], values)
+    with fsspec.open("stepstore://lab/tables/notes.txt", "w") as notes:
+        notes.write("a line")
+    assert fsspec.filesystem("stepstore").cat_file("lab/tables/notes.txt") == b"a line"
+    assert len(fsspec.filesystem("stepstore").ls("lab/cases/.objects")) > 0
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
-        {"alone": alone, "adios2": with_adios2}[sys.argv[1]]()
+        {"alone": alone, "adios2": with_adios2, "extras": with_extras}[sys.argv[1]]()
     print("works")
 
 

@@ -84,6 +84,11 @@ END
     quiet_step "try it with ADIOS2 ($tag)" "$log/wheel-try-$tag.log" \
         env -i HOME="$work/user" PATH="$bare" "$work/user/bin/python" \
         scripts/try_wheel.py adios2
+    quiet_step "install xarray, zarr and fsspec beside it ($tag)" "$log/wheel-extras-$tag.log" \
+        "$work/user/bin/python" -m pip install --disable-pip-version-check "${wheel[0]}[xarray,zarr,fsspec]"
+    quiet_step "try it with them ($tag)" "$log/wheel-try-extras-$tag.log" \
+        env -i HOME="$work/user" PATH="$bare" "$work/user/bin/python" \
+        scripts/try_wheel.py extras
     cp "${wheel[0]}" "$dist/"
     say "dist/$(basename "${wheel[0]}"): $(du -h "${wheel[0]}" | cut -f1)"
 done

@@ -70,8 +70,8 @@ class BlobInfo:
     number: int = 0
 
 
-class _LargeError(Exception):
-    """Reading it takes so long that the caller does it elsewhere."""
+class LargeError(Exception):
+    """Reading it takes so long that an event loop has it done in another thread."""
 
 
 @dataclass(frozen=True)
@@ -119,20 +119,13 @@ class Blobs:
 
     # ---- reading
 
-    def read(self, key: str, start: int = 0, stop: int | None = None) -> Bytes | None:
-        """The bytes of a blob, or those of value[start:stop]; None: there is no such blob.
+    def read(
+        self, key: str, start: int = 0, stop: int | None = None, *, limit: int | None = None
+    ) -> Bytes | None:
+        """The bytes of a blob, or those of value[start:stop]; None: there is no such blob. limit: LargeError
+        in place of reading so many bytes of an array object, or more.
 
         Error DER_CSUM: they are damaged."""
-        return self._read(key, start, stop, None)
-
-    async def aread(self, key: str, start: int = 0, stop: int | None = None) -> Bytes | None:
-        """read. In another thread from 256 KiB on."""
-        try:
-            return self._read(key, start, stop, IN_THREAD)
-        except _LargeError:
-            return await asyncio.to_thread(self._read, key, start, stop, None)
-
-    def _read(self, key: str, start: int, stop: int | None, limit: int | None) -> Bytes | None:
         name = _name(key)
         entry = self._entry(name)
         while entry is not None:
@@ -263,7 +256,7 @@ class Blobs:
     def _read_entry(
         self, entry: bytes, start: int, stop: int | None, limit: int | None = None
     ) -> Bytes | None:
-        """None: the array is not there. _LargeError: the limit is reached."""
+        """None: the array is not there. LargeError: the limit is reached."""
         if entry[0] != _ARRAY:
             value = memoryview(entry)[_HEAD.size :]
             return value if start == 0 and stop is None else value[start:stop]
@@ -272,7 +265,7 @@ class Blobs:
         if first >= end:
             return b""
         if limit is not None and end - first >= limit:
-            raise _LargeError
+            raise LargeError
         into = np.empty(end - first, np.uint8)
         with open_array(self._container, number, read_only=True) as array:
             return into.data if array.read_into(first, into) == 0 else None

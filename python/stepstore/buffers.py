@@ -51,6 +51,8 @@ def unescape(text: str) -> bytes:
 
 def checked_key(key: object) -> bytes:
     """TypeError: neither text nor bytes."""
+    if type(key) is bytes:
+        return key
     if not isinstance(key, str | bytes | bytearray | memoryview):
         raise TypeError(f"a key is text or bytes, not {_kind_of(key)}")
     return encode_key(key if isinstance(key, str) else bytes(key))

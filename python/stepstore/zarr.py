@@ -25,7 +25,7 @@ from zarr.abc.store import Store as _ZarrStore
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.buffer.core import default_buffer_prototype
 
-from stepstore.blobs import Blobs, find_place, make_pool, open_blobs
+from stepstore.blobs import IN_THREAD, Blobs, LargeError, find_place, make_pool, open_blobs
 from stepstore.errors import DER_NONEXIST, Error
 
 
@@ -142,7 +142,12 @@ class Store(_ZarrStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        data = await self._opened.aread(self._prefix + key, *_bounds(byte_range))
+        blobs, name = self._opened, self._prefix + key
+        start, stop = _bounds(byte_range) if byte_range is not None else (0, None)
+        try:  # without a coroutine of its own: most values are small
+            data = blobs.read(name, start, stop, limit=IN_THREAD)
+        except LargeError:
+            data = await asyncio.to_thread(blobs.read, name, start, stop)
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get_partial_values(

@@ -10,7 +10,9 @@ the store. This one calls codecs and store directly, one chunk after the other, 
 - a chunk has at most 64 KiB in memory, so that nothing gains from a second thread;
 - each codec has such calls too (zarr's do), and none reads parts of a chunk (sharding).
 
-Everything else goes to zarr's own pipeline, which it extends.
+zarr 3.4 has a pipeline that makes such calls too, and gives each chunk to a pool of threads. There this one
+extends that one, and leaves the threads out for small chunks. Everything else goes to the pipeline of zarr that
+it extends.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from zarr.core import codec_pipeline
 from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
 from zarr.registry import register_pipeline
 from zarr.storage import StorePath
@@ -34,14 +37,19 @@ _TOGETHER = 256  # chunks, after which other tasks have their turn
 _Chunk = tuple[Any, Any, Any, Any, bool]
 
 
-class Pipeline(BatchedCodecPipeline):
+_FUSED = hasattr(codec_pipeline, "FusedCodecPipeline")  # since zarr 3.4
+_ZarrPipeline: Any = getattr(codec_pipeline, "FusedCodecPipeline", BatchedCodecPipeline)
+
+
+class Pipeline(_ZarrPipeline):  # type: ignore[misc]
     """See the top of this module."""
 
-    async def read(self, batch_info: Iterable[_Chunk], out: Any, drop_axes: tuple[int, ...] = ()) -> None:
+    async def read(self, batch_info: Iterable[_Chunk], out: Any, drop_axes: tuple[int, ...] = ()) -> Any:
         chunks = list(batch_info)
         if not self._goes_directly(chunks):
-            await super().read(chunks, out, drop_axes)
-            return
+            return await super().read(chunks, out, drop_axes)
+        if _FUSED:
+            return await asyncio.to_thread(self.read_sync, chunks, out, drop_axes)
         for at, (place, spec, chunk_selection, out_selection, _) in enumerate(chunks):
             found = self._decoded(place, spec)
             if found is None:
@@ -55,8 +63,9 @@ class Pipeline(BatchedCodecPipeline):
     async def write(self, batch_info: Iterable[_Chunk], value: Any, drop_axes: tuple[int, ...] = ()) -> None:
         chunks = list(batch_info)
         if not self._goes_directly(chunks):
-            await super().write(chunks, value, drop_axes)
-            return
+            return await super().write(chunks, value, drop_axes)
+        if _FUSED:
+            return await asyncio.to_thread(self.write_sync, chunks, value, drop_axes)
         for at, (place, spec, chunk_selection, out_selection, whole) in enumerate(chunks):
             old = None if whole else self._decoded(place, spec)
             new = self._merge_chunk_array(old, value, out_selection, spec, chunk_selection, whole, drop_axes)
