@@ -1,4 +1,4 @@
-// The array through Stepstore's arrays, in a pool that is made for it: like a file, it begins with no space.
+// The array through Stepstore's arrays. Where the pool is made for it, it begins with no space, like a file.
 #include "subject.h"
 
 #include "stepstore/arrays.h"
@@ -21,7 +21,7 @@ std::vector<std::int64_t> integers(const std::vector<std::uint64_t>& numbers)
 
 class Arrays final : public Subject {
 public:
-    explicit Arrays(std::string location) : location_(std::move(location)) {}
+    Arrays(std::string location, bool keeps_pool) : location_(std::move(location)), keeps_pool_(keeps_pool) {}
     const char* name() const override { return "arrays"; }
 
     void write(const Block& block, const std::vector<double>& memory) override
@@ -48,7 +48,12 @@ public:
 
     void remove() override
     {
-        if (my_rank() == 0) std::filesystem::remove_all(location_);
+        if (keeps_pool_)
+            in_store(STEPSTORE_WRITE, [](stepstore_arrays store) {
+                check(stepstore_array_remove(store, "array"), "stepstore_array_remove");
+            });
+        else if (my_rank() == 0)
+            std::filesystem::remove_all(location_);
         MPI_Barrier(MPI_COMM_WORLD);
     }
 
@@ -65,13 +70,14 @@ private:
     }
 
     std::string location_;
+    bool keeps_pool_;
 };
 
 } // namespace
 
-std::unique_ptr<Subject> make_arrays(const std::string& directory)
+std::unique_ptr<Subject> make_arrays(const std::string& directory, bool keeps_pool)
 {
-    return std::make_unique<Arrays>(directory + "/pool");
+    return std::make_unique<Arrays>(directory + "/pool", keeps_pool);
 }
 
 } // namespace stepstore::bench

@@ -8,7 +8,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 
 namespace stepstore::bench {
@@ -30,36 +29,21 @@ namespace {
 struct Options {
     std::vector<std::uint64_t> shape = {512, 512, 512};
     std::uint64_t rounds = 3;
-    std::string read_as = "same";
+    std::vector<std::string> read_as = {"same"};
     std::string directory = ".";
+    bool keep_pool = false;
 };
 
-// How the ranks divide the array: as a grid over all dimensions, or along one of them.
-struct Division {
-    std::string name; // "same", as it is written, "rows" or "columns"
-    std::vector<int> grid;
-};
-
-std::vector<Division> divisions(const std::string& names, std::size_t dimensions)
+// How the ranks divide the array: "same", a grid over all dimensions; "rows" or "columns", along one of them.
+std::vector<int> grid_of(const std::string& division, std::size_t dimensions)
 {
     int ranks = 1;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    std::vector<Division> found;
-    std::istringstream words(names);
-    for (std::string name; std::getline(words, name, ',');) {
-        Division one{name, std::vector<int>(dimensions, name == "same" ? 0 : 1)};
-        if (name == "rows")
-            one.grid.front() = ranks;
-        else if (name == "columns")
-            one.grid.back() = ranks;
-        else if (name == "same")
-            MPI_Dims_create(ranks, static_cast<int>(dimensions), one.grid.data());
-        else
-            throw std::invalid_argument("--read-as takes same, rows and columns, not '" + name + "'");
-        found.push_back(std::move(one));
-    }
-    if (found.empty()) throw std::invalid_argument("--read-as is empty: give same, rows or columns");
-    return found;
+    std::vector<int> grid(dimensions, division == "same" ? 0 : 1);
+    if (division == "same") MPI_Dims_create(ranks, static_cast<int>(dimensions), grid.data());
+    if (division == "rows") grid.front() = ranks;
+    if (division == "columns") grid.back() = ranks;
+    return grid;
 }
 
 Options parse_options(int argc, char** argv)
@@ -71,16 +55,20 @@ Options parse_options(int argc, char** argv)
         "in turn. Each rank has one block of it. A measurement goes from opening to the end of closing, on\n"
         "the slowest rank. What is read is compared with what was written. Prints the seconds of each round\n"
         "as JSON. `stepstore bench decomposed` runs it.");
-    line.text("read-as", "NAME,...",
-              "how the reading ranks divide the array, also several of: same as the\n"
-              "writers, rows (along the first dimension), columns (along the last; default: same)",
-              options.read_as);
     line.numbers("shape", "elements in each dimension, row-major (default: 512,512,512)", options.shape,
                  std::uint64_t{1} << 31);
     line.number("rounds", "rounds (default: 3)", options.rounds, 1, 1000);
+    line.words("read-as",
+               "how the reading ranks divide the array, also several: same as the writers, rows (along the\n"
+               "first dimension), columns (along the last; default: same)",
+               options.read_as);
+    line.flag("keep-pool", "our pool stays from round to round", [&] { options.keep_pool = true; });
     line.text("directory", "DIR", "where all of them write (default: .)", options.directory);
     if (!line.parse(argc, argv).empty()) line.refuse("give options only");
     if (options.shape.size() > 7) line.refuse("--shape takes 1 to 7 dimensions");
+    for (const std::string& name : options.read_as)
+        if (name != "same" && name != "rows" && name != "columns")
+            line.refuse("--read-as takes same, rows and columns, not '" + name + "'");
     return options;
 }
 
@@ -149,15 +137,16 @@ void measure(Subject& subject, const Options& options, std::uint64_t round, std:
              nlohmann::ordered_json& found)
 {
     const std::size_t dimensions = options.shape.size();
-    const Block mine = my_block(options.shape, divisions("same", dimensions).front().grid);
+    const Block mine = my_block(options.shape, grid_of("same", dimensions));
     memory.resize(mine.elements());
     each_element(mine, [&](std::uint64_t at, std::uint64_t place) { memory[at] = value(place, round); });
     const bool counts = round > 0; // the first fills caches
     const double write = timed([&] { subject.write(mine, memory); });
     if (counts) found[subject.name()]["write"].push_back(write);
-    for (const Division& division : divisions(options.read_as, dimensions)) {
-        const double read = timed_read(subject, my_block(options.shape, division.grid), round, memory);
-        if (counts) found[subject.name()]["read"][division.name].push_back(read);
+    for (const std::string& division : options.read_as) {
+        const Block block = my_block(options.shape, grid_of(division, dimensions));
+        const double read = timed_read(subject, block, round, memory);
+        if (counts) found[subject.name()]["read"][division].push_back(read);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     subject.remove();
@@ -166,7 +155,8 @@ void measure(Subject& subject, const Options& options, std::uint64_t round, std:
 void run(const Options& options)
 {
     std::vector<std::unique_ptr<Subject>> subjects;
-    for (const auto make : {make_arrays, make_mpi_io, make_parallel_hdf5})
+    subjects.push_back(make_arrays(options.directory, options.keep_pool));
+    for (const auto make : {make_mpi_io, make_parallel_hdf5})
         if (auto subject = make(options.directory)) subjects.push_back(std::move(subject));
     std::vector<double> memory;
     nlohmann::ordered_json found;

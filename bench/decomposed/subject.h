@@ -32,7 +32,8 @@ public:
 // Each writes below `directory`, which is there.
 std::unique_ptr<Subject> make_mpi_io(const std::string& directory);
 std::unique_ptr<Subject> make_parallel_hdf5(const std::string& directory); // null: built without it
-std::unique_ptr<Subject> make_arrays(const std::string& directory);
+// keeps_pool: remove() leaves the pool, and only the first write makes it.
+std::unique_ptr<Subject> make_arrays(const std::string& directory, bool keeps_pool);
 
 int my_rank();
 

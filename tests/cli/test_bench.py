@@ -137,7 +137,7 @@ def test_decomposed(cli):
     check(records, [f"{what}/3 ranks/{peer}" for peer in sorted(peers, reverse=True) for what in WAYS])
     assert not list(cli.directory.glob("stepstore-bench-*"))
     assert "write/3 ranks/MPI-IO" in cli(*run).out
-    several = cli(*run, "--read-as", "columns,same,rows", "--json").json
+    several = cli(*run, "--keep-pool", "--read-as", "columns,same,rows", "--json").json
     check(
         several,
         [

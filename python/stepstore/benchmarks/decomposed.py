@@ -44,6 +44,11 @@ def decomposed(words: list[str]) -> None:
         "NAME,...",
         kinds.words,
     )
+    parser.add_argument(
+        "--keep-pool",
+        action="store_true",
+        help="keep our pool from round to round: small arrays then do not wait for its making",
+    )
     parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
     options = parser.parse_args(words)
     if options.ranks < 1 or options.rounds < 1 or not options.shape or min(options.shape) < 1:
@@ -64,6 +69,7 @@ def decomposed(words: list[str]) -> None:
         shape = ",".join(map(str, options.shape))
         command = [path, "--shape", shape, "--rounds", str(options.rounds), "--directory", str(folder)]
         command += ["--read-as", ",".join(options.read_as)]
+        command += ["--keep-pool"] if options.keep_pool else []
         printed = run(options.mpirun, options.ranks, command, folder, 1800, doors=False)
     finally:
         shutil.rmtree(folder)
