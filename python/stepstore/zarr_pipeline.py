@@ -11,8 +11,8 @@ the store. This one calls codecs and store directly, one chunk after the other, 
 - each codec has such calls too (zarr's do), and none reads parts of a chunk (sharding).
 
 zarr 3.4 has a pipeline that makes such calls too, and gives each chunk to a pool of threads. There this one
-extends that one, and leaves the threads out for small chunks. Everything else goes to the pipeline of zarr that
-it extends.
+extends that one, and leaves the threads out for small chunks. Everything else goes to the pipeline of zarr
+that this one extends.
 """
 
 from __future__ import annotations
