@@ -171,10 +171,22 @@ void bind_container(nb::module_& module)
     container.def_prop_ro("label", [](ContainerHandle& self) { return self.get().label(); })
         .def(
             "create_snapshot",
-            [](ContainerHandle& self, const std::string& name) {
-                return self.use([&](auto& it) { return it.create_snapshot(name); });
+            [](ContainerHandle& self, const std::string& name, bool objects) {
+                return self.use([&](auto& it) { return it.create_snapshot(name, objects); });
             },
-            nb::arg("name") = "")
+            nb::arg("name") = "", nb::arg("objects") = false)
+        .def("objects",
+             [](ContainerHandle& self) {
+                 std::vector<ObjectId> found;
+                 for (const ObjectInfo& one :
+                      self.use([](auto& it) { return list_objects(it, false); }))
+                     found.push_back(one.id);
+                 return found;
+             })
+        .def("uuid",
+             [](ContainerHandle& self) {
+                 return self.use([&](auto& it) { return describe_container(it).uuid; });
+             })
         .def("snapshots",
              [](ContainerHandle& self) {
                  std::vector<std::pair<std::uint64_t, std::string>> found;

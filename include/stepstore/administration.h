@@ -96,6 +96,8 @@ STEPSTORE_API std::vector<CompactedTarget> compact_pool(const std::string& locat
 // Also on a DAOS system.
 STEPSTORE_API ContainerInfo describe_container(const Container& container);
 // The objects of a container, as of the snapshot that it was opened at. sizes: each is asked for its own.
+// On a DAOS system only without sizes, and at a snapshot that was made with a table of its objects
+// (Container::create_snapshot); else DER_NOSYS or DER_NONEXIST.
 STEPSTORE_API std::vector<ObjectInfo> list_objects(const Container& container, bool sizes);
 // With its sizes. DER_NONEXIST: nothing is stored under this id.
 STEPSTORE_API ObjectInfo describe_object(const Container& container, const ObjectId& id);

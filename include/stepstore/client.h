@@ -251,7 +251,8 @@ public:
                      Access access = Access::read_write,
                      Verify verify = Verify::yes) const; // no request to the store
 
-    std::uint64_t create_snapshot(const std::string& name = {});
+    // objects: of which list_objects() tells on a DAOS system too, at its price there.
+    std::uint64_t create_snapshot(const std::string& name = {}, bool objects = false);
     std::vector<SnapshotEntry> snapshots() const;
     void destroy_snapshot(std::uint64_t epoch);
     // Those that are there; in a pool of ours in about the time of one.

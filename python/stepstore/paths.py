@@ -9,6 +9,7 @@ from stepstore.errors import DER_NONEXIST, Error
 
 PLUGIN = "libstepstore_adios2.so"
 PRELOAD = "libstepstore_adios2_preload.so"
+COPY = "libstepstore_adios2_copy.so"
 
 
 def _candidates(kind: str) -> list[Path]:

@@ -89,6 +89,28 @@ ObjectInfo info_of(const stepstore_object_info& object, const Library& library)
     return info;
 }
 
+// The table of objects that a DAOS system made with the snapshot.
+std::vector<ObjectInfo> objects_in_table(const Container::State& state)
+{
+    const Library& library = state.library();
+    const auto tried = [&] { return "list the objects of " + state.name(); };
+    daos_handle_t table{};
+    check(library, library.oit_open(state.handle, state.epoch, &table, nullptr), tried);
+    std::vector<ObjectInfo> objects;
+    std::vector<daos_obj_id_t> ids(1024);
+    daos_anchor_t anchor{};
+    int code = 0;
+    while (code == 0 && !daos_anchor_is_eof(&anchor)) {
+        auto count = static_cast<std::uint32_t>(ids.size());
+        code = library.oit_list(table, ids.data(), &count, &anchor, nullptr);
+        for (std::uint32_t i = 0; code == 0 && i < count; ++i)
+            objects.push_back(info_of(stepstore_object_info{ids[i], false, 0, 0, 0, 0}, library));
+    }
+    const int closed = library.oit_close(table, nullptr);
+    check(library, code != 0 ? code : closed, tried);
+    return objects;
+}
+
 // The table of a container's pool, if that is one of ours.
 const Library& library_of(const Container::State& container, const char* tried)
 {
@@ -186,6 +208,7 @@ ContainerInfo describe_container(const Container& container)
 std::vector<ObjectInfo> list_objects(const Container& container, bool sizes)
 {
     const Container::State& state = *container.state_;
+    if (!state.library().is_ours() && state.is_snapshot() && !sizes) return objects_in_table(state);
     const Library& library = library_of(state, "list the objects of");
     std::vector<ObjectInfo> objects;
     Walk<stepstore_object_info> walk(

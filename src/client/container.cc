@@ -104,7 +104,7 @@ std::uint64_t Container::allocate_oids(std::uint64_t count)
     return first;
 }
 
-std::uint64_t Container::create_snapshot(const std::string& name)
+std::uint64_t Container::create_snapshot(const std::string& name, bool objects)
 {
     if (!name.empty() && !state_->library().is_ours())
         throw Error(-DER_NOSYS,
@@ -113,8 +113,13 @@ std::uint64_t Container::create_snapshot(const std::string& name)
     c_text(name, "snapshot");
     std::string copy = name; // the call takes memory that it may write
     daos_epoch_t epoch = 0;
-    const int rc = state_->library().cont_create_snap(state_->handle, &epoch,
-                                                      copy.empty() ? nullptr : copy.data(), nullptr);
+    const Library& library = state_->library();
+    constexpr auto with_objects = static_cast<daos_snapshot_opts>(DAOS_SNAP_OPT_CR | DAOS_SNAP_OPT_OIT);
+    char* text = copy.empty() ? nullptr : copy.data();
+    const int rc =
+        objects && !library.is_ours()
+            ? library.cont_create_snap_opt(state_->handle, &epoch, text, with_objects, nullptr)
+            : library.cont_create_snap(state_->handle, &epoch, text, nullptr);
     check(state_->library(), rc,
           [&] { return "create snapshot " + stepstore::quoted(name) + " of " + state_->name(); });
     return epoch;

@@ -9,7 +9,8 @@ STEPS = 4
 SHAPE = (6, 8)
 
 
-def main(location: str, steps: int = STEPS, **more: str) -> None:
+def main(location: str, steps: int = STEPS, mode: str = "write", **more: str) -> None:
+    """mode: or append."""
     io = adios2.Adios().declare_io("out")
     io.set_engine("Plugin")
     io.set_parameters(
@@ -23,7 +24,8 @@ def main(location: str, steps: int = STEPS, **more: str) -> None:
     )
     count = io.define_variable("count", np.zeros(1, dtype=np.uint64))
     label = io.define_variable("label", "text")
-    engine = io.open("anything", adios2.bindings.Mode.Write)
+    modes = {"write": adios2.bindings.Mode.Write, "append": adios2.bindings.Mode.Append}
+    engine = io.open("anything", modes[mode])
     for step in range(steps):
         engine.begin_step()
         engine.put(

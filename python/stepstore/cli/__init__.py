@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import stepstore
-from stepstore.cli import advise, bench, browse, cont, demo, pool, report, simulate, snapshot, steps
+from stepstore.cli import advise, bench, browse, cont, copy, demo, pool, report, simulate, snapshot, steps
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -34,7 +34,7 @@ _EPILOG = (
 
 app = typer.Typer(
     name="stepstore",
-    help="Make, show and check pools, containers, objects and streams of steps.",
+    help="Make, show, check and copy pools, containers, objects and streams of steps.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -49,6 +49,7 @@ app.command("stat")(browse.stat)
 app.command("cat")(browse.cat)
 app.command("steps")(steps.steps)
 app.command("rm")(steps.remove)
+app.command("copy")(copy.copy)
 app.command("report")(report.report)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 app.command("bench", context_settings=_PASSED_ON)(bench.bench)

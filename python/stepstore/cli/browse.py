@@ -13,7 +13,17 @@ from stepstore import _core
 from stepstore.array import Array
 from stepstore.buffers import decode_key, escape
 from stepstore.cli.address import Address, not_found, open_container, resolve
-from stepstore.cli.common import JsonOption, SnapshotOption, emit, facts, human_bytes, table, usage_error
+from stepstore.cli.common import (
+    JsonOption,
+    SnapshotOption,
+    emit,
+    facts,
+    human_bytes,
+    table,
+    usage_error,
+    warn,
+)
+from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.key_value import KeyValue
 from stepstore.store import Container
@@ -83,6 +93,17 @@ def container_summary(address: Address) -> dict[str, Any]:
     }
 
 
+def warn_of_unfinished_copies(address: Address) -> None:
+    pool, container = open_container(address)
+    with pool, container:
+        for copy in unfinished(container):
+            what = f"{address.container}/{copy['name']}".rstrip("/")
+            warn(
+                f"{address.pool}/{what} is an unfinished copy of {copy['source']['text']}: the same "
+                "'stepstore copy' again goes on with it"
+            )
+
+
 def _key_value(container: Container, address: Address) -> KeyValue:
     return container.key_value(address.object_id, read_only=True)  # type: ignore[arg-type]
 
@@ -119,6 +140,7 @@ def _list_containers(address: Address, as_json: bool) -> None:
 
 
 def _list_container(address: Address, long: bool, snapshot: str | None, as_json: bool) -> None:
+    warn_of_unfinished_copies(address)
     objects = objects_of(address, snapshot, sizes=long or as_json)
     for entry in objects:
         entry["name"] = f"{entry['hi']}.{entry['lo']}"
@@ -205,6 +227,7 @@ def _stat(address: Address, snapshot: str | None) -> dict[str, Any]:
     if not address.container:
         return {"type": "pool", **_core.pool_describe(address.pool)}
     if not address.rest:
+        warn_of_unfinished_copies(address)
         return {"type": "container", **container_summary(address)}
     if address.object_id is None:
         return _stat_stream(address)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +12,7 @@ from typing import Any
 
 from stepstore.cli.common import CommandError, ExitCode, human_bytes, human_time
 from stepstore.demos import weather
-from stepstore.paths import fdb5_directories
+from stepstore.fdb5 import load_fdb
 
 # What to install where a module is missing.
 _PACKAGES = {
@@ -57,7 +55,7 @@ def run(directory: Path, say: Say) -> dict[str, Any]:
     """The whole demonstration; what it found, as JSON has it."""
     _require_packages()
     directory = set_up(directory.absolute(), say)
-    fdb_class = _load_fdb()
+    fdb_class = load_fdb()
     archived: dict[weather.FieldKey, bytes] = {}
     seconds: dict[str, float] = {}
     with _fdb_errors():
@@ -114,17 +112,6 @@ def set_up(directory: Path, say: Say) -> Path:
     config.write_text(CONFIG.format(directory=directory))
     say(f"wrote FDB's configuration: {config}, and its schema: {directory / 'schema'}")
     return directory
-
-
-def _load_fdb() -> Any:
-    """pyfdb's class FDB, in a process that knows where our plugin is: eckit looks when it is loaded."""
-    manifests, libraries = fdb5_directories()
-    os.environ["PLUGINS_MANIFEST_PATH"] = str(manifests)
-    os.environ["DYNAMIC_LIBRARY_PATH"] = str(libraries)
-    try:
-        return importlib.import_module("pyfdb").FDB
-    except (ImportError, OSError, RuntimeError) as error:
-        raise CommandError(f"pyfdb is installed, but cannot be loaded: {error}") from error
 
 
 @contextmanager

@@ -18,9 +18,10 @@ constexpr std::uint32_t snapshot_magic = 0x4e535353; // "SSSN"
 constexpr std::string_view key_end = "-Snapshot";
 constexpr std::size_t snapshot_size = 29; // encoded
 
+// By the number of the side object: of a copied stream the generation may be another stream's here.
 std::string name_prefix(const StreamRecord& segment)
 {
-    return "steps " + std::to_string(segment.generation) + " ";
+    return "steps " + std::to_string(segment.side.lo) + " ";
 }
 
 // The step of a snapshot with such a name.

@@ -34,7 +34,7 @@ struct StepSnapshot {
 std::vector<std::byte> encode_snapshot(std::uint64_t step, const StepSnapshot& snapshot);
 StepSnapshot decode_snapshot(Bytes bytes, std::uint64_t step);
 
-// Of a container on this machine: "steps <generation> <step>". On a DAOS system empty.
+// Of a container on this machine: "steps <number of the side object> <step>". On a DAOS system empty.
 std::string snapshot_name(const Pool& pool, const StreamRecord& record, std::uint64_t step);
 
 std::unique_ptr<LayoutReader> snapshot_reader(const LayoutContext& context);

@@ -1,0 +1,159 @@
+// What `stepstore copy` must know of the records that streams, datasets and arrays keep: where their objects
+// lie, with which chunk size they are opened, and how a record reads in the place that it is copied to.
+#include "common.h"
+
+#include "arrays/head.h"
+#include "arrays/record.h"
+#include "base/process.h"
+#include "fields/record.h"
+#include "steps/layouts/data_store.h"
+#include "steps/layouts/layout.h"
+#include "steps/layouts/step_snapshots.h"
+#include "steps/stream_record.h"
+
+namespace stepstore::python {
+
+namespace {
+
+Bytes bytes_of(const nb::bytes& value)
+{
+    return {reinterpret_cast<const std::byte*>(value.c_str()), value.size()};
+}
+
+nb::bytes to_python(const std::vector<std::byte>& bytes)
+{
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+// The objects of a segment have consecutive numbers from that of the side object on.
+nb::dict to_dict(const steps::StreamRecord& record, const steps::Segment& segment)
+{
+    nb::dict one;
+    one["generation"] = segment.generation;
+    one["side"] = segment.side;
+    one["first"] = segment.side.lo;
+    one["numbers"] = 2 + segment.ranks + steps::metadata_numbers(record.objects, segment.ranks);
+    one["data"] = segment.data.lo;
+    one["ranks"] = segment.ranks;
+    one["directory"] = to_text(segment.directory);
+    return one;
+}
+
+nb::dict stream_record(const nb::bytes& bytes, const std::string& where)
+{
+    const steps::StreamRecord record = steps::decode_record(bytes_of(bytes), where);
+    nb::dict told;
+    told["layout"] = to_text(steps::layout_of(record).name);
+    told["closed"] = record.closed;
+    told["steps"] = record.steps;
+    told["in_place"] = record.in_place();
+    told["chunk_size"] = record.chunk_size;
+    told["data_chunk_size"] = record.data_chunk_size;
+    nb::list segments;
+    for (const steps::Segment& one : record.earlier)
+        segments.append(to_dict(record, one));
+    segments.append(to_dict(record, steps::last_segment(record, record.steps)));
+    told["segments"] = segments;
+    return told;
+}
+
+// Of a segment whose numbers begin at `first` in another container. Its generation stays: the blobs hold it.
+void move(steps::Segment& segment, std::uint64_t first, const steps::Layout& layout,
+          const std::string& container)
+{
+    const std::uint64_t old = segment.side.lo;
+    for (ObjectId* id : {&segment.side, &segment.metadata, &segment.data})
+        id->lo = id->lo - old + first;
+    segment.directory = layout.data->directory ? layout.data->directory(container, first) : "";
+}
+
+nb::bytes moved_record(const nb::bytes& bytes, const std::string& container,
+                       const std::vector<std::uint64_t>& firsts, std::uint64_t count)
+{
+    steps::StreamRecord record = steps::decode_record(bytes_of(bytes), "the stream to copy");
+    const steps::Layout& layout = steps::layout_of(record);
+    if (firsts.size() != record.earlier.size() + 1)
+        throw Error(-DER_INVAL, "the stream to copy has other segments than before: it was appended to");
+    for (std::size_t i = 0; i < record.earlier.size(); ++i)
+        move(record.earlier[i], firsts[i], layout, container);
+    steps::Segment last = steps::last_segment(record, count);
+    move(last, firsts.back(), layout, container);
+    record.side = last.side;
+    record.metadata = last.metadata;
+    record.data = last.data;
+    record.directory = last.directory;
+    record.dropped.clear();
+    record.closed = true;
+    record.steps = count;
+    return to_python(steps::encode_record(record));
+}
+
+nb::object step_snapshot(const nb::bytes& bytes, std::uint64_t step)
+{
+    const steps::StepSnapshot snapshot = steps::decode_snapshot(bytes_of(bytes), step);
+    return nb::make_tuple(snapshot.epoch, snapshot.gone);
+}
+
+nb::dict array_header(const nb::bytes& bytes)
+{
+    const arrays::Header header = arrays::decode_header(bytes_of(bytes), "the array to copy");
+    nb::list objects;
+    for (const arrays::ObjectRange& range : header.objects)
+        objects.append(nb::make_tuple(range.first, range.count));
+    nb::dict told;
+    told["removed"] = header.removed;
+    told["object_class"] = to_text(header.layout.object_class);
+    told["chunk_size"] = header.layout.chunk_size;
+    told["objects"] = objects;
+    return told;
+}
+
+} // namespace
+
+void bind_copying(nb::module_& module)
+{
+    module.def("stream_record", &stream_record, nb::arg("record"), nb::arg("where"));
+    module.def("moved_record", &moved_record, nb::arg("record"), nb::arg("container"), nb::arg("firsts"),
+               nb::arg("steps"),
+               "The record of an ended stream whose segments' objects have these first numbers.");
+    module.def("step_snapshot", &step_snapshot, nb::arg("value"), nb::arg("step"), "Its epoch; is it gone?");
+    module.def(
+        "encode_step_snapshot",
+        [](std::uint64_t step, std::uint64_t epoch, bool gone) {
+            return to_python(steps::encode_snapshot(step, {epoch, gone}));
+        },
+        nb::arg("step"), nb::arg("epoch"), nb::arg("gone"));
+    module.def(
+        "dataset_options",
+        [](const nb::bytes& record) {
+            const auto dataset = fields::decode_dataset(bytes_of(record), "the dataset to copy");
+            nb::dict told;
+            told["chunk_size"] = dataset.options.chunk_size;
+            told["data_class"] = to_text(dataset.options.data_class);
+            told["index_class"] = to_text(dataset.options.index_class);
+            return told;
+        },
+        nb::arg("record"));
+    module.def(
+        "dataset_container",
+        [](const nb::bytes& entry) { return to_text(fields::decode_root(bytes_of(entry), "the root")); },
+        nb::arg("entry"));
+    module.def(
+        "encode_dataset_container",
+        [](const std::string& label) { return to_python(fields::encode_root(label)); }, nb::arg("label"));
+    module.def(
+        "field_writer",
+        [](std::uint64_t number) {
+            return to_python(fields::encode_writer({number, 1, this_process()}));
+        },
+        nb::arg("number"), "This process, as a writer of a dataset.");
+    module.def("array_header", &array_header, nb::arg("header"));
+    module.def(
+        "array_head",
+        [](ContainerHandle& container, const std::string& name) {
+            return arrays::head_id(container.get(), name);
+        },
+        nb::arg("container"), nb::arg("name"), "The id of the key-value object of an array with this name.");
+}
+
+} // namespace stepstore::python

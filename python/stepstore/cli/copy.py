@@ -1,0 +1,201 @@
+"""stepstore copy: from any location to any other."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from stepstore.cli.address import Address, existing_pool, is_pool, resolve
+from stepstore.cli.common import (
+    JsonOption,
+    Settings,
+    emit,
+    human_bytes,
+    human_time,
+    usage_error,
+    warn,
+)
+from stepstore.copying import bp, fdb, pools
+from stepstore.copying.containers import Options, Place, Report
+
+
+def copy(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SRC",
+            help="POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM or POOL/CONTAINER/HI.LO; FILE.bp; "
+            "fdb:CONFIG.yaml",
+        ),
+    ],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="DST", help="A pool, made if it is missing, or what follows it as in SRC."),
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Compare all of the copy with the source.")
+    ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be copied, and change nothing in DST.")
+    ] = False,
+    chunk_size: Annotated[
+        int | None, typer.Option(min=1, help="Cells in a chunk, of arrays that do not keep their sizes.")
+    ] = None,
+    cell_size: Annotated[
+        int, typer.Option(min=1, help="Bytes in a cell, of arrays that do not keep their sizes.")
+    ] = 1,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Objects that are copied at once.")] = 4,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Go on with a copy whose process died on another machine."),
+    ] = False,
+    request: Annotated[
+        str, typer.Option(metavar="KEY=VALUE,...", help="With fdb: only the fields that match.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a pool, container, stream, dataset or object; or a BP file, or the fields of an FDB.
+
+    The same command again goes on with a copy that was interrupted."""
+    options = Options(verify, dry_run, take_over, threads, chunk_size, cell_size)
+    if request and not fdb.is_source(source):
+        usage_error("--request chooses fields of an FDB: give fdb:CONFIG.yaml as SRC")
+    started = time.monotonic()
+    with _progress() as bar:
+        report = Report(bar.move)
+        if fdb.is_source(source):
+            fdb.copy(source, _pool_of(target), request, options, report)
+            value: dict[str, Any] = {"source": source, "target": target}
+        elif bp.is_source(source):
+            to = _stream_place(target, Path(source).name.removesuffix(".bp"))
+            bp.copy(Path(source), to, options, report)
+            value = {"source": source, "target": str(to)}
+        else:
+            place, to = _places(source, target)
+            pools.copy(place, to, options, report)
+            value = {"source": str(place), "target": str(to)}
+    value |= {
+        "dry_run": dry_run,
+        "resumed": report.resumed,
+        "verified": verify and not dry_run,
+        "containers": report.containers,
+        "streams": report.streams,
+        "objects": report.objects,
+        "bytes": report.bytes,
+        "compared_bytes": report.compared,
+        "seconds": time.monotonic() - started,
+        "notes": report.notes,
+    }
+    for note in report.notes:
+        warn(note)
+    emit(as_json, value, lambda: _summary(value))
+
+
+def _summary(value: dict[str, Any]) -> str:
+    seconds = value["seconds"]
+    if value["dry_run"]:
+        return (
+            f"would copy {value['source']} to {value['target']}: {value['objects']} objects, at least "
+            f"{human_bytes(value['bytes'])}"
+        )
+    rate = f"{human_time(seconds)}, {human_bytes(value['bytes'] / max(seconds, 1e-9))}/s"
+    verified = "compared with the source" if value["verified"] else "not compared with the source"
+    return (
+        f"copied {value['source']} to {value['target']}: {value['objects']} objects, "
+        f"{human_bytes(value['bytes'])} ({rate}), {verified}"
+    )
+
+
+class _Bar:
+    """Bytes copied and compared of all, rate and time left; on a terminal only."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("copying"),
+            BarColumn(),
+            DownloadColumn(binary_units=True),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Settings.err,
+            transient=True,
+            disable=not Settings.err.is_terminal,
+        )
+        self._task = self._progress.add_task("copy", total=None)
+        self._expected = self._done = 0
+
+    def move(self, expected: int, done: int) -> None:
+        self._expected += expected
+        self._done += done
+        # The bytes of key-values are not known before.
+        self._progress.update(self._task, total=max(self._expected, self._done), completed=self._done)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+
+def _progress() -> _Bar:
+    return _Bar()
+
+
+# ---- what the locations name
+def _target(location: str) -> Address:
+    """As writers take it: where no beginning is a pool, all of it names a pool that is made."""
+    parts = location.rstrip("/").split("/")
+    if location.startswith("daos://"):
+        return resolve(location)
+    for end in range(len(parts), 0, -1):
+        pool = existing_pool("/".join(parts[:end])) if parts[:end] != [""] else ""
+        if pool and is_pool(pool):
+            return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
+    pool = location.rstrip("/")
+    return Address(location, pool if "/" in pool or ":" in pool else f"./{pool}")
+
+
+def _places(source: str, target: str) -> tuple[Place, Place]:
+    """What DST leaves out is named as in SRC."""
+    old, new = resolve(source), _target(target)
+    for address in (old, new):
+        if address.key is not None:
+            usage_error(f"{address.text!r} names a key: copy the object: leave out the key")
+    place = Place(old.pool, old.container, old.stream, old.object_id)
+    container = new.container or old.container
+    if new.container and not old.container:
+        usage_error(f"a pool is copied to a pool: leave out /{new.container} of {target!r}")
+    if new.rest and not old.rest:
+        usage_error(f"a container is copied to a container: leave out /{new.rest} of {target!r}")
+    if bool(new.object_id) > bool(old.object_id) or (new.stream and old.object_id):
+        usage_error(f"{source!r} and {target!r}: an object is copied to an object, a stream to a stream")
+    if new.object_id and new.object_id != old.object_id:
+        usage_error(f"{target!r}: an object keeps its id: leave out /{new.rest}")
+    stream = (new.stream or old.stream) if old.stream else ""
+    return place, Place(new.pool, container, stream, old.object_id)
+
+
+def _stream_place(target: str, name: str) -> Place:
+    address = _target(target)
+    if address.object_id:
+        usage_error(f"{target!r} is an object: a BP file is copied to a stream")
+    return Place(address.pool, address.container or "default", address.stream or name)
+
+
+def _pool_of(target: str) -> str:
+    address = _target(target)
+    if address.container:
+        usage_error(f"{target!r}: fields are copied to a pool, which has a container for each dataset")
+    return os.path.abspath(address.pool) if "://" not in address.pool else address.pool

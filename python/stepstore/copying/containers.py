@@ -1,0 +1,403 @@
+"""Copies a container, a stream of steps, or one object. mark.py has the protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from stepstore import _core
+from stepstore.copying import datasets, files, step_snapshots
+from stepstore.copying.mark import Mark
+from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
+from stepstore.copying.plan import (
+    NUMBERED,
+    STREAMS_HI,
+    Item,
+    Plan,
+    Stream,
+    dataset_record,
+    item_of_object,
+    items_of_container,
+    items_of_stream,
+    make_snapshot,
+    objects_of,
+    open_copied,
+    stream_names,
+    stream_record,
+    type_of,
+    user_half,
+)
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NO_PERM, DER_NONEXIST, Error
+from stepstore.steps import open_steps
+from stepstore.store import Container, ObjectId, Pool
+
+
+@dataclass
+class Options:
+    verify: bool = True
+    dry_run: bool = False
+    take_over: bool = False
+    threads: int = 4
+    chunk_size: int | None = None  # of byte arrays that do not keep it
+    cell_size: int = 1
+
+
+class Report:
+    """What a copy did, and how far it is. progress: is told of bytes to do, and of bytes done."""
+
+    def __init__(self, progress: Callable[[int, int], None] = lambda to_do, done: None):
+        self._progress = progress
+        self._lock = threading.Lock()
+        self.notes: list[str] = []
+        self.objects = self.bytes = self.compared = self.containers = self.streams = 0
+        self.resumed = False
+
+    def expect(self, count: int) -> None:
+        with self._lock:
+            self._progress(count, 0)
+
+    def copied(self, count: int) -> None:
+        with self._lock:
+            self.bytes += count
+            self._progress(0, count)
+
+    def was_compared(self, count: int) -> None:
+        with self._lock:
+            self.compared += count
+            self._progress(0, count)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A container, and in it a stream, an object, or (neither) all of it."""
+
+    pool: str
+    container: str
+    stream: str = ""
+    oid: ObjectId | None = None
+
+    @property
+    def part(self) -> str:
+        return self.stream or (str(self.oid) if self.oid else "")
+
+    def __str__(self) -> str:
+        return "/".join(filter(None, (self.pool, self.container, self.part)))
+
+
+def connect_source(location: str, report: Report) -> tuple[Pool, bool]:
+    """Open for writing where that is allowed: only so a snapshot can be made of what is copied."""
+    try:
+        return Pool.connect(location), True
+    except Error as error:
+        if error.code != DER_NO_PERM:
+            raise
+    report.note(
+        f"{location} cannot be written, so no snapshot is made of it: what is written there meanwhile may be "
+        "copied in part"
+    )
+    return Pool.connect(location, read_only=True), False
+
+
+@dataclass
+class ContainerCopy:
+    source: Place
+    target: Place
+    options: Options
+    report: Report
+    _live: list[str] = field(default_factory=list)
+
+    def run(self, source_pool: Pool, writable: bool, target_pool: Pool | None) -> None:
+        """target_pool: None where it is still to be made, of a dry run."""
+        with contextlib.ExitStack() as stack:
+            self._from = stack.enter_context(
+                source_pool.open_container(self.source.container, read_only=not writable)
+            )
+            self._frozen = writable
+            self._uuid = self._from._handle.uuid()
+            label = self.target.container
+            there = target_pool is not None and label in target_pool.containers()
+            if target_pool and (there or not self.options.dry_run):
+                opened = target_pool.open_container if there else target_pool.create_container
+                self._to = stack.enter_context(opened(label))
+                self._mark = stack.enter_context(
+                    contextlib.closing(Mark(self._to, self.target.part, str(self.target)))
+                )
+                try:
+                    self._copy(target_pool)
+                except Error:
+                    if there or self._mark.state:
+                        raise
+                    stack.close()  # nothing was copied: not even the container stays
+                    target_pool.destroy_container(label)
+                    raise
+            else:
+                self._estimate(self._from)
+
+    # ---- a dry run
+    def _estimate(self, target: Container) -> None:
+        with self._then({}) as then:
+            self._count(then, self._plan(then, target, {}).items)
+
+    # ---- the real one
+    def _copy(self, target_pool: Pool) -> None:
+        self._refuse_itself()
+        identity = {"id": f"{self._uuid}/{self.source.part}", "text": str(self.source)}
+        found = self._mark.find(identity, self.options.take_over, only_look=self.options.dry_run)
+        self.report.resumed |= found
+        if not found:
+            self._refuse_to_overwrite()
+        if self.options.dry_run:
+            return self._estimate(self._to)
+        if self._mark.state.get("phase") != "published":
+            if not found:
+                self._begin(identity)
+            with self._then(self._mark.state) as then:
+                plan = self._plan(then, self._to, self._mark.state)
+                self._transfer(then, plan)
+                target_pool.sync()
+                self._publish(then, plan, target_pool)
+            self._mark.put(phase="published")
+        self._destroy_snapshots([self._mark.state["epoch"]])
+        self._mark.remove()
+        target_pool.sync()
+        self.report.containers += not self.target.part
+
+    def _refuse_itself(self) -> None:
+        same = self._to._handle.uuid() == self._uuid
+        if same and self.source.part == self.target.part:
+            raise Error(
+                DER_INVAL, f"copy {self.source} to {self.target}: it is the same place: give another one"
+            )
+
+    def _refuse_to_overwrite(self) -> None:
+        found = ""
+        if self.target.stream:
+            if stream_record(self._to, self.target.stream) is not None:
+                found = "there is such a stream"
+        elif self.target.oid:
+            if self.target.oid in objects_of(self._to):
+                found = "there is such an object"
+        elif objects_of(self._to):
+            found = "the container has objects"
+        if found:
+            raise Error(
+                DER_EXIST,
+                f"copy {self.source} to {self.target}: {found}, and no unfinished copy of this source: give "
+                "another destination, or remove what is there",
+            )
+
+    @property
+    def _snapshot_name(self) -> str:
+        return f"copying to {self._to._handle.uuid()}/{self.target.part}"[:127]
+
+    def _begin(self, identity: dict[str, str]) -> None:
+        """Freezes the source, looks whether all can be copied, and only then puts the mark."""
+        name = self._snapshot_name
+        if self._frozen:  # left by a copy that died before it put its mark
+            self._destroy_snapshots([one.epoch for one in self._from.snapshots() if one.name == name])
+        epoch = make_snapshot(self._from, name, objects=True) if self._frozen else 0
+        state: dict[str, Any] = {"epoch": epoch}
+        try:
+            with self._then(state) as then:
+                streams = self._plan(then, self._to, state).streams
+                state["steps"] = {one.name: one.steps for one in streams}
+                state["firsts"] = {one.name: self._take_numbers(one) for one in streams}
+                if not self.target.part:
+                    self._pass_numbers(self._counter_of_source(then))
+            self._mark.put(source=identity, **state)
+        except Error:
+            self._destroy_snapshots([epoch])
+            raise
+
+    def _take_numbers(self, stream: Stream) -> list[int]:
+        """Of the segments' objects in the target. A whole container keeps its numbers: it is a new one."""
+        segments = stream.told["segments"]
+        if not self.target.part:
+            return [one["first"] for one in segments]
+        self._pass_numbers(1 + max(one["generation"] for one in segments))
+        return [self._to.allocate_oids(one["numbers"]) for one in segments]
+
+    def _pass_numbers(self, end: int) -> None:
+        """The target gives out no number below `end` any more."""
+        while (next_number := self._to.allocate_oids(1)) + 1 < end:
+            self._to.allocate_oids(min(end - next_number - 1, 1 << 47))
+
+    def _counter_of_source(self, then: Container) -> int:
+        if self._frozen:
+            return self._from.allocate_oids(1)
+        numbers = [oid.lo for oid in objects_of(then) if user_half(oid) in NUMBERED]
+        return max(numbers, default=0) + 1
+
+    @contextlib.contextmanager
+    def _then(self, state: dict[str, Any]) -> Iterator[Container]:
+        """The source as it is copied: at its snapshot, if it can have one."""
+        if not self._frozen:
+            yield self._from
+        elif "epoch" in state:
+            try:
+                then = self._from.at_snapshot(state["epoch"])
+            except Error as error:
+                if error.code != DER_NONEXIST:
+                    raise
+                raise Error(
+                    DER_NONEXIST,
+                    f"go on with the copy of {self.source} to {self.target}: the snapshot that it was made "
+                    "from is gone: remove what was copied, and begin again",
+                ) from error
+            with then:
+                yield then
+        else:
+            epoch = self._from._handle.create_snapshot("", True)
+            try:
+                with self._from.at_snapshot(epoch) as then:
+                    yield then
+            finally:
+                self._from.destroy_snapshot(epoch)
+
+    def _destroy_snapshots(self, epochs: list[int]) -> None:
+        for epoch in filter(None, epochs):
+            with contextlib.suppress(Error):  # it is gone already
+                self._from.destroy_snapshot(epoch)
+
+    # ---- what is copied
+    def _plan(self, then: Container, target: Container, state: dict[str, Any]) -> Plan:
+        chunk, cell = self.options.chunk_size, self.options.cell_size
+        if self.source.oid:
+            return Plan([item_of_object(then, self.source.oid, chunk, cell)])
+        plan = Plan(streams=self._streams(then, state))
+        if self.source.stream:
+            plan.items = items_of_stream(plan.streams[0], objects_of(then))
+        else:
+            plan.items = items_of_container(then, target, plan.streams, chunk, cell)
+            plan.dataset = dataset_record(then) is not None
+        return plan
+
+    def _streams(self, then: Container, state: dict[str, Any]) -> list[Stream]:
+        if self.source.oid:
+            return []
+        names = [self.source.stream] if self.source.stream else stream_names(then)
+        return [self._stream(then, name, state) for name in names]
+
+    def _stream(self, then: Container, name: str, state: dict[str, Any]) -> Stream:
+        record = stream_record(then, name)
+        where = f"{self.source.pool}/{self.source.container}"
+        if record is None:
+            raise Error(
+                DER_NONEXIST, f"{where} has no stream {name}: 'stepstore ls {where}' lists its streams"
+            )
+        told = _core.stream_record(record, f"{where}/{name}")
+        if (steps := state.get("steps", {}).get(name)) is None:
+            steps = told["steps"] if told["closed"] else self._count_steps(name, told, state)
+        if not told["closed"]:
+            self.report.note(
+                f"{where}/{name} has not been ended by its writer: the {steps} steps are copied that were "
+                "published when the copy began, and the copy is ended after them"
+            )
+        firsts = state.get("firsts", {}).get(name) or [one["first"] for one in told["segments"]]
+        return Stream(name, self.target.stream or name, record, steps, not told["closed"], told, firsts)
+
+    def _count_steps(self, name: str, told: dict[str, Any], state: dict[str, Any]) -> int:
+        in_files = any(one["directory"] for one in told["segments"])
+        epoch = 0 if in_files or not self._frozen else state.get("epoch", 0)
+        with open_steps(f"{self.source.pool}/{self.source.container}/{name}", snapshot=epoch) as steps:
+            return len(steps)
+
+    def _count(self, then: Container, items: list[Item]) -> None:
+        for item in items:
+            self.report.objects += 1
+            self.report.copied(self._size(then, item))
+
+    # ---- the work
+    def _size(self, container: Container, item: Item) -> int:
+        """Bytes, of an array; a key-value's are not known before."""
+        if type_of(item.source) == "key_value":
+            return 0
+        with open_copied(container, item, item.source) as array:
+            return int(array.size() * array.cell_size)
+
+    def _transfer(self, then: Container, plan: Plan) -> None:
+        passes = 2 if self.options.verify else 1
+        for item in plan.items:
+            if not self._mark.noted(item.source):
+                self.report.expect(passes * self._size(then, item))
+        if plan.dataset:
+            datasets.begin(self._to)
+        for number, stream in enumerate(plan.streams):
+            if stream.told["in_place"]:
+                step_snapshots.replay(
+                    self._from, then, self._to, stream, plan.items, self.report.copied
+                )
+            files.copy(stream, self.source, self.target, self.options.verify, self.report)
+            self.report.streams = max(self.report.streams, number + 1)
+        for makes_valid in (False, True):
+            chosen = [item for item in plan.items if item.makes_valid == makes_valid]
+            self._each(chosen, lambda item: self._copy_item(then, item))
+            if self.options.verify:
+                self._each(chosen, lambda item: self._compare_item(then, item))
+
+    def _each(self, items: list[Item], work: Callable[[Item], None]) -> None:
+        with ThreadPoolExecutor(self.options.threads) as executor:
+            running = [executor.submit(work, item) for item in items]
+            done, _ = wait(running, return_when=FIRST_EXCEPTION)
+            for one in running:
+                one.cancel()
+            for one in done:
+                one.result()
+
+    def _copy_item(self, then: Container, item: Item) -> None:
+        noted = self._mark.noted(item.source)
+        if noted in ("copied", "verified"):
+            return
+        if type_of(item.source) == "key_value":
+            with then.key_value(item.source, read_only=True) as old, self._to.key_value(item.target) as new:
+                copy_key_value(old._handle, new._handle, item.keep, self.report.copied)
+        else:
+            self._copy_array(then, item, int(noted or 0))
+        self._mark.note(item.source, "copied")
+        with self.report._lock:
+            self.report.objects += 1
+
+    def _copy_array(self, then: Container, item: Item, begin: int) -> None:
+        def note(cells: int) -> None:
+            self._mark.note(item.source, str(cells))
+
+        with open_copied(then, item, item.source) as old:
+            with open_copied(self._to, item, item.target, make=old) as new:
+                copy_array(old, new, self.report.copied, begin, note, over=item.over)
+
+    def _compare_item(self, then: Container, item: Item) -> None:
+        if self._mark.noted(item.source) == "verified":
+            return
+        what = f"object {item.source} of {self.source.container}"
+        try:
+            if type_of(item.source) == "key_value":
+                old = then.key_value(item.source, read_only=True)
+                with old, self._to.key_value(item.target, read_only=True) as new:
+                    compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
+            else:
+                with open_copied(then, item, item.source) as array:
+                    with open_copied(self._to, item, item.target) as copied:
+                        compare_array(array, copied, what, self.report.was_compared)
+        except Error as error:
+            if error.code == DER_CSUM:
+                self._mark.forget(item.source)  # the next run copies it again
+            raise
+        self._mark.note(item.source, "verified")
+
+    def _publish(self, then: Container, plan: Plan, target_pool: Pool) -> None:
+        with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as catalogue:
+            for stream in plan.streams:
+                record = _core.moved_record(stream.record, self._to.label, stream.firsts, stream.steps)
+                catalogue[stream.target_name] = record
+                if self.options.verify and catalogue[stream.target_name] != record:
+                    raise differs(f"the stream {stream.name}", "its record")
+        if plan.dataset:
+            datasets.publish(self.source.pool, self.source.container, target_pool, self._to)

@@ -1,0 +1,63 @@
+"""What makes a container a dataset of fields: its entry in the pool's root (docs/format-fields.md)."""
+
+from __future__ import annotations
+
+from stepstore import _core
+from stepstore.errors import DER_EXIST, DER_NONEXIST, Error
+from stepstore.store import Container, Pool
+
+ROOT = "stepstore-fields"
+
+
+def _root_id(container: Container) -> _core.ObjectId:
+    return container.object_id(0, object_class="S1")
+
+
+def _writer_key(container: Container) -> str:
+    return f"w/{container.allocate_oids(1)}"
+
+
+def begin(copy: Container) -> None:
+    """As long as this process lives, purge takes the copy for the dataset of a living writer."""
+    key = _writer_key(copy)
+    with copy.key_value(_root_id(copy)) as values:
+        values[key] = _core.field_writer(int(key.removeprefix("w/")))
+
+
+def keys_of(pool: Pool, label: str) -> list[str]:
+    """The root's keys that name this container."""
+    if ROOT not in pool.containers():
+        return []
+    with pool.open_container(ROOT, read_only=True) as root:
+        with root.key_value(_root_id(root), read_only=True) as entries:
+            return [key for key, entry in entries.items() if _core.dataset_container(entry) == label]
+
+
+def publish(source: str, label: str, target: Pool, copy: Container) -> None:
+    """Error DER_EXIST: the target has a dataset of this key already, in another container."""
+    with Pool.connect(source, read_only=True) as pool:
+        keys = keys_of(pool, label)
+    if not keys:
+        raise Error(
+            DER_NONEXIST,
+            f"copy dataset {label} of {source}: its root does not name it: it was wiped, or is itself an "
+            "unfinished copy",
+        )
+    entry = _core.encode_dataset_container(copy.label)
+    with target.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
+        _pass_number(root, copy.label)
+        for key in keys:
+            if entries.setdefault(key, entry) != entry:
+                raise Error(
+                    DER_EXIST,
+                    f"copy dataset {key.removeprefix('d/')} to {target.location}: it has this dataset already, "
+                    f"in {_core.dataset_container(entries[key])}: wipe that first",
+                )
+
+
+def _pass_number(root: Container, label: str) -> None:
+    """A new dataset gets the next number of the root in its container's label: one that no copy has."""
+    number = label.removeprefix("fields-").partition(".")[0]
+    if label.startswith("fields-") and number.isdecimal():
+        while (next_number := root.allocate_oids(1)) < int(number):
+            root.allocate_oids(min(int(number) - next_number, 1 << 47))

@@ -1,0 +1,94 @@
+"""The mark of a copy that is not whole yet, in the container that it goes to.
+
+1. The mark is put before anything else: from which source, at which snapshot, with which numbers.
+2. Each object is noted when it is copied, an array also up to where. What dies goes on there.
+3. What makes the copy valid is put last: records of streams, the root's entry of a dataset. Then the mark
+   says "published", the source's snapshot is destroyed, and the mark is removed.
+
+So a container with a mark is not a whole copy. `ls` and `stat` say so.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stepstore import _core
+from stepstore.errors import DER_BUSY, DER_EXIST, Error
+from stepstore.store import Container, ObjectId
+
+MARK_HI = 0x53530401
+
+
+def mark_id(container: Container) -> ObjectId:
+    return container.object_id(0, MARK_HI, object_class="S1")
+
+
+def unfinished(container: Container) -> list[dict[str, Any]]:
+    """The copies to this container that are not whole."""
+    with container.key_value(mark_id(container), read_only=True) as values:
+        return [json.loads(values[key]) for key in values.keys_below("copy/")]
+
+
+class Mark:
+    """name: of the stream or object that is copied; "": the whole container."""
+
+    def __init__(self, container: Container, name: str, where: str):
+        self._values = container.key_value(mark_id(container))
+        self._name, self._where = name, where
+        self.state: dict[str, Any] = {}
+        self._notes: dict[str, str] = {}
+
+    def close(self) -> None:
+        self._values.close()
+
+    def find(self, source: dict[str, str], take_over: bool, *, only_look: bool = False) -> bool:
+        """Whether this copy was begun before; then it is this process's from now on, or only_look. Error
+        DER_EXIST: the copy of something else was begun there; DER_BUSY: another process is at work."""
+        found = self._values.get(f"copy/{self._name}")
+        if found is None:
+            return False
+        self.state = json.loads(found)
+        if self.state["source"]["id"] != source["id"]:
+            raise Error(
+                DER_EXIST,
+                f"copy {source['text']} to {self._where}: there is an unfinished copy of "
+                f"{self.state['source']['text']}: finish it, or remove it, or give another destination",
+            )
+        process = bytes.fromhex(self.state["process"])
+        if process != _core.process_record() and not take_over and not _core.process_is_dead(process):
+            raise Error(
+                DER_BUSY,
+                f"copy {source['text']} to {self._where}: process {self.state['pid']} copies this already, "
+                "or ran on another machine: wait for it; if it is dead, give --take-over",
+            )
+        for key in self._values.keys_below(f"done/{self._name}/"):
+            oid = key.decode().removeprefix(f"done/{self._name}/")
+            if "/" not in oid:  # else it is of another stream
+                self._notes[oid] = self._values[key].decode()
+        if not only_look:
+            self.put(source=source)
+        return True
+
+    def put(self, **more: Any) -> None:
+        import os
+
+        self.state |= {**more, "process": _core.process_record().hex(), "pid": os.getpid(), "name": self._name}
+        self._values.put(f"copy/{self._name}", json.dumps(self.state))
+
+    # ---- objects: "verified", "copied", or up to which cell
+    def note(self, oid: ObjectId | str, state: str) -> None:
+        self._values.put(f"done/{self._name}/{oid}", state)
+        self._notes[str(oid)] = state
+
+    def noted(self, oid: ObjectId | str) -> str:
+        return self._notes.get(str(oid), "")
+
+    def forget(self, oid: ObjectId) -> None:
+        self._values.remove(f"done/{self._name}/{oid}")
+        self._notes.pop(str(oid), None)
+
+    def remove(self) -> None:
+        for oid in list(self._notes):
+            self._values.remove(f"done/{self._name}/{oid}")
+        self._values.remove(f"copy/{self._name}")

@@ -1,0 +1,268 @@
+"""What a container holds, and what of it a copy takes: objects, where they go, how they are opened.
+
+A byte array does not keep its chunk size. Who wrote it knows: the record of a stream, a dataset's options, an
+array's header, the space of blobs. For other byte arrays the user says it.
+
+Objects of our libraries are found by ids that they make from a name or number. Where the class is one over
+all targets, the id depends on how many targets the pool has. So such ids are made anew in the target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from stepstore import _core
+from stepstore.blob_space import DATA_HI, WRITERS_HI
+from stepstore.blobs import DIRECTORY_HI
+from stepstore.copying.mark import MARK_HI
+from stepstore.copying.objects import Keep, everything
+from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
+from stepstore.store import Container, ObjectId
+
+STREAMS_HI, STEPS_HI, TURNS_HI = 0x53530001, 0x53530002, 0x53530003
+INDEX_HI, PAGES_HI, FIELDS_HI = 0x53530101, 0x53530102, 0x53530103
+ARRAYS_HI, ARRAY_DATA_HI = 0x53530201, 0x53530202
+# Their numbers are from the container's counter.
+NUMBERED = (STEPS_HI, INDEX_HI, PAGES_HI, FIELDS_HI, ARRAY_DATA_HI, DATA_HI)
+
+_BLOB_CHUNK = 1 << 40
+_TYPES = {8: "key_value", 9: "key_value", 10: "key_value", 11: "array", 12: "array_bytes", 13: "array_bytes"}
+
+
+def type_of(oid: ObjectId) -> str:
+    return _TYPES.get(oid.hi >> 56, "other")
+
+
+def user_half(oid: ObjectId) -> int:
+    return oid.hi & 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Item:
+    """An object to copy."""
+
+    source: ObjectId
+    target: ObjectId
+    chunk: int = 0  # of a byte array, in cells
+    cell: int = 1
+    keep: Keep = everything
+    makes_valid: bool = False  # it tells readers that the others are there: copied when they are
+    over: bool = False  # its copy holds what it was before: step_snapshots.py
+
+
+@dataclass
+class Stream:
+    """A stream of steps to copy; its record is put when all is there."""
+
+    name: str
+    target_name: str
+    record: bytes
+    steps: int
+    was_live: bool
+    told: dict[str, Any]
+    firsts: list[int] = field(default_factory=list)  # of its segments' objects, in the target
+
+    def target_of(self, segment: int, oid: ObjectId) -> ObjectId:
+        return ObjectId(oid.hi, oid.lo - self.told["segments"][segment]["first"] + self.firsts[segment])
+
+
+@dataclass
+class Plan:
+    items: list[Item] = field(default_factory=list)
+    streams: list[Stream] = field(default_factory=list)
+    dataset: bool = False
+
+
+def objects_of(container: Container) -> list[ObjectId]:
+    """Of a container, or of one at a snapshot."""
+    try:
+        return container._handle.objects()
+    except Error as error:
+        if error.code != DER_NOSYS:
+            raise
+    epoch = container._handle.create_snapshot("", True)  # a DAOS system lists those of a snapshot
+    try:
+        with container.at_snapshot(epoch) as then:
+            return then._handle.objects()
+    finally:
+        container.destroy_snapshot(epoch)
+
+
+def make_snapshot(container: Container, name: str, *, objects: bool = False) -> int:
+    """With that name where snapshots can have one. objects: objects_of() will be asked of it."""
+    try:
+        return container._handle.create_snapshot(name, objects)
+    except Error as error:
+        if error.code != DER_NOSYS:
+            raise
+    return container._handle.create_snapshot("", objects)
+
+
+@contextlib.contextmanager
+def open_copied(
+    container: Container, item: Item, oid: ObjectId, make: _core.Array | None = None
+) -> Iterator[_core.Array]:
+    """An array of an item. make: it may not be there, and is made like this one."""
+    handle = container._handle
+    if type_of(oid) == "array_bytes":
+        array: _core.Array | None = handle.open_array_with(oid, item.cell, item.chunk, make is None)
+    else:
+        array = handle.open_array(oid, make is None)
+        if array is None and make is not None:
+            array = handle.create_array(oid, make.cell_size, make.chunk_size)
+    if array is None:
+        raise Error(DER_NONEXIST, f"container {container.label} has no array {oid}: it was removed meanwhile")
+    try:
+        yield array
+    finally:
+        array.close()
+
+
+# ---- streams
+def stream_names(container: Container) -> list[str]:
+    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as catalogue:
+        return sorted(catalogue)
+
+
+def stream_record(container: Container, name: str) -> bytes | None:
+    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as catalogue:
+        return catalogue.get(name)
+
+
+def _not_a_snapshot(key: bytes) -> bool:
+    return not (key.startswith(b"Step") and key.endswith(b"-Snapshot"))
+
+
+def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
+    """Its objects; those of dropped segments are left out."""
+    items = []
+    keep = _not_a_snapshot if stream.told["in_place"] else everything
+    for oid in objects:
+        if user_half(oid) != STEPS_HI:
+            continue
+        for number, segment in enumerate(stream.told["segments"]):
+            if not segment["first"] <= oid.lo < segment["first"] + segment["numbers"]:
+                continue
+            is_data = segment["data"] <= oid.lo < segment["data"] + segment["ranks"]
+            chunk = stream.told["data_chunk_size" if is_data else "chunk_size"]
+            over = stream.told["in_place"] and not is_data
+            items.append(Item(oid, stream.target_of(number, oid), chunk, keep=keep, over=over))
+    return items
+
+
+# ---- the other owners: objects by id, with what to do of each
+def _items_of_arrays(source: Container, target: Container) -> dict[ObjectId, Item]:
+    catalogue = source.object_id(0, ARRAYS_HI)
+    with source.key_value(catalogue, read_only=True) as values:
+        names = sorted(values)
+    items = {catalogue: Item(catalogue, target.object_id(0, ARRAYS_HI), makes_valid=True)}
+    for name in ["", *names]:
+        head = _core.array_head(source._handle, name)
+        items[head] = Item(
+            head, _core.array_head(target._handle, name), keep=_lasting_key_of_head, makes_valid=True
+        )
+        with source.key_value(head, read_only=True) as values:
+            value = values.get("header")
+        header = _core.array_header(value) if value else {"removed": True}
+        if header["removed"]:
+            continue
+        for first, count in header["objects"]:
+            for number in range(first, first + count):
+                ids = [
+                    place.object_id(
+                        number, ARRAY_DATA_HI, kind="array_bytes", object_class=header["object_class"]
+                    )
+                    for place in (source, target)
+                ]
+                items[ids[0]] = Item(*ids, chunk=header["chunk_size"])
+    return items
+
+
+def _lasting_key_of_head(key: bytes) -> bool:
+    return not key.startswith((b"writing/", b"turn/"))  # marks of processes
+
+
+def dataset_record(container: Container) -> bytes | None:
+    with container.key_value(container.object_id(0, object_class="S1"), read_only=True) as values:
+        record = values.get("record")
+    return record if record and record.startswith(b"SSFD") else None
+
+
+def lasting_key_of_dataset(key: bytes) -> bool:
+    return not key.startswith(b"w/")  # writing processes
+
+
+def _item_of_dataset(oid: ObjectId, target: Container, options: dict[str, Any]) -> Item:
+    half = user_half(oid)
+    if half == FIELDS_HI:
+        to = target.object_id(oid.lo, half, kind="array_bytes", object_class=options["data_class"])
+        return Item(oid, to, options["chunk_size"])
+    if half in (INDEX_HI, PAGES_HI):
+        return Item(oid, target.object_id(oid.lo, half, object_class=options["index_class"]))
+    return Item(oid, oid, keep=lasting_key_of_dataset, makes_valid=True)  # 0.0
+
+
+def _item_of_blobs(oid: ObjectId, target: Container) -> Item:
+    if user_half(oid) == DATA_HI:
+        return Item(oid, oid, _BLOB_CHUNK)
+    if user_half(oid) == DIRECTORY_HI:
+        return Item(oid, target.object_id(0, DIRECTORY_HI, object_class="SX"), makes_valid=True)
+    return Item(oid, oid)
+
+
+def _item_of_others(oid: ObjectId, source: Container, chunk: int | None, cell: int) -> Item:
+    kind = type_of(oid)
+    if kind == "other":
+        raise Error(
+            DER_NOSYS,
+            f"copy object {oid} of {source.label}: it is neither a key-value nor an array: copy it with the "
+            "program that made it",
+        )
+    if kind == "array_bytes" and chunk is None:
+        raise Error(
+            DER_INVAL,
+            f"copy object {oid} of {source.label}: the array does not keep its sizes: give its --chunk-size, "
+            "and its --cell-size if that is not 1",
+        )
+    return Item(oid, oid, chunk or 0, cell)
+
+
+def items_of_container(
+    source: Container, target: Container, streams: list[Stream], chunk: int | None, cell: int
+) -> list[Item]:
+    """All that lasts of a container."""
+    objects = objects_of(source)
+    items = [item for stream in streams for item in items_of_stream(stream, objects)]
+    record = dataset_record(source)
+    options = _core.dataset_options(record) if record else None
+    arrays = None
+    for oid in objects:
+        half = user_half(oid)
+        if half in (STREAMS_HI, STEPS_HI, TURNS_HI, MARK_HI):
+            continue
+        if options and (half in (INDEX_HI, PAGES_HI, FIELDS_HI) or oid == _main_id(source)):
+            items.append(_item_of_dataset(oid, target, options))
+            continue
+        if half in (DIRECTORY_HI, WRITERS_HI, DATA_HI):
+            items.append(_item_of_blobs(oid, target))
+            continue
+        if arrays is None:
+            arrays = _items_of_arrays(source, target)
+        if oid in arrays:
+            items.append(arrays[oid])
+        elif half != ARRAY_DATA_HI:  # one that no header names is not published, or of a version before
+            items.append(_item_of_others(oid, source, chunk, cell))
+    return items
+
+
+def item_of_object(source: Container, oid: ObjectId, chunk: int | None, cell: int) -> Item:
+    if oid not in objects_of(source):
+        raise Error(DER_NONEXIST, f"container {source.label} has no object {oid}: 'stepstore ls' lists them")
+    return _item_of_others(oid, source, chunk, cell)
+
+
+def _main_id(container: Container) -> ObjectId:
+    return container.object_id(0, object_class="S1")

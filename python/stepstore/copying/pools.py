@@ -1,0 +1,109 @@
+"""Copies what a location names: a pool, or what containers.py copies; makes the target's pool."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from typing import Any
+
+from stepstore import _core
+from stepstore.copying import datasets
+from stepstore.copying.containers import ContainerCopy, Options, Place, Report, connect_source
+from stepstore.copying.mark import Mark
+from stepstore.errors import DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.store import Pool
+
+MARKS = "stepstore-copying"
+
+
+def copy(source: Place, target: Place, options: Options, report: Report) -> None:
+    """target: its container, stream and object are given; the pool is made if it is missing."""
+    with contextlib.ExitStack() as stack:
+        pool, writable = connect_source(source.pool, report)
+        stack.enter_context(pool)
+        into = _open_target(source.pool, target.pool, options, stack)
+        if source.container:
+            ContainerCopy(source, target, options, report).run(pool, writable, into)
+            return
+        _copy_pool(source.pool, pool, writable, target.pool, into, options, report)
+
+
+def _open_target(source: str, target: str, options: Options, stack: contextlib.ExitStack) -> Pool | None:
+    if not options.dry_run:
+        return stack.enter_context(made_pool(target, _described(source)))
+    try:
+        return stack.enter_context(Pool.connect(target, read_only=True))
+    except Error as error:
+        if error.code != DER_NONEXIST:
+            raise
+    return None
+
+
+def made_pool(location: str, like: dict[str, Any] | None = None) -> Pool:
+    """Open for writing, and made where there is none. like: the description of a pool."""
+    try:
+        return Pool.connect(location)
+    except Error as error:
+        if error.code != DER_NONEXIST:
+            raise
+    like = like or {}
+    with contextlib.suppress(Error):  # of a DAOS system, say, where the next call tells it
+        os.makedirs(os.path.dirname(_core.pool_path(location)), exist_ok=True)
+    Pool.create(location, targets=len(like.get("targets", ())), durability=like.get("durability", "process"))
+    return Pool.connect(location)
+
+
+def _described(pool: str) -> dict[str, Any]:
+    try:
+        return _core.pool_describe(pool)
+    except Error:  # a DAOS system's
+        return {}
+
+
+def _copy_pool(
+    source: str,
+    pool: Pool,
+    writable: bool,
+    target: str,
+    into: Pool | None,
+    options: Options,
+    report: Report,
+) -> None:
+    """Container by container. Datasets name themselves in the root when they are whole, so the root is not
+    copied. While the copy is not whole the target has a container more, whose mark says what is done."""
+    id_ = str(_described(source).get("uuid", source))
+    if into and id_ == str(_described(target).get("uuid", target)):
+        raise Error(DER_INVAL, f"copy {source} to {target}: it is the same pool: give another one")
+    labels = [label for label in pool.containers() if label not in (datasets.ROOT, MARKS)]
+    there = set(into.containers()) if into else set()
+    with contextlib.ExitStack() as stack:
+        mark = None
+        if into and (MARKS in there or not options.dry_run):
+            marks = stack.enter_context(into.open_or_create_container(MARKS))
+            mark = stack.enter_context(contextlib.closing(Mark(marks, "", target)))
+        identity = {"id": id_, "text": source}
+        if not mark or not mark.find(identity, options.take_over, only_look=options.dry_run):
+            _refuse_to_overwrite(source, target, sorted(there.intersection(labels)))
+        if mark and not options.dry_run:
+            mark.put(source=identity)
+        for label in labels:
+            if mark and mark.noted(label):
+                report.resumed = True
+                continue
+            place = Place(source, label)
+            ContainerCopy(place, replace(place, pool=target), options, report).run(pool, writable, into)
+            if mark and not options.dry_run:
+                mark.note(label, "copied")
+    if into and not options.dry_run:
+        into.destroy_container(MARKS)
+        into.sync()
+
+
+def _refuse_to_overwrite(source: str, target: str, there: list[str]) -> None:
+    if there:
+        raise Error(
+            DER_EXIST,
+            f"copy {source} to {target}: it has the containers {', '.join(there)}, and no unfinished copy of "
+            "this source: copy the containers one by one, under other names, or give another pool",
+        )
