@@ -13,8 +13,8 @@ if(Rados_INCLUDE_DIR AND EXISTS ${Rados_INCLUDE_DIR}/rados/librados.h)
   list(JOIN parts "." Rados_VERSION)
 endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(Rados REQUIRED_VARS Rados_LIBRARY Rados_INCLUDE_DIR VERSION_VAR Rados_VERSION
-  REASON_FAILURE_MESSAGE "install librados-dev and libradospp-dev")
+find_package_handle_standard_args(Rados REQUIRED_VARS Rados_LIBRARY Rados_INCLUDE_DIR
+  VERSION_VAR Rados_VERSION REASON_FAILURE_MESSAGE "install librados-dev and libradospp-dev")
 if(Rados_FOUND AND NOT TARGET Rados::rados)
   add_library(Rados::rados UNKNOWN IMPORTED)
   set_target_properties(Rados::rados PROPERTIES IMPORTED_LOCATION ${Rados_LIBRARY}

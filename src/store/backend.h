@@ -85,9 +85,10 @@ struct Entry {
     Bytes value;
 };
 
-// A consistent view of one target, at a moment not later than its first look-up, for the thread that runs the body. What get, seek and next give stays
-// valid until the transaction ends or, in a write transaction, until its next put, reserve or erase. Keys
-// have 1 to max_key bytes and are ordered as unsigned bytes, a prefix first. Values have 0 to 256 MiB.
+// A consistent view of one target, for the thread that runs the body. It is of one moment, not later than its
+// first look-up. What get, seek and next give stays valid until the transaction ends or, in a write
+// transaction, until its next put, reserve or erase. Keys have 1 to max_key bytes and are ordered as unsigned
+// bytes, a prefix first. Values have 0 to 256 MiB.
 class ReadTransaction {
 public:
     static constexpr std::size_t max_key = 500;
@@ -156,9 +157,10 @@ public:
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
     // Runs `body` as if it were the only writer of this target over all processes, and commits when it
-    // returns. On return the update is durable to the pool's level, and every later read sees it. Write transactions on different targets may nest, in ascending order of target with meta()
-    // first. The inner one commits first; where the outer one then has to begin again, its body runs again,
-    // and the inner one with it.
+    // returns. On return the update is durable to the pool's level, and every later read sees it. Write
+    // transactions on different targets may nest, in ascending order of target with meta() first. The inner
+    // one commits first; where the outer one then has to begin again, its body runs again, and the inner one
+    // with it.
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
     // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their
@@ -177,6 +179,8 @@ public:
     // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
     // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
+    // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
+    virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
     // Gives back the room of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
     // in the file, or where the room does. Called once, after the transaction that dropped the last reference
     // has committed: the room may hold another extent afterwards. A reader that still has the reference may
@@ -281,8 +285,8 @@ struct Backend {
     void (*destroy)(const std::string& path);
     // What lies at `path`. Never throws.
     Found (*look)(const std::string& path);
-    // Whether `path` is in the form of this back end's own, such as rados://, and so no path of a file system.
-    // nullptr: it has none.
+    // Whether `path` is in the form of this back end's own, such as rados://, and so no path of a file
+    // system. nullptr: it has none.
     bool (*names)(const std::string& path) = nullptr;
     unsigned default_targets = 0; // of a pool whose maker gives no number; 0: by the machine's processors
 };

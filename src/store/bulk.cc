@@ -10,8 +10,6 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::uint64_t stride = 512 << 10; // read and verified while it is in the cache
-
 // False: the extent is shorter than that, or its file is gone.
 bool read_extent(Target& target, const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
 {
@@ -99,7 +97,7 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
                       std::uint64_t offset) const
 {
     const std::uint64_t block = std::uint64_t{1} << block_shift;
-    const std::uint64_t run = std::max(block, stride);
+    const std::uint64_t run = std::max(block, target.read_at_once());
     const std::uint64_t most = std::max<std::uint64_t>(block, 64 << 10); // read at once into the buffer
     std::unique_ptr<std::byte[]> buffer; // not zeroed, which would cost as much as the read
     for (std::uint64_t at = from; at < to;) {

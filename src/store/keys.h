@@ -96,8 +96,8 @@ inline KeyBuffer kind_prefix(Space space, std::uint32_t container, const ObjectI
 inline constexpr std::size_t object_prefix_size = 1 + 4 + 16;
 inline constexpr std::size_t kind_prefix_size = object_prefix_size + 1;
 
-// How many bytes at the beginning of a key name the keys among which updates seek (backend.h); 0: updates that
-// put it are not sought among. The extents of a chunk, and the snapshots of a container.
+// How many bytes at the beginning of a key name the keys among which updates seek (backend.h); 0: updates
+// that put it are not sought among. The extents of a chunk, and the snapshots of a container.
 inline std::size_t scope_size(Bytes key)
 {
     if (key.size() >= 5 && static_cast<Space>(key[0]) == Space::snapshot) return 5;

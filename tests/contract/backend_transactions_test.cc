@@ -305,8 +305,8 @@ TEST_P(Transactions, NestOverTargetsFromTheMetadataUpwards)
     EXPECT_EQ(get(pool().meta(), "outer"), "value");
 }
 
-// Of two updates that see each other, the one that sees has the greater epoch. Whatever changes what a body has
-// read comes before the body, or makes it run again.
+// Of two updates that see each other, the one that sees has the greater epoch. Whatever changes what a body
+// has read comes before the body, or makes it run again.
 TEST_P(Transactions, CommitInTheOrderOfTheirEpochs)
 {
     struct Other {

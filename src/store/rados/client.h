@@ -6,10 +6,11 @@
 //    many it has published. The update that refers to the extent moves the record on, in the same operation.
 // 3. So of a dead client at most one append per lane is an orphan: the one behind the published ones. Its
 //    objects are known by name.
-// 4. Whoever cleans up removes the lane's record first. A client that was taken for dead and lives has its
+// 4. A process that cleans up removes the lane's record first. A client that was taken for dead and lives
+//    has its
 //    update refused, since that needs the record as it was.
 // 5. An update that drops the last reference to extents notes them on the target. The note goes when their
-//    objects are gone. What a dead client has noted is removed by whoever cleans up.
+//    objects are gone. What a dead client has noted is removed by the process that cleans up.
 #pragma once
 
 #include "store/rados/index.h"

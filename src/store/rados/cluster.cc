@@ -2,6 +2,7 @@
 
 #include "stepstore/error.h"
 #include "store/rados/errors.h"
+#include "store/rados/module.h"
 #include "store/rados/host.h"
 
 #include <daos_errno.h>
@@ -78,7 +79,7 @@ std::unique_ptr<librados::Rados> connect()
 
 } // namespace
 
-Trips trips() noexcept
+Trips trips()
 {
     return {reads.load(std::memory_order_relaxed), writes.load(std::memory_order_relaxed)};
 }

@@ -40,12 +40,6 @@ inline Buffer to_buffer(std::string_view text)
     return buffer;
 }
 
-// Round trips of this process so far.
-struct Trips {
-    std::uint64_t reads = 0, writes = 0;
-};
-Trips trips() noexcept;
-
 // A Ceph pool and a namespace in it, of the process's connection. May be used by many threads at once.
 class Io : NotCopied {
 public:

@@ -81,7 +81,8 @@ inline std::uint64_t from_ordered(std::string_view text)
 }
 
 // ---- values. Each begins with the stamp of the update that wrote it, which no other update has: its epoch,
-// and a number of its own, both as digits. Then one byte: whether the rest is the value, or where it lies as an extent.
+// and a number of its own, both as digits. Then one byte: whether the rest is the value, or where it lies as
+// an extent.
 inline constexpr std::size_t stamp_size = 2 * digits, header_size = stamp_size + 1;
 inline constexpr char inline_value = 0, spilled_value = 1;
 using Raw = std::shared_ptr<const std::string>; // nullptr: there is no such key

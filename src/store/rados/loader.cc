@@ -81,6 +81,11 @@ Found look(const std::string& path)
 
 } // namespace
 
+Trips trips()
+{
+    return module().trips();
+}
+
 Backend backend()
 {
     return {"rados", create, open, destroy, look, names, 32};

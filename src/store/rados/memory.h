@@ -36,8 +36,8 @@ public:
     void remember_scope(const std::string& scope, Scope known);
     void forget_scope(const std::string& scope);
 
-    // Whether an update may suppose that a key or scope of which it knows nothing is not there. Where that was
-    // wrong lately, it looks first.
+    // Whether an update may suppose that a key or scope of which it knows nothing is not there. Where that
+    // was wrong lately, it looks first.
     bool may_guess(const std::string& key);
     void guessed_wrong(const std::string& key);
 

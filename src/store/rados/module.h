@@ -10,7 +10,13 @@ namespace stepstore::store::rados {
 inline constexpr unsigned module_version = 1; // of this header and of backend.h
 inline constexpr char module_symbol[] = "stepstore_rados_backend";
 
+// Round trips of this process to the cluster so far. What goes out together counts once.
+struct Trips {
+    std::uint64_t reads = 0, writes = 0;
+};
+
 struct Module {
+    Trips (*trips)();
     std::unique_ptr<Storage> (*create)(const std::string& path, const NewPool& options);
     std::unique_ptr<Storage> (*open)(const std::string& path);
     void (*destroy)(const std::string& path);
@@ -18,5 +24,8 @@ struct Module {
 };
 // nullptr: another version.
 using ModuleFactory = const Module* (*)(unsigned version, const Host& host);
+
+// Of the loaded module (loader.cc).
+Trips trips();
 
 } // namespace stepstore::store::rados

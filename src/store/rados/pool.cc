@@ -114,7 +114,7 @@ RadosPool::~RadosPool()
         for (const auto& target : targets_)
             all = target->close() && all;
         if (all) client_->forget();
-    } catch (const Error&) { // whoever opens the pool next cleans up
+    } catch (const Error&) { // the next process that opens the pool cleans up
     }
     watch_.reset();
 }

@@ -4,13 +4,14 @@
 //   stepstore             the header: lines of text. It exists while the pool does, and comes first and last.
 //   ID.m, ID.t.N          the indexes of meta and of target N
 //   ID.x.N.FILE.PIECE     parts of extents
-// ID is "stepstore." and 16 random digits of the pool: what a dead maker left is never taken for a part of the
-// pool that comes after.
+// ID is "stepstore." and 16 random digits of the pool: what a dead maker left is never taken for a part of
+// the pool that comes after.
 //
 // Making: 1. The header is created, exclusively, with the state "making". 2. The indexes. 3. What the pool
-// begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state becomes
-// "removing", on condition that it was not changed meanwhile. 2. All other objects go. 3. The header goes.
-// Whoever makes or updates a pool watches the header. So what a dead maker left is told from one at work.
+// begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state
+// becomes "removing", on condition that it was not changed meanwhile. 2. All other objects go. 3. The header
+// goes. Whoever makes or updates a pool watches the header. So what a dead maker left is told from one at
+// work.
 #pragma once
 
 #include "store/rados/target.h"

@@ -12,6 +12,13 @@ namespace stepstore::store::rados {
 
 namespace {
 
+// Of the parent: never ended here.
+void leave_alone(const std::shared_ptr<RadosPool>& pool)
+{
+    static auto* all = new std::vector<std::shared_ptr<RadosPool>>;
+    all->push_back(pool);
+}
+
 // Pools that this process has open; guarded by ForkLock::backend.
 struct Open {
     std::uint64_t generation = 0;
@@ -69,8 +76,7 @@ RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bo
 
 RadosStorage::~RadosStorage()
 {
-    if (generation_ != host().process_generation())
-        new std::shared_ptr(pool_); // the parent's: never ended here
+    if (generation_ != host().process_generation()) leave_alone(pool_);
 }
 
 RadosPool& RadosStorage::pool()
@@ -83,7 +89,7 @@ RadosPool& RadosStorage::pool()
     if (anew->header().id != pool_->header().id)
         throw Error(-DER_STALE, "pool " + path_ + " was removed while it was open: open it again");
     if (claimed_) anew->claim();
-    new std::shared_ptr(pool_);
+    leave_alone(pool_);
     pool_ = std::move(anew);
     generation_.store(host().process_generation(), std::memory_order_release);
     return *pool_;

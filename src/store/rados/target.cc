@@ -2,14 +2,15 @@
 //
 // An update:
 // 1. The body runs on what is known of the target (transaction.h). What it looks up becomes a condition.
-// 2. One operation with the conditions and the changes goes to the object of the index. Where a condition does
+// 2. One operation with the conditions and the changes goes to the object of the index. Where a condition
+//    does
 //    not hold, nothing is changed (refused).
 // 3. Refused: one read brings all that the body has asked for up to date, at one moment. The body runs again.
 // 4. After some refusals the process takes the turn: for a moment all others are refused. A process that dies
 //    with it delays the others by three seconds.
 //
-// A body that throws, or changes nothing, has no operation that would verify what it saw. Where that is not of
-// one moment, or was guessed, it is read anew, and the body runs again.
+// A body that throws, or changes nothing, has no operation that would verify what it saw. Where that is not
+// of one moment, or was guessed, it is read anew, and the body runs again.
 //
 // Epochs. Each stored value begins with the epoch of its update. A body whose epoch is not greater than all
 // that it saw runs again with a greater one. So the order of epochs is that of updates which see each other,
@@ -72,7 +73,8 @@ void wait_a_little(int refused)
     std::this_thread::sleep_for(std::chrono::microseconds(random() % most));
 }
 
-// How far ahead of all that was committed a barrier's epoch lies. All targets must take its marks in that time.
+// How far ahead of all that was committed a barrier's epoch lies. All targets must take its marks in that
+// time.
 constexpr Epoch shortest_ahead = 32'000'000, longest_ahead = 4'000'000'000;
 std::atomic<Epoch> ahead{64'000'000};
 
@@ -229,7 +231,8 @@ bool RadosTarget::take_turn(const std::string& token)
     return io_.write(index_.object, operation).code == 0;
 }
 
-// Until whoever has it lets go. One that is dead never does: after three seconds anybody may take it away.
+// Until the process that has the turn lets go. A dead one never does: after three seconds any process may
+// take it away.
 void RadosTarget::wait_for_turn(Transaction& transaction, const std::string& mine)
 {
     using std::chrono::steady_clock;

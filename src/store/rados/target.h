@@ -22,6 +22,7 @@ public:
     void entering(const ExtentRef& appended) override;
     void leaving(const ExtentRef& dropped) override;
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
+    std::uint64_t read_at_once() const override { return 256 << 20; } // pieces come in parallel
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
     std::uint64_t allocated(const ExtentRef& range) override;
@@ -79,7 +80,7 @@ private:
     bool withdraw(std::uint64_t file);
     void remove_pieces(std::uint64_t file, std::uint64_t count);
     void release_pieces(const ExtentRef& room, std::function<void()> done);
-    void dropped(const ExtentRef& extent, std::shared_ptr<Drop> drop);
+    void dropped(const std::shared_ptr<Drop>& drop);
     PieceState look_at_piece(const std::string& name);
     Transaction* transaction_here(); // the one that this thread has open on this target
     std::string counter_key() const;

@@ -90,7 +90,7 @@ ExtentRef RadosTarget::append(std::span<Payload> payloads)
         payload.extent.file = file;
     const std::uint64_t pieces = (end + piece_size - 1) / piece_size;
     try {
-        if (pieces > lane.record.pieces) { // so that whoever cleans up finds them all
+        if (pieces > lane.record.pieces) { // so that a process that cleans up finds them all
             const LaneRecord more{lane.record.published, static_cast<std::uint32_t>(pieces)};
             librados::ObjectWriteOperation operation;
             operation.assert_exists();
@@ -106,7 +106,7 @@ ExtentRef RadosTarget::append(std::span<Payload> payloads)
         try {
             remove_pieces(file, pieces);
             lanes_.settle(lane, false);
-        } catch (...) { // whoever cleans up after this process finds them
+        } catch (...) { // a process that cleans up finds them
             lanes_.abandon(lane);
         }
         throw;
@@ -172,10 +172,10 @@ void RadosTarget::release(const ExtentRef& extent)
             drops_.erase(found);
         }
     }
-    release_pieces(room, [this, extent, drop] { dropped(extent, drop); });
+    release_pieces(room, [this, drop] { dropped(drop); });
 }
 
-void RadosTarget::dropped(const ExtentRef&, std::shared_ptr<Drop> drop)
+void RadosTarget::dropped(const std::shared_ptr<Drop>& drop)
 {
     if (!drop) return;
     const std::lock_guard lock(guard_);

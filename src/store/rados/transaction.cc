@@ -53,8 +53,8 @@ void Transaction::add_expected(Fetch& fetch)
     expected_pages_.clear();
 }
 
-// All of it at one moment. A pinned transaction begins again where that is not the moment of what it knows; so
-// does one that knows a scope by another guard.
+// All of it at one moment. A pinned transaction begins again where that is not the moment of what it knows;
+// so does one that knows a scope by another guard.
 std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
 {
     const std::size_t own_pages = fetch.pages.size();
@@ -116,8 +116,8 @@ void Transaction::fetch_from(const Span& span, const std::string& from, std::uin
 }
 
 // Makes known what lies directly before `key`, not less than `floor`. The omap has no way backwards. So one
-// read looks at many places at once, in distances of powers of two from the last known key on, as numbers. The
-// farthest one that holds something is the next to begin from, until one page reaches up to `key`.
+// read looks at many places at once, in distances of powers of two from the last known key on, as numbers.
+// The farthest one that holds something is the next to begin from, until one page reaches up to `key`.
 void Transaction::fetch_before(const Span& span, const std::string& floor, const std::string& key)
 {
     constexpr std::uint64_t page_size = 1024; // osd_max_omap_entries_per_request

@@ -4,7 +4,8 @@
 // A transaction knows things in one of two ways:
 // - Pinned: all of it was read at one version of the index. Reads are always so. An update becomes so when it
 //   seeks outside of a scope (backend.h). Its one condition is that version.
-// - By keys: each key that was got is a condition, and so is the guard of each scope in which was sought. What
+// - By keys: each key that was got is a condition, and so is the guard of each scope in which was sought.
+//   What
 //   the process remembers will do, and a guess that there is nothing. So an update of something new needs no
 //   read.
 // What does not hold any more when it is looked up again makes the body begin again (Again).
