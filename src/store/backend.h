@@ -147,6 +147,11 @@ public:
     // transaction.
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
     virtual bool erase(Bytes key) = 0; // false: there was none
+
+    // Whether no other update of this target can be committed before this one has been. Where it can, an inner
+    // transaction may be committed by what this one saw and does not hold any more. So the inner one must do
+    // no harm then.
+    virtual bool is_alone() const { return true; }
 };
 
 class Target {
@@ -234,6 +239,8 @@ public:
     virtual unsigned targets() const = 0;
     virtual Durability durability() const = 0;
     virtual Target& target(unsigned index) = 0; // index < targets()
+    // Whether the medium keeps copies on several machines itself.
+    virtual bool keeps_copies() const { return false; }
     virtual Target& meta() = 0;
 
     // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one

@@ -143,8 +143,13 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
         if (id > UINT32_MAX)
             fail(DER_NOSPACE, "pool " + core.path() + " has had 4,294,967,295 containers: make a new pool");
         info.created = core.storage().next_epoch();
-        for (WriteTransaction* target : targets)
+        for (WriteTransaction* target : targets) {
+            // Where this one is not alone, the number may be another container's by now.
+            Bytes there;
+            if (!target->is_alone() && target->get(container_key(static_cast<std::uint32_t>(id)).view(), there))
+                continue;
             put_state(*target, static_cast<std::uint32_t>(id), {});
+        }
         put_number(meta, meta_key(MetaSpace::next), id + 1);
         put_number(meta, by_uuid(uuid), id);
         if (!label.empty()) put_number(meta, by_label(label), id);

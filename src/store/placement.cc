@@ -14,7 +14,8 @@ constexpr unsigned redundancy_two = 8;  // OR_RP_2
 
 } // namespace
 
-Placement::Placement(std::uint64_t container, const ObjectId& oid, unsigned targets) : targets_(targets)
+Placement::Placement(std::uint64_t container, const ObjectId& oid, unsigned targets, bool one_copy)
+    : targets_(targets), one_copy_(one_copy)
 {
     const auto redundancy = static_cast<unsigned>(oid.hi >> 48 & 0xff);
     const auto wanted = static_cast<unsigned>(oid.hi >> 32 & 0xffff);
@@ -44,7 +45,7 @@ ReplicaSet Placement::group(unsigned index) const
 {
     static_assert(max_replicas == 2);
     const unsigned first = (base_ + index * replicas_) % targets_;
-    if (replicas_ == 1) return {1, {first}};
+    if (replicas_ == 1 || one_copy_) return {1, {first}};
     const unsigned second = (first + 1) % targets_;
     return {2, {std::min(first, second), std::max(first, second)}};
 }

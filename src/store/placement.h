@@ -25,8 +25,9 @@ struct ReplicaSet {
 
 class Placement {
 public:
-    // DER_INVAL: a class that is not known here, or one that needs more targets than the pool has.
-    Placement(std::uint64_t container, const ObjectId& oid, unsigned targets);
+    // one_copy: the medium keeps copies itself, so that a second one here would add nothing. DER_INVAL: a
+    // class that is not known here, or one that needs more targets than the pool has.
+    Placement(std::uint64_t container, const ObjectId& oid, unsigned targets, bool one_copy = false);
 
     unsigned groups() const { return groups_; }
     ReplicaSet group(unsigned index) const;
@@ -37,6 +38,7 @@ private:
     unsigned targets_;
     unsigned groups_ = 1;
     unsigned replicas_ = 1;
+    bool one_copy_ = false;
     unsigned base_ = 0; // the target of the first copy of group 0
 };
 

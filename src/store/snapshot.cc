@@ -13,6 +13,8 @@
 #include "store/pool_core.h"
 #include "store/store.h"
 
+#include <set>
+
 namespace stepstore::store {
 
 namespace {
@@ -49,6 +51,36 @@ void drop_strays(WriteTransaction& target, std::uint32_t container, Epoch newest
 {
     const KeyBuffer prefix = container_prefix(Space::snapshot, container);
     for (Epoch stray = newest_epoch(target, prefix); stray > newest; stray = newest_epoch(target, prefix))
+        target.erase(snapshot_key(container, stray).view());
+}
+
+// Those that meta knows, or that are being removed.
+std::set<Epoch> epochs_in_meta(Target& meta, std::uint64_t container)
+{
+    return look_at(meta, [&](ReadTransaction& transaction) {
+        std::set<Epoch> all;
+        const KeyBuffer prefix = meta_key(MetaSpace::snapshot, container);
+        Entries entries(transaction, prefix.view(), prefix.view());
+        for (Entry entry; entries.next(entry);)
+            if (entry.key.size() == prefix.size() + 8)
+                all.insert(load_big<std::uint64_t>(entry.key.data() + prefix.size()));
+        return all;
+    });
+}
+
+// The same where others may be creating snapshots. One that is older than the newest in meta and is not there
+// will never be: its creator is refused, since meta has changed.
+void drop_old_strays(WriteTransaction& target, std::uint32_t container, const std::set<Epoch>& known)
+{
+    const KeyBuffer prefix = container_prefix(Space::snapshot, container);
+    std::vector<Epoch> strays;
+    Entry entry;
+    for (bool more = target.seek_in(prefix.view(), prefix.view(), entry); more; more = target.next(entry)) {
+        if (!starts_with(entry.key, prefix.view())) break;
+        const auto epoch = load_big<std::uint64_t>(entry.key.data() + prefix.size());
+        if (!known.empty() && epoch < *known.rbegin() && !known.contains(epoch)) strays.push_back(epoch);
+    }
+    for (const Epoch stray : strays)
         target.erase(snapshot_key(container, stray).view());
 }
 
@@ -128,7 +160,9 @@ Epoch Container::create_snapshot(std::string_view name)
     Epoch epoch = 0;
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
         read_container(meta, core.path(), id_);
-        const Epoch newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+        const Epoch known = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+        // A newer one may be there by now: only who is alone knows that it is a stray.
+        const Epoch newest = meta.is_alone() ? known : latest;
         epoch = core.storage().barrier_epoch();
         for (WriteTransaction* target : targets)
             note_snapshot(*target, id, newest, epoch);
@@ -209,11 +243,13 @@ std::size_t Container::destroy_snapshots(std::span<const Epoch> epochs)
 void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<const Epoch> epochs)
 {
     Storage& storage = core.storage();
+    const std::set<Epoch> known = epochs_in_meta(storage.meta(), container);
     for (unsigned index = 0; index < storage.targets(); ++index) {
         Target& target = core.target(index);
         target.write([&](WriteTransaction& transaction) {
             for (const Epoch epoch : epochs)
                 erase_sealed(transaction, snapshot_key(container, epoch).view());
+            if (!transaction.is_alone()) drop_old_strays(transaction, container, known);
             Bytes value;
             // Not of a container that was destroyed.
             if (!transaction.get(container_key(container).view(), value)) return;

@@ -184,7 +184,10 @@ private:
         const auto value =
             kv_read(container_, object_of(key), as_bytes(name_of(me_, key)), log_.snapshot_epoch);
         if (value.has_value() != then.present || (value && *value != numbered(me_, key, then.number))) {
-            wrong("key " + std::to_string(key) + " is not in the snapshot as it was then");
+            const auto number = value ? load_little<std::uint64_t>(value->data()) : 0;
+            wrong("key " + std::to_string(key) + " is not in the snapshot " +
+                  std::to_string(log_.snapshot_epoch) + " as it was then: update " + std::to_string(number) +
+                  " and not " + (then.present ? std::to_string(then.number) : "absent"));
         }
     }
     // Each chunk's part of a write is there as a whole or not at all.

@@ -15,6 +15,7 @@ public:
     unsigned targets() const override { return targets_; }
     Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return pool().target(index); }
+    bool keeps_copies() const override { return true; }
     Target& meta() override { return pool().meta(); }
     void claim() override;
     Epoch next_epoch() override;

@@ -145,6 +145,9 @@ bool RadosTarget::run(Transaction& transaction, FunctionRef<void(WriteTransactio
 {
     transaction.begin();
     const Enter enter(this, &transaction);
+    if (running.size() > 1)
+        for (const Running& one : running)
+            one.transaction->be_careful();
     try {
         body(transaction);
         return true;
@@ -343,6 +346,9 @@ void RadosTarget::spill(Transaction& transaction)
 
 RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string& turn)
 {
+    // What commits first must not do so by what the outer ones only suppose.
+    for (const Running& outer : running)
+        if (outer.transaction->writes_ && outer.transaction->has_guessed()) throw Again{outer.transaction};
     const std::size_t appended_by_body = transaction.entering_.size();
     const auto give_back = [&] {
         {

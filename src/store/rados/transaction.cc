@@ -252,7 +252,7 @@ Transaction::Cell& Transaction::cell(const std::string& key)
     if (const auto found = cells_.find(key); found != cells_.end()) return found->second;
     if (pinned_) {
         if (cover_.end_at(key) != nullptr) return cells_[key] = {nullptr, version_, false, false};
-    } else {
+    } else if (!careful_) {
         if (Raw raw; memory_.recall(key, raw)) return cells_[key] = {raw, 0, false, false};
         if (memory_.may_guess(key)) return cells_[key] = {nullptr, 0, false, true};
     }
@@ -315,6 +315,7 @@ Transaction::ScopeView& Transaction::open_scope(const std::string& scope)
     if (!is_new) return at->second;
     ScopeView& view = at->second;
     Memory::Scope known;
+    if (careful_) return view;
     if (memory_.recall_scope(scope, known)) {
         view.guard = known.guard;
         for (const auto& [key, raw] : known.entries)

@@ -51,11 +51,14 @@ public:
     void put(Bytes key, Bytes value) override;
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
+    bool is_alone() const override { return false; }
 
     // ---- for Target
     void begin();                  // another run of the body
     void refresh();                // reads all that was asked for anew, in one operation
-    void pin() { pinned_ = true; } // from the next run on
+    // What is remembered or guessed will not do, from now on: another transaction commits by it.
+    void be_careful() { careful_ = true; }
+    bool has_guessed() const { return !certain_; }
     void remember_all();           // what refresh() found, for the transactions that come
     bool certain() const { return certain_ && !mixed_; } // all that the run saw was so at one moment
     void took(Epoch epoch)
@@ -85,6 +88,7 @@ public:
     ExtentReader& extents_;
     const bool writes_;
     bool pinned_;
+    bool careful_ = false;
     std::uint64_t version_ = 0; // at which the run saw the target first
     std::map<std::string, Cell, std::less<>> cells_;
     Cover cover_;                             // pinned
