@@ -4,8 +4,8 @@
 # the middle one of the OSDs is killed. What was read is compared bit for bit with the same run through BP5.
 # Leaves results in demo/cluster/; the cluster ends with this script.
 #
-# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/cluster of the clone),
-# DEMO_RANKS (4), DEMO_L, DEMO_STEPS, DEMO_PLOTGAP; and that of demo-lib.sh.
+# Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/cluster of the
+# clone), DEMO_RANKS (4), DEMO_L, DEMO_STEPS, DEMO_PLOTGAP; and that of demo-lib.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo/cluster}

@@ -1,8 +1,8 @@
 # Shared by the demos: what they run with, and a run of the simulation with the analysis beside it. Sourced,
 # not run, after lib.sh and with `demo`, the folder for what it leaves, and `ranks`.
 #
-# Environment: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH: tests run the
-# demos on a build tree; then nothing is set up.
+# Environment: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH: tests run
+# the demos on a build tree; then nothing is set up.
 example=$STEPSTORE_ROOT/examples/gray-scott
 
 # ---- what it runs with: from the clone's .venv and build, or from a build tree
@@ -39,8 +39,8 @@ ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
 export ADIOS2_PLUGIN_PATH
 
 # run_live NAME PROGRAM CONFIG STEPS [OPTION]: the simulation in demo/NAME, and the analysis, with the option,
-# beside it from the first moment. NAME is the layout, unless `layout` is set; the pool is in the folder, unless
-# `location` is set.
+# beside it from the first moment. NAME is the layout, unless `layout` is set; the pool is in the folder,
+# unless `location` is set.
 run_live() {
     local name=$1 program=$2 config=$3 steps=$4 option=${5:-} directory=$demo/$1 analysis status=0
     rm -rf "$directory"

@@ -1,4 +1,4 @@
-/* Pools: where containers live. With Stepstore a pool is a directory of one machine, or lies on a Ceph cluster. */
+/* Pools: where containers live. With Stepstore a pool is a directory, or lies on a Ceph cluster. */
 #ifndef STEPSTORE_LIBDAOS_DAOS_POOL_H
 #define STEPSTORE_LIBDAOS_DAOS_POOL_H
 
@@ -102,9 +102,9 @@ struct daos_pool_cont_info {
 
 /*
  * pool: a label or a UUID in its text form; for Stepstore also a path (it has a '/') or either after
- * "local:", or "rados://CEPHPOOL[/NAMESPACE]". sys: the DAOS system; NULL or "daos_server", -DER_INVAL for any other. flags: DAOS_PC_RO or
- * DAOS_PC_RW. info: optional; its pi_bits are read. -DER_NONEXIST: no such pool. -DER_NO_PERM: not ours to
- * open so. -DER_DF_INCOMPT: of a newer format. -DER_INVAL: no name.
+ * "local:", or "rados://CEPHPOOL[/NAMESPACE]". sys: the DAOS system; NULL or "daos_server", -DER_INVAL
+ * for any other. flags: DAOS_PC_RO or DAOS_PC_RW. info: optional; its pi_bits are read. -DER_NONEXIST: no
+ * such pool. -DER_NO_PERM: not ours to open so. -DER_DF_INCOMPT: of a newer format. -DER_INVAL: no name.
  */
 int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, daos_handle_t* poh,
                       daos_pool_info_t* info, daos_event_t* ev);

@@ -41,7 +41,8 @@ struct stepstore_pool_options {
  * "rados://CEPHPOOL[/NAMESPACE]". */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
 STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
-/* The directory that `pool` names; of rados://... the name itself. *size: of path, in; needed, out. -DER_TRUNC when it does not fit. */
+/* The directory that `pool` names; of rados://... the name itself. *size: of path, in; needed, out.
+ * -DER_TRUNC when it does not fit. */
 STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);
 
 /*

@@ -4,7 +4,8 @@
 
 A path is POOL/CONTAINER/KEY. The longest beginning that is a pool is the pool: a path, "local:LABEL",
 "rados://CEPHPOOL/NAMESPACE" or "daos://POOL". What follows are a container and the key of a blob
-(stepstore.blobs). A pool and its containers are directories. Writing makes a container that is missing, and never a pool.
+(stepstore.blobs). A pool and its containers are directories. Writing makes a container that is missing, and
+never a pool.
 
 A file appears whole when it is closed; one that a `with` block leaves by an exception does not appear. A file
 that is open for reading shows one version. A directory is where keys say so, and where mkdir() made one.

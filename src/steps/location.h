@@ -37,8 +37,8 @@ struct Location {
     std::string text() const; // "POOL/CONTAINER/STREAM": for messages
 };
 
-// Splits `text`; looks at the file system or cluster, makes nothing. -DER_INVAL: empty, an empty part, ".." below the
-// pool, or a container's or stream's name longer than 127 or 1,024 bytes.
+// Splits `text`; looks at the file system or cluster, makes nothing. -DER_INVAL: empty, an empty part,
+// ".." below the pool, or a container's or stream's name longer than 127 or 1,024 bytes.
 Location resolve_location(const std::string& text);
 // -DER_NONEXIST, with the advice to check the location: resolve_location(text) found no pool.
 void require_pool(const Location& location, const std::string& text);

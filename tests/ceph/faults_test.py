@@ -66,7 +66,8 @@ archive = Archive("stepstore")
 atexit.register(archive.close)
 archive.section["pool"] = sys.argv[1]
 def message(n):
-    return grib(step=n // 10, levelist=100 + 50 * (n % 10), param=130, values=[float(n + i) for i in range(496)])
+    values = [float(n + i) for i in range(496)]
+    return grib(step=n // 10, levelist=100 + 50 * (n % 10), param=130, values=values)
 """
 ARCHIVE = (
     FDB

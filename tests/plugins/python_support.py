@@ -9,8 +9,8 @@ import adios2
 
 
 class Workspace:
-    """A directory of a test's own, and IOs for streams in it; with STEPSTORE_TEST_RADOS, the name of a pool of
-    Ceph, in namespaces of that."""
+    """A directory of a test's own, and IOs for streams in it; with STEPSTORE_TEST_RADOS, the name of a pool
+    of Ceph, in namespaces of that."""
 
     def __init__(self):
         self.path = Path(tempfile.mkdtemp(prefix="stepstore-python-"))
