@@ -29,7 +29,9 @@ from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.buffers import decode_key, encode_key, room_for
 from stepstore.errors import DER_INVAL, Error
+from stepstore.handles import Handle, Waits
 
+_SHOWN = 50  # arrays in a notebook
 _CHARACTER, _LOGICAL8, _LOGICAL32 = 15, 17, 18
 _TYPES: dict[int, np.dtype[Any]] = {
     **{1 + place: np.dtype(f"int{8 << place}") for place in range(4)},
@@ -70,14 +72,16 @@ def open_arrays(location: str | os.PathLike[str], *, write: bool = False, snapsh
     return Arrays(os.fspath(location), write, snapshot)
 
 
-class Arrays:
+class Arrays(Handle):
     """The arrays of a location. Several threads may use it: their calls wait for each other.
 
     Error DER_NONEXIST names an array that is not there, DER_NO_PERM a change without write=True, DER_CSUM
     damaged data."""
 
+    _handle: _core.Arrays
+
     def __init__(self, location: str, write: bool, snapshot: int):
-        self._handle = _core.Arrays(location, write, snapshot)
+        super().__init__(_core.Arrays(location, write, snapshot), Waits(location))
 
     @property
     def location(self) -> str:
@@ -244,14 +248,17 @@ class Arrays:
     def remove_attribute(self, name: str, attribute: str) -> None:
         self._handle.remove_attribute(encode_key(name), encode_key(attribute))
 
-    def close(self) -> None:
-        self._handle.close()
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        yield "location", self.location
+        names = self.names()
+        for name in names[:_SHOWN]:
+            found = self.info(name)
+            yield name, f"{found.dtype} {found.shape}"
+        if len(names) > _SHOWN:
+            yield "", f"and {len(names) - _SHOWN} more"
 
-    def __enter__(self) -> Arrays:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __repr__(self) -> str:
+        return super().__repr__() if self.closed else f"<{self._name} {self.location!r}>"
 
 
 def _dtype(number: tuple[int, int]) -> np.dtype[Any]:

@@ -63,9 +63,11 @@ class Pipeline(_ZarrPipeline):  # type: ignore[misc]
     async def write(self, batch_info: Iterable[_Chunk], value: Any, drop_axes: tuple[int, ...] = ()) -> None:
         chunks = list(batch_info)
         if not self._goes_directly(chunks):
-            return await super().write(chunks, value, drop_axes)
+            await super().write(chunks, value, drop_axes)
+            return
         if _FUSED:
-            return await asyncio.to_thread(self.write_sync, chunks, value, drop_axes)
+            await asyncio.to_thread(self.write_sync, chunks, value, drop_axes)
+            return
         for at, (place, spec, chunk_selection, out_selection, whole) in enumerate(chunks):
             old = None if whole else self._decoded(place, spec)
             new = self._merge_chunk_array(old, value, out_selection, spec, chunk_selection, whole, drop_axes)

@@ -50,3 +50,23 @@ def test_an_error_is_shown_not_raised(pool, box, monkeypatch):
 
     monkeypatch.setattr(array, "_handle", Broken())
     assert "the disk is &lt;gone&gt;" in array._repr_html_()
+
+
+def test_arrays_of_parallel_programs(pool):
+    with stepstore.open_arrays(f"{pool.location}/fields", write=True) as arrays:
+        arrays.write("T", [[1.0, 2.0]])
+        arrays.write("<U>", [1, 2, 3])
+        assert repr(arrays) == f"<stepstore.Arrays '{pool.location}/fields'>"
+        html = arrays._repr_html_()
+        for text in (
+            "stepstore.Arrays",
+            f"{pool.location}/fields",
+            "float64 (1, 2)",
+            "&lt;U&gt;",
+            "int64 (3,)",
+        ):
+            assert text in html
+        for number in range(60):
+            arrays.write(f"{number:02}", [number])
+        assert "and 12 more" in arrays._repr_html_()
+    assert repr(arrays) == "<closed stepstore.Arrays>" and "closed" in arrays._repr_html_()
