@@ -143,9 +143,7 @@ void bind_copying(nb::module_& module)
         [](const std::string& label) { return to_python(fields::encode_root(label)); }, nb::arg("label"));
     module.def(
         "field_writer",
-        [](std::uint64_t number) {
-            return to_python(fields::encode_writer({number, 1, this_process()}));
-        },
+        [](std::uint64_t number) { return to_python(fields::encode_writer({number, 1, this_process()})); },
         nb::arg("number"), "This process, as a writer of a dataset.");
     module.def("array_header", &array_header, nb::arg("header"));
     module.def(

@@ -178,8 +178,7 @@ void bind_container(nb::module_& module)
         .def("objects",
              [](ContainerHandle& self) {
                  std::vector<ObjectId> found;
-                 for (const ObjectInfo& one :
-                      self.use([](auto& it) { return list_objects(it, false); }))
+                 for (const ObjectInfo& one : self.use([](auto& it) { return list_objects(it, false); }))
                      found.push_back(one.id);
                  return found;
              })

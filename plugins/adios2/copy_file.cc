@@ -73,8 +73,7 @@ struct Variable {
             memory.bytes.resize(std::accumulate(count.begin(), count.end(), element_size(),
                                                 [](std::size_t a, std::size_t b) { return a * b; }));
         }
-        if (memory.is_text || !memory.bytes.empty())
-            engine.Get(variable, memory.data(), adios2::Mode::Sync);
+        if (memory.is_text || !memory.bytes.empty()) engine.Get(variable, memory.data(), adios2::Mode::Sync);
         return memory;
     }
     std::size_t element_size()

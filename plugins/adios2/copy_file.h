@@ -21,9 +21,8 @@ using stepstore_moved = int (*)(std::uint64_t bytes, void* arg);
 STEPSTORE_API int stepstore_adios2_copy_file(const char* file, const char* location, std::uint64_t skip,
                                              stepstore_moved moved, void* arg, stepstore_file_copied* done);
 // -DER_CSUM: the stream has something else than the file, which the text says.
-STEPSTORE_API int stepstore_adios2_compare_file(const char* file, const char* location,
-                                                stepstore_moved moved, void* arg,
-                                                stepstore_file_copied* done);
+STEPSTORE_API int stepstore_adios2_compare_file(const char* file, const char* location, stepstore_moved moved,
+                                                void* arg, stepstore_file_copied* done);
 // What the last call of this thread that failed said; never null.
 STEPSTORE_API const char* stepstore_adios2_copy_error(void);
 }

@@ -116,10 +116,9 @@ std::uint64_t Container::create_snapshot(const std::string& name, bool objects)
     const Library& library = state_->library();
     constexpr auto with_objects = static_cast<daos_snapshot_opts>(DAOS_SNAP_OPT_CR | DAOS_SNAP_OPT_OIT);
     char* text = copy.empty() ? nullptr : copy.data();
-    const int rc =
-        objects && !library.is_ours()
-            ? library.cont_create_snap_opt(state_->handle, &epoch, text, with_objects, nullptr)
-            : library.cont_create_snap(state_->handle, &epoch, text, nullptr);
+    const int rc = objects && !library.is_ours()
+                       ? library.cont_create_snap_opt(state_->handle, &epoch, text, with_objects, nullptr)
+                       : library.cont_create_snap(state_->handle, &epoch, text, nullptr);
     check(state_->library(), rc,
           [&] { return "create snapshot " + stepstore::quoted(name) + " of " + state_->name(); });
     return epoch;

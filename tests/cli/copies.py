@@ -9,7 +9,10 @@ from stepstore.store import Pool
 def contents(pool, container):
     """All keys and values, and all bytes of arrays that keep their sizes."""
     found = {}
-    with Pool.connect(pool, read_only=True) as opened, opened.open_container(container, read_only=True) as box:
+    with (
+        Pool.connect(pool, read_only=True) as opened,
+        opened.open_container(container, read_only=True) as box,
+    ):
         for oid in box._handle.objects():
             kind = plan.type_of(oid)
             if kind == "key_value":

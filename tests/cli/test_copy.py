@@ -79,7 +79,9 @@ def test_holes_and_the_end_of_an_array_stay(cli, pool):
             array.resize(100 << 20)
     cli("copy", "p/box", "q")
     assert contents(cli.directory / "q", "box") == contents(pool, "box")
-    used = sum(one["bulk_bytes"] + one["index_bytes"] for one in cli("pool", "query", "q", "--json").json["targets"])
+    used = sum(
+        one["bulk_bytes"] + one["index_bytes"] for one in cli("pool", "query", "q", "--json").json["targets"]
+    )
     assert used < 20 << 20  # not the 100 MiB of zeros
 
 
@@ -136,7 +138,10 @@ def test_a_stream_is_copied_as_it_is_beside_others(cli, parameters):
         told = cli("copy", "s/default/main", f"t/default/{name}", "--json").json
         assert told["streams"] == 1 and told["verified"]
         assert everything(f"{cli.directory}/t/default/{name}") == expected
-    described = [open_steps(f"{where}").describe() for where in (f"{source}/default/main", f"{cli.directory}/t/default/one")]
+    described = [
+        open_steps(f"{where}").describe()
+        for where in (f"{source}/default/main", f"{cli.directory}/t/default/one")
+    ]
     for name in ("layout", "objects", "step_mode", "ranks", "chunk_size", "data_chunk_size"):
         assert described[0][name] == described[1][name]
     assert len(everything(f"{cli.directory}/t/default/main")) > 0

@@ -51,7 +51,9 @@ def test_a_bp_file_becomes_the_stream_that_its_program_would_have_written(cli, e
     write_kinds(cli, program, engine, "a.bp")
     write_kinds(cli, program, "Stepstore", "./s")
     told = cli("copy", "a.bp", "./q", "--json").json
-    assert told["verified"] and told["bytes"] == told["compared_bytes"] > 0 and told["target"] == "./q/default/a"
+    assert (
+        told["verified"] and told["bytes"] == told["compared_bytes"] > 0 and told["target"] == "./q/default/a"
+    )
     assert cli("ls", "q/default", "--json").json[0]["name"] == "a"
     copied, expected = everything(f"{cli.directory}/q/default/a"), everything(f"{cli.directory}/s")
     # ADIOS2 shows a local value as an array.
@@ -197,7 +199,9 @@ def test_an_fdb_toc_is_copied_message_by_message(cli, toc):
     assert messages(our_config(cli, cli.directory / "q")) == expected
     assert "stepstore-copying" not in cli("ls", "q").out
     cli.fails("copy", f"fdb:{toc}", "./q", code=1, says=("it has 96 of them already", "DER_EXIST"))
-    assert cli("copy", f"fdb:{toc}", "./r", "--request", "levelist=500,param=129", "--json").json["objects"] == 8
+    assert (
+        cli("copy", f"fdb:{toc}", "./r", "--request", "levelist=500,param=129", "--json").json["objects"] == 8
+    )
     assert cli("copy", f"fdb:{toc}", "./n", "--dry-run", "--json").json["objects"] == 96
     assert not (cli.directory / "n").exists()
     cli.fails("copy", "fdb:nothing.yaml", "q", code=3, says="there is no file nothing.yaml")

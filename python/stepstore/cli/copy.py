@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import (
@@ -18,17 +18,12 @@ from rich.progress import (
 )
 
 from stepstore.cli.address import Address, existing_pool, is_pool, resolve
-from stepstore.cli.common import (
-    JsonOption,
-    Settings,
-    emit,
-    human_bytes,
-    human_time,
-    usage_error,
-    warn,
-)
+from stepstore.cli.common import JsonOption, Settings, emit, human_bytes, human_time, usage_error, warn
 from stepstore.copying import bp, fdb, pools
 from stepstore.copying.containers import Options, Place, Report
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 def copy(
@@ -58,8 +53,7 @@ def copy(
     ] = 1,
     threads: Annotated[int, typer.Option(min=1, max=64, help="Objects that are copied at once.")] = 4,
     take_over: Annotated[
-        bool,
-        typer.Option("--take-over", help="Go on with a copy whose process died on another machine."),
+        bool, typer.Option("--take-over", help="Go on with a copy whose process died on another machine.")
     ] = False,
     request: Annotated[
         str, typer.Option(metavar="KEY=VALUE,...", help="With fdb: only the fields that match.")
@@ -73,7 +67,7 @@ def copy(
     if request and not fdb.is_source(source):
         usage_error("--request chooses fields of an FDB: give fdb:CONFIG.yaml as SRC")
     started = time.monotonic()
-    with _progress() as bar:
+    with _Bar() as bar:
         report = Report(bar.move)
         if fdb.is_source(source):
             fdb.copy(source, _pool_of(target), request, options, report)
@@ -141,16 +135,12 @@ class _Bar:
         # The bytes of key-values are not known before.
         self._progress.update(self._task, total=max(self._expected, self._done), completed=self._done)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
-
-
-def _progress() -> _Bar:
-    return _Bar()
 
 
 # ---- what the locations name

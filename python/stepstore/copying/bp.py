@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ _AT_WORK = " (copy at work)"
 
 def is_source(location: str) -> bool:
     """A BP4 or BP5 file is a directory with an index of its metadata."""
-    return (Path(location) / "md.idx").is_file() or location.rstrip("/").endswith(".bp")
+    return os.path.isfile(os.path.join(location, "md.idx")) or location.rstrip("/").endswith(".bp")
 
 
 class _Copied(ctypes.Structure):
@@ -56,7 +57,7 @@ def _call(library: ctypes.CDLL, name: str, *arguments: Any, moved: Callable[[int
     def told(count: int, _: int | None) -> int:
         try:
             moved(count)
-        except BaseException as error:  # it must not pass through C
+        except BaseException as error:  # noqa: BLE001  it must not pass through C
             raised.append(error)
             return 1
         return 0
@@ -110,12 +111,7 @@ def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, re
         there = len(steps)
     file, stream = str(source).encode(), str(place).encode()
     done = _call(
-        library,
-        "stepstore_adios2_copy_file",
-        file,
-        stream,
-        ctypes.c_uint64(there),
-        moved=report.copied,
+        library, "stepstore_adios2_copy_file", file, stream, ctypes.c_uint64(there), moved=report.copied
     )
     report.objects += done.blocks
     if not done.ended:

@@ -332,9 +332,7 @@ class ContainerCopy:
             datasets.begin(self._to)
         for number, stream in enumerate(plan.streams):
             if stream.told["in_place"]:
-                step_snapshots.replay(
-                    self._from, then, self._to, stream, plan.items, self.report.copied
-                )
+                step_snapshots.replay(self._from, then, self._to, stream, plan.items, self.report.copied)
             files.copy(stream, self.source, self.target, self.options.verify, self.report)
             self.report.streams = max(self.report.streams, number + 1)
         for makes_valid in (False, True):
@@ -369,9 +367,11 @@ class ContainerCopy:
         def note(cells: int) -> None:
             self._mark.note(item.source, str(cells))
 
-        with open_copied(then, item, item.source) as old:
-            with open_copied(self._to, item, item.target, make=old) as new:
-                copy_array(old, new, self.report.copied, begin, note, over=item.over)
+        with (
+            open_copied(then, item, item.source) as old,
+            open_copied(self._to, item, item.target, make=old) as new,
+        ):
+            copy_array(old, new, self.report.copied, begin, note, over=item.over)
 
     def _compare_item(self, then: Container, item: Item) -> None:
         if self._mark.noted(item.source) == "verified":
@@ -383,9 +383,11 @@ class ContainerCopy:
                 with old, self._to.key_value(item.target, read_only=True) as new:
                     compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
             else:
-                with open_copied(then, item, item.source) as array:
-                    with open_copied(self._to, item, item.target) as copied:
-                        compare_array(array, copied, what, self.report.was_compared)
+                with (
+                    open_copied(then, item, item.source) as array,
+                    open_copied(self._to, item, item.target) as copied,
+                ):
+                    compare_array(array, copied, what, self.report.was_compared)
         except Error as error:
             if error.code == DER_CSUM:
                 self._mark.forget(item.source)  # the next run copies it again

@@ -28,9 +28,11 @@ def keys_of(pool: Pool, label: str) -> list[str]:
     """The root's keys that name this container."""
     if ROOT not in pool.containers():
         return []
-    with pool.open_container(ROOT, read_only=True) as root:
-        with root.key_value(_root_id(root), read_only=True) as entries:
-            return [key for key, entry in entries.items() if _core.dataset_container(entry) == label]
+    with (
+        pool.open_container(ROOT, read_only=True) as root,
+        root.key_value(_root_id(root), read_only=True) as entries,
+    ):
+        return [key for key, entry in entries.items() if _core.dataset_container(entry) == label]
 
 
 def publish(source: str, label: str, target: Pool, copy: Container) -> None:

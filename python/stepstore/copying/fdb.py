@@ -32,7 +32,9 @@ def copy(source: str, pool: str, request: str, options: Options, report: Report)
     """source: "fdb:" and FDB's configuration, a file. request: "class=rd,step=0"; empty: all fields."""
     config = Path(source.removeprefix(_SCHEME))
     if not config.is_file():
-        raise Error(DER_NONEXIST, f"{source}: there is no file {config}: give FDB's configuration (config.yaml)")
+        raise Error(
+            DER_NONEXIST, f"{source}: there is no file {config}: give FDB's configuration (config.yaml)"
+        )
     selection = _selection(request)
     with _errors(source):
         fdb_class = load_fdb()
@@ -86,7 +88,9 @@ def _errors(source: str) -> Iterator[None]:
 def _target_config(old: Any, source: str, pool: str) -> dict[str, Any]:
     schema = old.config()[0].get("schema")
     if not schema:
-        raise Error(DER_INVAL, f"copy the fields of {source}: the configuration names no schema: add schema: FILE")
+        raise Error(
+            DER_INVAL, f"copy the fields of {source}: the configuration names no schema: add schema: FILE"
+        )
     return {
         "type": "stepstore",
         "schema": schema,

@@ -73,7 +73,12 @@ class Mark:
     def put(self, **more: Any) -> None:
         import os
 
-        self.state |= {**more, "process": _core.process_record().hex(), "pid": os.getpid(), "name": self._name}
+        self.state |= {
+            **more,
+            "process": _core.process_record().hex(),
+            "pid": os.getpid(),
+            "name": self._name,
+        }
         self._values.put(f"copy/{self._name}", json.dumps(self.state))
 
     # ---- objects: "verified", "copied", or up to which cell

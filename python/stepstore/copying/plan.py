@@ -17,6 +17,7 @@ from typing import Any
 from stepstore import _core
 from stepstore.blob_space import DATA_HI, WRITERS_HI
 from stepstore.blobs import DIRECTORY_HI
+from stepstore.buffers import decode_key
 from stepstore.copying.mark import MARK_HI
 from stepstore.copying.objects import Keep, everything
 from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
@@ -123,8 +124,12 @@ def open_copied(
 
 # ---- streams
 def stream_names(container: Container) -> list[str]:
-    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as catalogue:
-        return sorted(catalogue)
+    return _names_in(container, STREAMS_HI)
+
+
+def _names_in(container: Container, catalogue: int) -> list[str]:
+    with container.key_value(container.object_id(0, catalogue), read_only=True) as names:
+        return sorted(map(decode_key, names.raw_keys()))
 
 
 def stream_record(container: Container, name: str) -> bytes | None:
@@ -156,28 +161,23 @@ def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
 # ---- the other owners: objects by id, with what to do of each
 def _items_of_arrays(source: Container, target: Container) -> dict[ObjectId, Item]:
     catalogue = source.object_id(0, ARRAYS_HI)
-    with source.key_value(catalogue, read_only=True) as values:
-        names = sorted(values)
     items = {catalogue: Item(catalogue, target.object_id(0, ARRAYS_HI), makes_valid=True)}
-    for name in ["", *names]:
+    for name in ["", *_names_in(source, ARRAYS_HI)]:
         head = _core.array_head(source._handle, name)
         items[head] = Item(
             head, _core.array_head(target._handle, name), keep=_lasting_key_of_head, makes_valid=True
         )
         with source.key_value(head, read_only=True) as values:
             value = values.get("header")
-        header = _core.array_header(value) if value else {"removed": True}
-        if header["removed"]:
+        header = _core.array_header(value) if value else None
+        if header is None or header["removed"]:
             continue
+        made = {"kind": "array_bytes", "object_class": header["object_class"]}
         for first, count in header["objects"]:
             for number in range(first, first + count):
-                ids = [
-                    place.object_id(
-                        number, ARRAY_DATA_HI, kind="array_bytes", object_class=header["object_class"]
-                    )
-                    for place in (source, target)
-                ]
-                items[ids[0]] = Item(*ids, chunk=header["chunk_size"])
+                old = source.object_id(number, ARRAY_DATA_HI, **made)
+                new = target.object_id(number, ARRAY_DATA_HI, **made)
+                items[old] = Item(old, new, header["chunk_size"])
     return items
 
 

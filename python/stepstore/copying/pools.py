@@ -62,13 +62,7 @@ def _described(pool: str) -> dict[str, Any]:
 
 
 def _copy_pool(
-    source: str,
-    pool: Pool,
-    writable: bool,
-    target: str,
-    into: Pool | None,
-    options: Options,
-    report: Report,
+    source: str, pool: Pool, writable: bool, target: str, into: Pool | None, options: Options, report: Report
 ) -> None:
     """Container by container. Datasets name themselves in the root when they are whole, so the root is not
     copied. While the copy is not whole the target has a container more, whose mark says what is done."""

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING
 
 from stepstore import _core
 from stepstore.copying.objects import Moved, copy_array, copy_key_value
-from stepstore.copying.plan import (
-    STEPS_HI,
-    Item,
-    Stream,
-    make_snapshot,
-    open_copied,
-    type_of,
-    user_half,
-)
+from stepstore.copying.plan import STEPS_HI, Item, Stream, make_snapshot, open_copied, type_of, user_half
 from stepstore.store import Container
 
 if TYPE_CHECKING:
@@ -57,9 +49,11 @@ def _copy_as_it_was(source: Container, target: Container, items: list[Item], mov
             with source.key_value(item.source, read_only=True) as old, target.key_value(item.target) as new:
                 copy_key_value(old._handle, new._handle, item.keep, moved)
         else:
-            with open_copied(source, item, item.source) as array:
-                with open_copied(target, item, item.target, make=array) as copied:
-                    copy_array(array, copied, moved, over=True)
+            with (
+                open_copied(source, item, item.source) as array,
+                open_copied(target, item, item.target, make=array) as copied,
+            ):
+                copy_array(array, copied, moved, over=True)
 
 
 def _key(step: int) -> str:
