@@ -2,6 +2,7 @@
 // made as strict. Reads leave memory alone where nothing is stored. Only arrays of bytes tell how much was
 // read. An empty range never returns. Snapshots have no names, and any epoch opens.
 #include "client/client_fixture.h"
+#include "stepstore/administration.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -147,4 +148,19 @@ TEST_F(StrictLibraryTest, SnapshotsHaveEpochsOnly)
 }
 
 } // namespace
+TEST_F(StrictLibraryTest, ObjectsOfASnapshotAreListedFromItsTable)
+{
+    strict.key_value(id(ObjectType::key_value)).put("key", bytes("value"));
+    for (std::uint64_t number = 2; number < 3000; ++number) // more than one call gives
+        strict.key_value(strict.object_id(number, 0, ObjectType::key_value, "S2")).put("key", bytes("value"));
+    const std::uint64_t epoch = strict.create_snapshot({}, true);
+    strict.key_value(strict.object_id(5000, 0, ObjectType::key_value, "S2")).put("key", bytes("later"));
+    const std::vector<ObjectInfo> objects = list_objects(strict.at_snapshot(epoch), false);
+    ASSERT_EQ(objects.size(), 2999U);
+    EXPECT_EQ(objects.front().id, id(ObjectType::key_value));
+    EXPECT_TRUE(objects.front().key_value);
+    EXPECT_EQ(objects.front().object_class, "S2");
+    EXPECT_FALSE(objects.front().keys);
+}
+
 } // namespace stepstore::testing

@@ -52,8 +52,8 @@ def publish(source: str, label: str, target: Pool, copy: Container) -> None:
             if entries.setdefault(key, entry) != entry:
                 raise Error(
                     DER_EXIST,
-                    f"copy dataset {key.removeprefix('d/')} to {target.location}: it has this dataset already, "
-                    f"in {_core.dataset_container(entries[key])}: wipe that first",
+                    f"copy dataset {key.removeprefix('d/')} to {target.location}: it has this dataset "
+                    f"already, in {_core.dataset_container(entries[key])}: wipe that first",
                 )
 
 

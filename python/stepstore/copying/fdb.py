@@ -143,7 +143,7 @@ def _compare(old: dict[_FieldKey, Any], new: dict[_FieldKey, Any], pool: str, re
         if key not in new or _read(new[key]) != data:
             raise Error(
                 DER_CSUM,
-                f"compare the copied fields in {pool} with their source: {','.join(map('='.join, key))} differs: "
-                "wipe it (fdb-wipe), and run the same command again",
+                f"compare the copied fields in {pool} with their source: {','.join(map('='.join, key))} "
+                "differs: wipe it (fdb-wipe), and run the same command again",
             )
         report.was_compared(len(data))
