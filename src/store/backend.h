@@ -148,9 +148,9 @@ public:
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
     virtual bool erase(Bytes key) = 0; // false: there was none
 
-    // Whether no other update of this target can be committed before this one has been. Where it can, an inner
-    // transaction may be committed by what this one saw and does not hold any more. So the inner one must do
-    // no harm then.
+    // Whether no other update of this target can be committed before this one has been. Where it can, an
+    // inner transaction may be committed by what this one saw and does not hold any more. So the inner one
+    // must do no harm then.
     virtual bool is_alone() const { return true; }
 };
 

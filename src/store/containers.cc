@@ -146,7 +146,8 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
         for (WriteTransaction* target : targets) {
             // Where this one is not alone, the number may be another container's by now.
             Bytes there;
-            if (!target->is_alone() && target->get(container_key(static_cast<std::uint32_t>(id)).view(), there))
+            if (!target->is_alone() &&
+                target->get(container_key(static_cast<std::uint32_t>(id)).view(), there))
                 continue;
             put_state(*target, static_cast<std::uint32_t>(id), {});
         }

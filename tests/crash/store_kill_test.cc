@@ -15,7 +15,7 @@ namespace {
 
 constexpr int writers = 4;
 const int rounds = ceph_pool() != nullptr ? 50 : 30; // 200 kills, or 120
-constexpr int keys = 12;   // of each writer
+constexpr int keys = 12;                             // of each writer
 constexpr std::uint64_t slot = 150000;
 constexpr std::uint64_t small_part = 1000; // of a slot
 constexpr ArrayAttributes attributes{1, 100000};
@@ -296,13 +296,19 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
               0);
     munmap(memory, sizeof(Log) * writers);
     if (!on_rados) return;
-    // The cluster takes a process for dead after ten seconds. Then the next one that opens the pool for updates
-    // gives back what the dead had appended and not published, and what they had dropped and not removed.
+    // The cluster takes a process for dead after ten seconds. Then the next one that opens the pool for
+    // updates gives back what the dead had appended and not published, and what they had dropped and not
+    // removed.
     std::this_thread::sleep_for(std::chrono::seconds(12));
     Pool::open(path, Access::read_write);
     for (const CheckFinding& one : Pool::check(path, {true, false}).findings)
         ADD_FAILURE() << one.where << ": " << one.what;
-    Pool::destroy(path, true);
+    int destroyed = -1;
+    for (int wait = 0; destroyed != 0 && wait < 30; ++wait) {
+        destroyed = error_of([&] { Pool::destroy(path, true); });
+        if (destroyed != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    EXPECT_EQ(destroyed, 0);
 }
 
 } // namespace

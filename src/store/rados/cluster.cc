@@ -2,8 +2,8 @@
 
 #include "stepstore/error.h"
 #include "store/rados/errors.h"
-#include "store/rados/module.h"
 #include "store/rados/host.h"
+#include "store/rados/module.h"
 
 #include <daos_errno.h>
 

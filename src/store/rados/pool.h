@@ -10,8 +10,8 @@
 // Making: 1. The header is created, exclusively, with the state "making". 2. The indexes. 3. What the pool
 // begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state
 // becomes "removing", on condition that it was not changed meanwhile. 2. All other objects go. 3. The header
-// goes. Whoever makes or updates a pool watches the header. So what a dead maker left is told from one at
-// work.
+// goes. A process that makes or updates a pool watches the header. So what a dead maker left is told from
+// one at work.
 #pragma once
 
 #include "store/rados/target.h"

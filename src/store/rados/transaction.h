@@ -54,12 +54,12 @@ public:
     bool is_alone() const override { return false; }
 
     // ---- for Target
-    void begin();                  // another run of the body
-    void refresh();                // reads all that was asked for anew, in one operation
+    void begin();   // another run of the body
+    void refresh(); // reads all that was asked for anew, in one operation
     // What is remembered or guessed will not do, from now on: another transaction commits by it.
     void be_careful() { careful_ = true; }
     bool has_guessed() const { return !certain_; }
-    void remember_all();           // what refresh() found, for the transactions that come
+    void remember_all(); // what refresh() found, for the transactions that come
     bool certain() const { return certain_ && !mixed_; } // all that the run saw was so at one moment
     void took(Epoch epoch)
     {

@@ -1,0 +1,63 @@
+// What a user is told who names a pool on Ceph that cannot be used. A process keeps its connection, so each case
+// has a process of its own.
+#include "store/rados/module.h"
+#include "support/processes.h"
+#include "support/store_fixture.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+namespace stepstore::testing {
+namespace {
+
+// Opening `path` in a process with these variables fails with this error, which says each of `words`.
+void expect_error(const std::string& path, int code, const std::vector<std::string>& words,
+                  const std::vector<std::pair<std::string, std::string>>& environment = {})
+{
+    const int status = run_in_child([&] {
+        for (const auto& [name, value] : environment)
+            setenv(name.c_str(), value.c_str(), 1);
+        std::string message;
+        const int found = error_of([&] { Pool::open(path, Access::read_write); }, &message);
+        bool good = found == code;
+        for (const std::string& word : words)
+            good = good && message.find(word) != std::string::npos;
+        if (!good) std::fprintf(stderr, "error %d: %s\n", found, message.c_str());
+        return good ? 0 : 1;
+    });
+    EXPECT_EQ(status, 0) << path;
+}
+
+std::string in_test_pool(const TemporaryDirectory& directory, const std::string& name)
+{
+    return pool_path(directory, "rados", name);
+}
+
+TEST(RadosErrors, NameWhatIsNotThere)
+{
+    const TemporaryDirectory directory;
+    expect_error(in_test_pool(directory, "none"), DER_NONEXIST, {"there is no pool at rados://"});
+    expect_error("rados://no-such-pool", DER_NONEXIST, {"no-such-pool", "ceph osd pool create"});
+    expect_error("rados://", DER_BADPATH, {"rados://POOL"});
+    expect_error("rados://a/b/c", DER_BADPATH, {"rados://POOL"});
+    expect_error("rados://test", DER_NONEXIST, {"Ceph configuration", "CEPH_CONF"},
+                 {{"CEPH_CONF", directory / "missing.conf"}});
+}
+
+TEST(RadosErrors, DoNotTakeLongWhereThereIsNoCluster)
+{
+    const TemporaryDirectory directory;
+    std::ofstream(directory / "ceph.conf") << "[global]\nmon_host = v2:127.0.0.1:1/0\n"
+                                              "auth_client_required = none\n";
+    expect_error("rados://test", DER_TIMEDOUT, {"no monitor answers", "mon_host"},
+                 {{"CEPH_CONF", directory / "ceph.conf"}});
+}
+
+TEST(RadosErrors, TellAUserWithoutAKey)
+{
+    expect_error("rados://test", DER_NO_PERM, {"client.nobody"}, {{"CEPH_ARGS", "--id nobody"}});
+}
+
+} // namespace
+} // namespace stepstore::testing
