@@ -1,5 +1,5 @@
-// What `stepstore copy` must know of the records of streams, datasets and arrays: where their objects lie, and
-// with which chunk size they are opened. A stream's record is also made anew for another place.
+// What `stepstore copy` must know of the records of streams, datasets and arrays: where their objects lie,
+// and with which chunk size they are opened. A stream's record is also made anew for another place.
 #include "common.h"
 
 #include "arrays/head.h"

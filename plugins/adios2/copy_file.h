@@ -1,5 +1,5 @@
-// For `stepstore copy`: what ADIOS2 reads from a file becomes a stream of Stepstore. It is a module of its own.
-// A process loads it that has loaded ADIOS2 and called stepstore_adios2_register().
+// For `stepstore copy`: what ADIOS2 reads from a file becomes a stream of Stepstore. It is a module of its
+// own. A process loads it that has loaded ADIOS2 and called stepstore_adios2_register().
 #pragma once
 
 #include "stepstore/export.h"

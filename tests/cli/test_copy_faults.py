@@ -239,6 +239,21 @@ def test_an_unfinished_copy_of_something_else_is_left_alone(cli, pool, monkeypat
         pools.copy(Place(str(pool), "box"), Place(str(cli.directory / "q"), "box"), Options(), Report())
     cli("cont", "create", "p/empty")
     cli.fails("copy", "p/empty", "q/box", code=1, says=("unfinished copy of", "p/box", "DER_EXIST"))
+    cli.fails("copy", "q/box", "r", code=1, says=("itself an unfinished copy", "DER_BUSY"))
+
+
+def test_a_copy_that_began_without_a_snapshot_may_end_where_there_could_be_one(cli, pool, monkeypatch):
+    source, target = Place(str(pool), "box"), Place(str(cli.directory / "q"), "box")
+    monkeypatch.setattr(containers, "compare_key_value", lambda *_: 1 / 0)
+    monkeypatch.setattr(
+        pools, "connect_source", lambda where, _: (Pool.connect(where, read_only=True), False)
+    )
+    with pytest.raises(ZeroDivisionError):
+        pools.copy(source, target, Options(), Report())
+    monkeypatch.undo()
+    report = Report()
+    pools.copy(source, target, Options(), report)
+    assert report.resumed and contents(target.pool, "box") == contents(pool, "box")
 
 
 def test_a_destination_without_permission_and_a_source_that_can_only_be_read(cli, foreign):  # noqa: F811

@@ -6,12 +6,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stepstore import _core
 from stepstore.copying import datasets, files, step_snapshots
-from stepstore.copying.mark import Mark
+from stepstore.copying.mark import Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
 from stepstore.copying.plan import (
     NUMBERED,
@@ -31,7 +31,7 @@ from stepstore.copying.plan import (
     type_of,
     user_half,
 )
-from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NO_PERM, DER_NONEXIST, Error
+from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, DER_INVAL, DER_NO_PERM, DER_NONEXIST, Error
 from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
 
@@ -112,7 +112,6 @@ class ContainerCopy:
     target: Place
     options: Options
     report: Report
-    _live: list[str] = field(default_factory=list)
 
     def run(self, source_pool: Pool, writable: bool, target_pool: Pool | None) -> None:
         """target_pool: None where it is still to be made, of a dry run."""
@@ -121,6 +120,12 @@ class ContainerCopy:
                 source_pool.open_container(self.source.container, read_only=not writable)
             )
             self._frozen = writable
+            if not self.source.part and unfinished(self._from):
+                raise Error(
+                    DER_BUSY,
+                    f"copy {self.source}: it is itself an unfinished copy: finish that first, or copy from "
+                    "where it comes from",
+                )
             self._uuid = self._from._handle.uuid()
             label = self.target.container
             there = target_pool is not None and label in target_pool.containers()
@@ -239,7 +244,7 @@ class ContainerCopy:
     @contextlib.contextmanager
     def _then(self, state: dict[str, Any]) -> Iterator[Container]:
         """The source as it is copied: at its snapshot, if it can have one."""
-        if not self._frozen:
+        if not state.get("epoch", self._frozen):
             yield self._from
         elif "epoch" in state:
             try:
@@ -330,11 +335,10 @@ class ContainerCopy:
                 self.report.expect(passes * self._size(then, item))
         if plan.dataset:
             datasets.begin(self._to)
-        for number, stream in enumerate(plan.streams):
+        for stream in plan.streams:
             if stream.told["in_place"]:
                 step_snapshots.replay(self._from, then, self._to, stream, plan.items, self.report.copied)
             files.copy(stream, self.source, self.target, self.options.verify, self.report)
-            self.report.streams = max(self.report.streams, number + 1)
         for makes_valid in (False, True):
             chosen = [item for item in plan.items if item.makes_valid == makes_valid]
             self._each(chosen, lambda item: self._copy_item(then, item))
@@ -342,13 +346,13 @@ class ContainerCopy:
                 self._each(chosen, lambda item: self._compare_item(then, item))
 
     def _each(self, items: list[Item], work: Callable[[Item], None]) -> None:
-        with ThreadPoolExecutor(self.options.threads) as executor:
-            running = [executor.submit(work, item) for item in items]
-            done, _ = wait(running, return_when=FIRST_EXCEPTION)
-            for one in running:
-                one.cancel()
+        executor = ThreadPoolExecutor(self.options.threads)
+        try:
+            done, _ = wait([executor.submit(work, item) for item in items], return_when=FIRST_EXCEPTION)
             for one in done:
                 one.result()
+        finally:  # also of an interrupt: what is under way ends, what is not begun does not begin
+            executor.shutdown(cancel_futures=True)
 
     def _copy_item(self, then: Container, item: Item) -> None:
         noted = self._mark.noted(item.source)
@@ -401,5 +405,6 @@ class ContainerCopy:
                 catalogue[stream.target_name] = record
                 if self.options.verify and catalogue[stream.target_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")
+        self.report.streams += len(plan.streams)
         if plan.dataset:
             datasets.publish(self.source.pool, self.source.container, target_pool, self._to)

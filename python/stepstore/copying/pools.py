@@ -11,7 +11,7 @@ from stepstore import _core
 from stepstore.copying import datasets
 from stepstore.copying.containers import ContainerCopy, Options, Place, Report, connect_source
 from stepstore.copying.mark import Mark
-from stepstore.errors import DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Pool
 
 MARKS = "stepstore-copying"
@@ -69,7 +69,12 @@ def _copy_pool(
     id_ = str(_described(source).get("uuid", source))
     if into and id_ == str(_described(target).get("uuid", target)):
         raise Error(DER_INVAL, f"copy {source} to {target}: it is the same pool: give another one")
-    labels = [label for label in pool.containers() if label not in (datasets.ROOT, MARKS)]
+    labels = [label for label in pool.containers() if label != datasets.ROOT]
+    if MARKS in labels:
+        raise Error(
+            DER_BUSY,
+            f"copy {source}: it is itself an unfinished copy (it has the container {MARKS}): finish that first",
+        )
     there = set(into.containers()) if into else set()
     with contextlib.ExitStack() as stack:
         mark = None
