@@ -78,7 +78,7 @@ std::string canonical_pool_path(const std::string& path)
     if (path.empty()) fail(DER_INVAL, "the path of a pool is empty: give a directory");
     if (backend_named_by(path) != nullptr) {
         std::string text = path;
-        while (text.ends_with('/'))
+        while (text.ends_with('/') && backend_named_by(text.substr(0, text.size() - 1)) != nullptr)
             text.pop_back();
         return text;
     }

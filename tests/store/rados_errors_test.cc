@@ -56,7 +56,41 @@ TEST(RadosErrors, DoNotTakeLongWhereThereIsNoCluster)
 
 TEST(RadosErrors, TellAUserWithoutAKey)
 {
-    expect_error("rados://test", DER_NO_PERM, {"client.nobody"}, {{"CEPH_ARGS", "--id nobody"}});
+    const TemporaryDirectory directory;
+    std::ofstream(directory / "ceph.conf") << "[global]\nmon_host = v2:127.0.0.1:1/0\n"
+                                              "auth_client_required = cephx\n"
+                                              "keyring = /nonexistent/keyring\n";
+    expect_error("rados://test", DER_NO_PERM, {"client.nobody", "keyring"},
+                 {{"CEPH_CONF", directory / "ceph.conf"}, {"CEPH_ARGS", "--id nobody"}});
+}
+
+// Makes an object in a namespace, with the command `rados` of ceph-common.
+int put_object(const std::string& name_space, const std::string& name, const std::string& text)
+{
+    const std::string command = "printf '" + text + "' | rados -p " + ceph_pool() + " -N " + name_space +
+                                " put " + name + " - 2>/dev/null";
+    return std::system(command.c_str());
+}
+
+TEST(RadosErrors, LeaveANamespaceOfSomethingElseAlone)
+{
+    if (std::system("rados --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no command rados";
+    const TemporaryDirectory directory;
+    const std::string path = in_test_pool(directory, "other");
+    const std::string name_space = path.substr(path.rfind('/') + 1);
+    ASSERT_EQ(put_object(name_space, "somebody", "hello"), 0);
+    const int status = run_in_child([&] {
+        std::string message;
+        const int found = error_of([&] { Pool::create(path, {}); }, &message);
+        if (found == DER_BUSY && message.find("'somebody'") != std::string::npos) return 0;
+        std::fprintf(stderr, "error %d: %s\n", found, message.c_str());
+        return 1;
+    });
+    EXPECT_EQ(status, 0);
+    ASSERT_EQ(put_object(name_space, "stepstore", "not a header"), 0);
+    expect_error(path, DER_DF_INVAL, {"is not the header of a pool"});
+    ASSERT_EQ(put_object(name_space, "stepstore", "STEPSTORE-RADOS 9\n"), 0);
+    expect_error(path, DER_DF_INCOMPT, {"format version 9"});
 }
 
 } // namespace
