@@ -73,7 +73,8 @@ def _copy_pool(
     if MARKS in labels:
         raise Error(
             DER_BUSY,
-            f"copy {source}: it is itself an unfinished copy (it has the container {MARKS}): finish that first",
+            f"copy {source}: it is itself an unfinished copy, since it has the container {MARKS}: finish "
+            "that first",
         )
     there = set(into.containers()) if into else set()
     with contextlib.ExitStack() as stack:
