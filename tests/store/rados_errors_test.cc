@@ -1,5 +1,5 @@
-// What a user is told who names a pool on Ceph that cannot be used. A process keeps its connection, so each case
-// has a process of its own.
+// What a user is told who names a pool on Ceph that cannot be used. A process keeps its connection, so each
+// case has a process of its own.
 #include "store/rados/module.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"

@@ -147,7 +147,7 @@ class _Bar:
 def _target(location: str) -> Address:
     """As writers take it: where no beginning is a pool, all of it names a pool that is made."""
     parts = location.rstrip("/").split("/")
-    if location.startswith("daos://"):
+    if location.startswith(("daos://", "rados://")):
         return resolve(location)
     for end in range(len(parts), 0, -1):
         pool = existing_pool("/".join(parts[:end])) if parts[:end] != [""] else ""

@@ -91,9 +91,9 @@ librados::Rados& cluster()
     static std::uint64_t generation = 0;
     const std::lock_guard lock(host().held_over_fork(ForkLock::backend)); // guards both
     if (connected == nullptr || generation != host().process_generation()) {
-        // By a thread of its own: librados draws the name of a connection from a generator of each thread, and
-        // children of a process must not go on where that of their parent was. With equal names the cluster
-        // takes them for one, and sends the answers to the last.
+        // By a thread of its own: librados draws the name of a connection from a generator of each thread,
+        // and children of a process must not go on where that of their parent was. With equal names the
+        // cluster takes them for one, and sends the answers to the last.
         connected = std::async(std::launch::async, connect).get().release();
         generation = host().process_generation();
     }

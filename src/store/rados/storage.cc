@@ -55,7 +55,7 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
     if (found->header.state != "ready") {
         throw Error(-DER_NONEXIST, "there is no pool at " + path + " yet, or any more: it is being " +
                                        (found->header.state == "making" ? "made" : "removed") +
-                                       ", or whoever did so died: create it again, or destroy it");
+                                       ", or the process that did so died: create it again, or destroy it");
     }
     const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
     Open& open = open_pools()[path];
