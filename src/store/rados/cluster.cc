@@ -111,6 +111,7 @@ Io::Io(const std::string& pool, const std::string& name_space, std::string where
     }
     if (code < 0) fail(code, where_, "cannot use the Ceph pool '" + pool + "'");
     context_.set_namespace(name_space);
+    context_.set_pool_full_try(); // also for what has no flags of its own, as the end of a watch
 }
 
 Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
