@@ -1,6 +1,7 @@
 // Which steps have a variable, in a stream whose variables come and go.
 #include "steps/read/reader.h"
 #include "steps/write/writer.h"
+#include "support/location.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
