@@ -14,7 +14,7 @@ log=$STEPSTORE_BUILD/log
 dist=${STEPSTORE_DIST:-$STEPSTORE_ROOT/dist}
 
 # What other packages bring, in the versions that a user has.
-outside=(libadios2_\* libfdb5.so\* libeckit\*.so\* libmetkit.so\* libeccodes.so\*
+outside=(libadios2_\* librados.so\* libfdb5.so\* libeckit\*.so\* libmetkit.so\* libeccodes.so\*
     libmpi.so.\* libmpi_cxx.so.\*)
 
 scripts/setup.sh
