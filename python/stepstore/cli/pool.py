@@ -35,7 +35,7 @@ app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_he
 PoolArgument = Annotated[
     str,
     typer.Argument(
-        metavar="POOL", help="A directory, a label under the root directory, or rados://CEPHPOOL[/NAMESPACE]."
+        metavar="POOL", help="A directory, a label under the root directory, or rados://CEPHPOOL/NAMESPACE."
     ),
 ]
 
