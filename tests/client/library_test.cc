@@ -51,7 +51,7 @@ TEST_F(LibraryTest, TakesLocationsOfADaosSystemToItsLibrary)
 
 TEST_F(LibraryTest, RefusesOtherSchemes)
 {
-    EXPECT_ERROR(-DER_INVAL, Pool::connect("rados://pool"));
+    EXPECT_ERROR(-DER_INVAL, Pool::connect("s3://pool"));
 }
 
 } // namespace
