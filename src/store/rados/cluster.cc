@@ -114,12 +114,14 @@ Io::Io(const std::string& pool, const std::string& name_space, std::string where
     context_.set_pool_full_try(); // also for what has no flags of its own, as the end of a watch
 }
 
-Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
+namespace {
+
+template <class Send>
+Io::Result round_trip(Send send)
 {
-    reads.fetch_add(1, std::memory_order_relaxed);
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
-    Result result;
-    result.code = context_.aio_operate(object, completion, &operation, nullptr);
+    Io::Result result;
+    result.code = send(completion);
     if (result.code == 0) {
         completion->wait_for_complete();
         result.code = completion->get_return_value();
@@ -132,19 +134,22 @@ Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& op
 // A full cluster answers, where it would let a write wait for room.
 constexpr int full_try = librados::OPERATION_FULL_TRY;
 
+} // namespace
+
+Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
+{
+    reads.fetch_add(1, std::memory_order_relaxed);
+    return round_trip([&](librados::AioCompletion* completion) {
+        return context_.aio_operate(object, completion, &operation, nullptr);
+    });
+}
+
 Io::Result Io::write(const std::string& object, librados::ObjectWriteOperation& operation)
 {
     writes.fetch_add(1, std::memory_order_relaxed);
-    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
-    Result result;
-    result.code = context_.aio_operate(object, completion, &operation, full_try);
-    if (result.code == 0) {
-        completion->wait_for_complete();
-        result.code = completion->get_return_value();
-        result.version = completion->get_version64();
-    }
-    completion->release();
-    return result;
+    return round_trip([&](librados::AioCompletion* completion) {
+        return context_.aio_operate(object, completion, &operation, full_try);
+    });
 }
 
 constexpr std::size_t most_at_once = 32; // of a batch
