@@ -51,6 +51,7 @@ osd_pool_default_pg_num = {groups}
 osd_pool_default_pg_autoscale_mode = off
 mon_allow_pool_size_one = true
 mon_allow_pool_delete = true
+mon_debug_no_require_bluestore_for_ec_overwrites = true
 mon_warn_on_insecure_global_id_reclaim = false
 mon_data_avail_crit = 1
 mon_data_avail_warn = 1
@@ -210,6 +211,9 @@ class Cluster:
         self.start_osds(range(options.osds))
         for pool in options.pool:
             self.make_pool(pool)
+        for pool in options.pool_with_data_pool:
+            self.make_pool(pool)
+            self.make_data_pool(pool)
         self.wait_clean()
 
     def start_monitor(self, options: argparse.Namespace) -> None:
@@ -338,6 +342,16 @@ class Cluster:
         self.ask("osd pool create", pool=name)
         self.ask("osd pool application enable", pool=name, app="stepstore")
 
+    def make_data_pool(self, pool: str) -> None:
+        """POOL-data, erasure-coded over three OSDs, which `pool` names for bulk data."""
+        data = f"{pool}-data"
+        profile = ["k=2", "m=1", "crush-failure-domain=osd"]
+        self.ask("osd erasure-code-profile set", name="three", profile=profile)
+        self.ask("osd pool create", pool=data, pool_type="erasure", erasure_code_profile="three")
+        self.ask("osd pool set", pool=data, var="allow_ec_overwrites", val="true")
+        self.ask("osd pool application enable", pool=data, app="stepstore")
+        self.ask("osd pool application set", pool=pool, app="stepstore", key="data_pool", value=data)
+
     def wait_clean(self) -> None:
         """Until every placement group has all of its copies."""
         with rados.Rados(conffile=str(self.configuration), conf={"rados_osd_op_timeout": "5"}) as cluster:
@@ -397,6 +411,9 @@ def arguments() -> argparse.Namespace:
     start.add_argument("--size", type=size_of, default=size_of("4G"), help="room of an OSD, as 4G")
     start.add_argument("--copies", type=int, default=2, help="of an object, at most one per OSD (2)")
     start.add_argument("--pool", action="append", default=[], help="make this pool; may be repeated")
+    start.add_argument(
+        "--pool-with-data-pool", action="append", default=[], help="also make POOL-data for its bulk data"
+    )
     start.add_argument("--life", type=float, default=3600, help="seconds after which it ends by itself")
     start.add_argument("--owner", default="0", help="end with this process: its id, or 'parent'")
     command("stop", "end the cluster and remove its directory")

@@ -117,7 +117,8 @@ def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     if as_json:
         emit_json(info)
         return
-    space = f"{human_bytes(info['space_free'])} free of {human_bytes(info['space_total'])}"
+    total = info["space_total"]
+    space = f"{human_bytes(info['space_free'])} free of {human_bytes(total)}" if total else "not known"
     shown = {name: info[name] for name in ("label", "path", "uuid")}
     shown |= {"back end": f"{info['backend']}, format {info['format']}"}
     shown |= {"durability": info["durability"], "space": space}

@@ -110,6 +110,24 @@ Io::Io(const std::string& pool, const std::string& name_space, std::string where
                                        pool + "'");
     }
     if (code < 0) fail(code, where_, "cannot use the Ceph pool '" + pool + "'");
+    set_namespace(name_space);
+}
+
+Io::Io(Io& beside, std::int64_t pool) : where_(beside.where_)
+{
+    librados::Rados rados(beside.context_);
+    const int code = rados.ioctx_create2(pool, context_);
+    if (code == -ENOENT) {
+        throw Error(-DER_DF_INVAL, where_ + ": its bulk data were in the Ceph pool number " +
+                                       std::to_string(pool) +
+                                       ", which the cluster no longer has: destroy this pool");
+    }
+    if (code < 0) fail(code, where_, "cannot use the Ceph pool number " + std::to_string(pool));
+    set_namespace(beside.context_.get_namespace());
+}
+
+void Io::set_namespace(const std::string& name_space)
+{
     context_.set_namespace(name_space);
     context_.set_pool_full_try(); // also for what has no flags of its own, as the end of a watch
 }

@@ -45,6 +45,8 @@ class Io : NotCopied {
 public:
     // DER_NONEXIST: no such pool. DER_TIMEDOUT, DER_NO_PERM, DER_INVAL: no connection.
     Io(const std::string& pool, const std::string& name_space, std::string where);
+    // The same namespace in the Ceph pool with this number. DER_DF_INVAL: it is gone.
+    Io(Io& beside, std::int64_t pool);
 
     struct Result {
         int code = 0;              // 0, or what librados says
@@ -85,6 +87,7 @@ public:
     [[noreturn]] void failed(int code, const std::string& tried) const;
 
 private:
+    void set_namespace(const std::string& name_space);
     const std::string where_; // "pool rados://..."
     librados::IoCtx context_;
 };

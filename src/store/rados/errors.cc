@@ -31,7 +31,8 @@ const Meaning meanings[] = {
     {EFBIG, DER_REC2BIG, "larger than an object may be (osd_max_object_size)"},
     {ENAMETOOLONG, DER_KEY2BIG, "the name is longer than the cluster allows"},
     {EOPNOTSUPP, DER_NOTSUPPORTED,
-     "this Ceph pool keeps no omap, as an erasure-coded one: name a replicated pool"},
+     "this Ceph pool keeps no omap, as an erasure-coded one: name a replicated pool, which may have an "
+     "erasure-coded one for its bulk data (docs/ceph.md)"},
     {ENOMEM, DER_NOMEM, "out of memory"},
     {EIO, DER_IO, "the cluster could not read or write a disk: see 'ceph health detail'"},
 };

@@ -57,12 +57,49 @@ void remove_objects(Io& io, const std::string& prefix)
     if (code < 0 && code != -ENOENT) io.failed(code, "cannot remove the pool's objects");
 }
 
+// The same in the data pool.
+void remove_extents(Io& io, const Header& header, const std::string& prefix)
+{
+    if (!header.has_data_pool()) return;
+    try {
+        Io data(io, header.data);
+        remove_objects(data, prefix);
+    } catch (const Error& error) {
+        if (error.code() != -DER_DF_INVAL) throw; // else it is gone, and all that was in it
+    }
+}
+
+// The number of the pool that the administrator has named for bulk data; -1: none.
+std::int64_t data_pool_of(Io& io)
+{
+    std::string name;
+    if (io.context().application_metadata_get("stepstore", "data_pool", &name) < 0 || name.empty()) return -1;
+    const std::int64_t number = cluster().pool_lookup(name.c_str());
+    if (number < 0) {
+        throw Error(-DER_NONEXIST,
+                    io.where() + ": its Ceph pool names '" + name +
+                        "' for bulk data, which the cluster does not have: make it, or remove "
+                        "the name with 'ceph osd pool application rm POOL stepstore data_pool'");
+    }
+    bool appends_only = false;
+    const int code = Io(io, number).context().pool_requires_alignment2(&appends_only);
+    if (code < 0) io.failed(code, "cannot look at the Ceph pool '" + name + "'");
+    if (appends_only) {
+        throw Error(-DER_NOTSUPPORTED, io.where() + ": the erasure-coded Ceph pool '" + name +
+                                           "' for bulk data allows no overwrites: allow them with 'ceph osd "
+                                           "pool set " +
+                                           name + " allow_ec_overwrites true'");
+    }
+    return number;
+}
+
 // False: somebody else changed it meanwhile.
 bool remove_pool(Io& io, const Header& header)
 {
     Header removing = header;
     removing.state = "removing";
     if (header.state != removing.state && !change_header(io, header, &removing)) return false;
+    remove_extents(io, header, std::string(header_object) + ".");
     remove_objects(io, std::string(header_object) + ".");
     return change_header(io, removing, nullptr);
 }
@@ -142,7 +179,7 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         host().held_over_fork(ForkLock::reopening)); // makers of one process take turns
     auto io = connect_to(path);
     require_no_strangers(*io, path);
-    Header header{1, random_id(), options.targets, options.durability, "making"};
+    const Header header{random_id(), options.targets, options.durability, "making", data_pool_of(*io)};
     begin_making(*io, header, path);
     Io& connection = *io;
     try {
@@ -160,6 +197,7 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         return storage;
     } catch (...) {
         const auto again = connect_to(path);
+        remove_extents(*again, header, header.objects());
         remove_objects(*again, header.objects());
         change_header(*again, header, nullptr);
         throw;

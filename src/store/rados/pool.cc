@@ -13,16 +13,17 @@ namespace stepstore::store::rados {
 namespace {
 
 constexpr char magic[] = "STEPSTORE-RADOS";
-constexpr unsigned format_version = 1;
+constexpr unsigned format_version = 2;      // 1 where there is no data pool
 constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process counts as such
 
 } // namespace
 
 std::string Header::encoded() const
 {
-    return std::string(magic) + " " + std::to_string(format) + "\nid " + id + "\ntargets " +
+    return std::string(magic) + (has_data_pool() ? " 2" : " 1") + "\nid " + id + "\ntargets " +
            std::to_string(targets) + "\ndurability " +
-           (durability == Durability::power ? "power" : "process") + "\nstate " + state + "\n";
+           (durability == Durability::power ? "power" : "process") + "\nstate " + state + "\n" +
+           (has_data_pool() ? "data " + std::to_string(data) + "\n" : "");
 }
 
 Header Header::decode(const std::string& text, const std::string& where)
@@ -35,9 +36,10 @@ Header Header::decode(const std::string& text, const std::string& where)
     std::istringstream lines(text);
     std::string name, value;
     Header header;
-    if (!(lines >> name >> header.format) || name != magic) unknown();
-    if (header.format > format_version) {
-        throw Error(-DER_DF_INCOMPT, where + " has format version " + std::to_string(header.format) +
+    unsigned format = 0;
+    if (!(lines >> name >> format) || name != magic) unknown();
+    if (format > format_version) {
+        throw Error(-DER_DF_INCOMPT, where + " has format version " + std::to_string(format) +
                                          ", and this program reads version " +
                                          std::to_string(format_version) +
                                          ": use the newer Stepstore that made it");
@@ -49,6 +51,7 @@ Header Header::decode(const std::string& text, const std::string& where)
         if (name == "durability")
             header.durability = value == "power" ? Durability::power : Durability::process;
         if (name == "state") header.state = value;
+        if (name == "data") header.data = std::strtoll(value.c_str(), nullptr, 10);
     }
     if (header.id.size() != 16 || header.targets == 0 || header.targets > 256 || header.state.empty())
         unknown();
@@ -91,23 +94,27 @@ Watch::~Watch()
     io_.context().unwatch2(handle_);
 }
 
-RadosPool::RadosPool(std::unique_ptr<Io> io, Header header) : io_(std::move(io)), header_(std::move(header))
+RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
+    : io_(std::move(io)), header_(std::move(header)),
+      data_(header_.has_data_pool() ? std::make_unique<Io>(*io_, header_.data) : nullptr)
 {
     const std::string objects = header_.objects();
+    Io& data = data_ ? *data_ : *io_;
     meta_index_ = std::make_unique<Index>(*io_, objects + ".m", io_->where() + ", pool metadata");
     client_ = std::make_unique<Client>(*meta_index_);
     for (unsigned index = 0; index < header_.targets; ++index) {
         const std::string number = std::to_string(index);
-        targets_.push_back(std::make_unique<RadosTarget>(*io_, objects, index, objects + ".t." + number,
+        targets_.push_back(std::make_unique<RadosTarget>(*io_, data, objects, index, objects + ".t." + number,
                                                          io_->where() + ", target " + number, *client_));
     }
-    targets_.push_back(std::make_unique<RadosTarget>(*io_, objects, header_.targets, objects + ".m",
+    targets_.push_back(std::make_unique<RadosTarget>(*io_, data, objects, header_.targets, objects + ".m",
                                                      io_->where() + ", pool metadata", *client_));
 }
 
 RadosPool::~RadosPool()
 {
     io_->flush();
+    if (data_) data_->flush();
     if (!watch_) return;
     try {
         bool all = true;

@@ -5,7 +5,8 @@
 //   ID.m, ID.t.N          the indexes of meta and of target N
 //   ID.x.N.FILE.PIECE     parts of extents
 // ID is "stepstore." and 16 random digits of the pool: what a dead maker left is never taken for a part of
-// the pool that comes after.
+// the pool that comes after. Parts of extents lie in the same namespace of the data pool, where the Ceph pool
+// names one. It may be erasure-coded.
 //
 // Making: 1. The header is created, exclusively, with the state "making". 2. The indexes. 3. What the pool
 // begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state
@@ -24,12 +25,13 @@ namespace stepstore::store::rados {
 inline constexpr char header_object[] = "stepstore";
 
 struct Header {
-    unsigned format = 1;
     std::string id; // 16 hexadecimal digits
     unsigned targets = 0;
     Durability durability = Durability::process;
-    std::string state; // making, ready, removing
+    std::string state;      // making, ready, removing
+    std::int64_t data = -1; // number of the Ceph pool with the parts of extents; -1: the pool's own
 
+    bool has_data_pool() const { return data >= 0; }
     std::string encoded() const;
     // DER_DF_INVAL, DER_DF_INCOMPT
     static Header decode(const std::string& text, const std::string& where);
@@ -79,6 +81,7 @@ private:
 
     const std::unique_ptr<Io> io_;
     const Header header_;
+    const std::unique_ptr<Io> data_; // nullptr: io_
     std::unique_ptr<Index> meta_index_;
     std::unique_ptr<Client> client_;
     std::vector<std::unique_ptr<RadosTarget>> targets_; // meta last

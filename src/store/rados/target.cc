@@ -108,10 +108,11 @@ struct Conditions {
 
 } // namespace
 
-RadosTarget::RadosTarget(Io& io, std::string objects, unsigned number, std::string object, std::string where,
-                         Client& client)
-    : objects_(std::move(objects)), number_(number), io_(io), index_(io, std::move(object), std::move(where)),
-      client_(client), serial_(next_serial++), lanes_(client, index_), tag_(random_tag())
+RadosTarget::RadosTarget(Io& io, Io& data, std::string objects, unsigned number, std::string object,
+                         std::string where, Client& client)
+    : objects_(std::move(objects)), number_(number), io_(io), data_(data),
+      index_(io, std::move(object), std::move(where)), client_(client), serial_(next_serial++),
+      lanes_(client, index_), tag_(random_tag())
 {
 }
 

@@ -13,7 +13,8 @@ namespace stepstore::store::rados {
 
 class RadosTarget final : public Target, public ExtentReader {
 public:
-    RadosTarget(Io& io, std::string objects, unsigned number, std::string object, std::string where,
+    // data: where the pieces of extents lie; io itself, or a pool that may be erasure-coded
+    RadosTarget(Io& io, Io& data, std::string objects, unsigned number, std::string object, std::string where,
                 Client& client);
 
     void read(FunctionRef<void(ReadTransaction&)> body) override;
@@ -82,13 +83,15 @@ private:
     void release_pieces(const ExtentRef& room, std::function<void()> done);
     void dropped(const std::shared_ptr<Drop>& drop);
     PieceState look_at_piece(const std::string& name);
-    Transaction* transaction_here(); // the one that this thread has open on this target
+    bool notes_in_omap() const { return &data_ == &io_; } // else in attributes: what was released of a piece
+    Transaction* transaction_here();                      // the one that this thread has open on this target
     std::string counter_key() const;
     std::array<std::int64_t, 6> totals(); // of all processes
 
     const std::string objects_; // the beginning of the names of the pool's objects
     const unsigned number_;
     Io& io_;
+    Io& data_;
     Index index_;
     Memory memory_;
     Client& client_;

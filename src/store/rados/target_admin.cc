@@ -129,11 +129,15 @@ RadosTarget::PieceState RadosTarget::look_at_piece(const std::string& name)
     bool more = false;
     librados::ObjectReadOperation look;
     look.stat(&state.size, nullptr, nullptr);
-    look.omap_get_vals2("", "", 1024, &notes, &more, &code);
-    state.code = io_.read(name, look).code;
+    if (notes_in_omap())
+        look.omap_get_vals2("", "", 1024, &notes, &more, &code);
+    else
+        look.getxattrs(&notes, &code);
+    state.code = data_.read(name, look).code;
     if (state.code < 0 && state.code != -ENOENT) index_.failed(state.code, "cannot look at an extent");
     for (const auto& [from, to] : notes)
-        state.released[from_big(from)] = from_big(to_string(to));
+        state.released[notes_in_omap() ? from_big(from) : std::strtoull(from.c_str(), nullptr, 16)] =
+            from_big(to_string(to));
     return state;
 }
 
@@ -167,10 +171,10 @@ std::uint64_t RadosTarget::allocated(const ExtentRef& range)
 // Looks at the names of all objects of the pool.
 std::vector<Target::ExtentFile> RadosTarget::extent_files()
 {
-    io_.flush(); // what is being removed
+    data_.flush(); // what is being removed
     const std::string mine = objects_ + ".x." + std::to_string(number_) + ".";
     std::map<std::uint64_t, ExtentFile> files;
-    librados::IoCtx& context = io_.context();
+    librados::IoCtx& context = data_.context();
     for (auto at = context.nobjects_begin(); at != context.nobjects_end(); ++at) {
         const std::string& name = at->get_oid();
         if (!name.starts_with(mine)) continue;
@@ -223,7 +227,7 @@ void RadosTarget::clean_up(const std::set<std::uint64_t>& dead_clients)
             const std::string extents = to_string(value);
             for (std::size_t at = 0; at + 24 <= extents.size(); at += 24)
                 release_pieces(room_of(decode_extent(std::string_view(extents).substr(at, 24))), [] {});
-            io_.flush();
+            data_.flush();
             librados::ObjectWriteOperation operation;
             operation.assert_exists();
             operation.omap_rm_keys({key});

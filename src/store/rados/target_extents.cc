@@ -46,7 +46,7 @@ std::string RadosTarget::piece_name(std::uint64_t file, std::uint64_t piece) con
 // The pieces, each as one operation.
 void RadosTarget::write_pieces(std::uint64_t file, std::span<const Payload> payloads)
 {
-    Io::Batch batch(io_);
+    Io::Batch batch(data_);
     librados::ObjectWriteOperation operation;
     std::uint64_t now = UINT64_MAX; // the piece that the operation is of
     const auto flush = [&] {
@@ -120,7 +120,7 @@ ExtentRef RadosTarget::append(std::span<Payload> payloads)
 
 void RadosTarget::remove_pieces(std::uint64_t file, std::uint64_t count)
 {
-    Io::Batch batch(io_);
+    Io::Batch batch(data_);
     for (std::uint64_t piece = 0; piece < count; ++piece) {
         librados::ObjectWriteOperation operation;
         operation.remove();
@@ -184,8 +184,8 @@ void RadosTarget::dropped(const std::shared_ptr<Drop>& drop)
     --notes_open_;
 }
 
-// Whole pieces are removed, and nobody waits for that. Of a part of a piece the piece itself keeps a note, in
-// its omap. When the notes cover the piece it is removed.
+// Whole pieces are removed, and nobody waits for that. Of a part of a piece the piece itself keeps a note.
+// When the notes cover the piece it is removed.
 void RadosTarget::release_pieces(const ExtentRef& room, std::function<void()> done)
 {
     std::uint64_t length = 0; // of the file, where this process knows it
@@ -219,11 +219,15 @@ void RadosTarget::release_pieces(const ExtentRef& room, std::function<void()> do
                        if (whole) {
                            operation.remove();
                        } else {
-                           operation.omap_set({{big(offset, 8), to_buffer(big(offset + part, 8))}});
+                           const Buffer end = to_buffer(big(offset + part, 8));
+                           if (notes_in_omap())
+                               operation.omap_set({{big(offset, 8), end}});
+                           else
+                               operation.setxattr(hex(offset).c_str(), end);
                            operation.zero(offset, part);
                        }
                        bulk_bytes_ -= static_cast<std::int64_t>(part);
-                       io_.write_behind(name, operation, one_done);
+                       data_.write_behind(name, operation, one_done);
                    });
     one_done(0);
 }
@@ -247,7 +251,7 @@ void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, Mutab
     std::deque<Part> parts;
     const std::uint64_t from = extent.offset + skip;
     {
-        Io::Batch batch(io_);
+        Io::Batch batch(data_);
         for_each_piece(
             from, from + into.size(),
             [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
