@@ -108,13 +108,13 @@ inline std::size_t scope_size(Bytes key)
                : 0;
 }
 
-inline bool starts_with(Bytes key, Bytes prefix)
-{
-    return key.size() >= prefix.size() && std::memcmp(key.data(), prefix.data(), prefix.size()) == 0;
-}
 inline bool equal(Bytes a, Bytes b)
 {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+inline bool starts_with(Bytes key, Bytes prefix)
+{
+    return key.size() >= prefix.size() && equal(key.first(prefix.size()), prefix);
 }
 
 // The stored form of a dkey, at most 96 bytes. Keys of up to 80 bytes are stored as they are. A longer key is
