@@ -149,9 +149,6 @@ Io::Result round_trip(Send send)
     return result;
 }
 
-// A full cluster answers, where it would let a write wait for room.
-constexpr int full_try = librados::OPERATION_FULL_TRY;
-
 } // namespace
 
 Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
@@ -162,11 +159,11 @@ Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& op
     });
 }
 
-Io::Result Io::write(const std::string& object, librados::ObjectWriteOperation& operation)
+Io::Result Io::write(const std::string& object, librados::ObjectWriteOperation& operation, int if_full)
 {
     writes.fetch_add(1, std::memory_order_relaxed);
     return round_trip([&](librados::AioCompletion* completion) {
-        return context_.aio_operate(object, completion, &operation, full_try);
+        return context_.aio_operate(object, completion, &operation, if_full);
     });
 }
 

@@ -53,7 +53,10 @@ public:
         std::uint64_t version = 0; // of the object
     };
     Result read(const std::string& object, librados::ObjectReadOperation& operation);
-    Result write(const std::string& object, librados::ObjectWriteOperation& operation);
+    // A full cluster answers with ENOSPC to what needs room. By itself it would let it wait.
+    static constexpr int full_try = librados::OPERATION_FULL_TRY;
+    Result write(const std::string& object, librados::ObjectWriteOperation& operation,
+                 int if_full = full_try);
 
     // Many operations at once. Each `done` runs on a thread of librados.
     class Batch : NotCopied {

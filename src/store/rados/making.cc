@@ -37,7 +37,8 @@ bool change_header(Io& io, const Header& now, const Header* next)
         operation.write_full(to_buffer(next->encoded()));
     else
         operation.remove();
-    const int code = io.write(header_object, operation).code;
+    // Also on a full cluster, to which removing a pool gives room.
+    const int code = io.write(header_object, operation, librados::OPERATION_FULL_FORCE).code;
     if (code == 0) return true;
     if (code == -ENOENT || code == -ECANCELED || code <= -4095) return false; // -4095: cmpext differs
     io.failed(code, "cannot change the pool's header");
