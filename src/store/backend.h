@@ -175,6 +175,9 @@ public:
     // into the index. A process that ends before that leaves nothing that lasts: a later writer gives the
     // room back.
     virtual ExtentRef append(std::span<Payload> payloads) = 0;
+    // False: what append() returned is gone, and has to be appended anew. Others took this process for dead,
+    // as it did not run for long. Asked at the begin of the body that refers to it.
+    virtual bool holds(const ExtentRef& /*appended*/) { return true; }
     // The transaction that refers to what append() returned is about to commit. Called at the end of its
     // body, so maybe more than once.
     virtual void entering(const ExtentRef& appended) = 0;

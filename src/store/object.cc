@@ -55,6 +55,8 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
     const auto run = [&](std::span<WriteTransaction* const> transactions) {
         for (auto& of_copy : released)
             of_copy.clear();
+        for (Appended& one : appended)
+            one.renew();
         body(transactions, released);
         for (const Appended& one : appended)
             one.entering();

@@ -54,11 +54,17 @@ private:
 class Appended : NotCopied {
 public:
     ~Appended();
+    // The memory of the payloads stays as it is until the update is done.
     void append(Target& target, std::vector<Payload> payloads)
     {
         payloads_ = std::move(payloads);
         all_ = target.append(payloads_);
         target_ = &target;
+    }
+    void renew() // at the begin of each run of a body that refers to it
+    {
+        while (target_ != nullptr && !target_->holds(all_))
+            all_ = target_->append(payloads_);
     }
     const ExtentRef& extent(std::size_t payload = 0) const { return payloads_[payload].extent; }
     const ExtentRef& all() const { return all_; } // one that spans them

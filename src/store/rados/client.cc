@@ -12,6 +12,7 @@ namespace stepstore::store::rados {
 std::uint64_t Client::number()
 {
     const std::lock_guard lock(guard_);
+    if (watched_anew_()) number_ = 0;
     while (number_ == 0) {
         Fetch fetch;
         fetch.keys = {next_client_key};
@@ -53,7 +54,9 @@ void Client::forget()
 
 Lane& Lanes::take()
 {
+    const std::uint64_t client = client_.number();
     std::unique_lock lock(guard_);
+    std::erase_if(idle_, [&](const Lane* lane) { return lane->client != client; });
     if (!idle_.empty()) {
         Lane& lane = *idle_.back();
         idle_.pop_back();
@@ -68,7 +71,7 @@ Lane& Lanes::take()
     auto lane = std::make_unique<Lane>();
     lane->number = next_++;
     lock.unlock();
-    lane->client = client_.number();
+    lane->client = client;
     librados::ObjectWriteOperation operation;
     operation.assert_exists();
     operation.omap_set({{lane->key(), to_buffer(lane->record.encoded())}});
@@ -91,14 +94,35 @@ void Lanes::settle(Lane& lane, bool published)
 {
     const std::lock_guard lock(guard_);
     if (published) lane.record = {lane.record.published + 1, expected_pieces};
-    std::erase(busy_, &lane);
-    if (lane.record.published < FileNumber::most_appends - 1) idle_.push_back(&lane);
+    const bool mine = std::erase(busy_, &lane) != 0; // else it was lost meanwhile
+    if (mine && lane.record.published < FileNumber::most_appends - 1) idle_.push_back(&lane);
 }
 
 void Lanes::abandon(Lane& lane)
 {
     const std::lock_guard lock(guard_);
     std::erase(busy_, &lane);
+}
+
+void Lanes::verify()
+{
+    std::map<std::string, Lane*> lanes;
+    Fetch fetch;
+    {
+        const std::lock_guard lock(guard_);
+        for (const auto* some : {&idle_, &busy_})
+            for (Lane* lane : *some) {
+                lanes[lane->key()] = lane;
+                fetch.keys.insert(lane->key());
+            }
+    }
+    index_.fetch(fetch);
+    const std::lock_guard lock(guard_);
+    for (const auto& [key, lane] : lanes) {
+        if (fetch.has(key)) continue;
+        std::erase(idle_, lane);
+        std::erase(busy_, lane);
+    }
 }
 
 bool Lanes::close()

@@ -7,14 +7,15 @@
 // 3. So of a dead client at most one append per lane is an orphan: the one behind the published ones. Its
 //    objects are known by name.
 // 4. A process that cleans up removes the lane's record first. A client that was taken for dead and lives
-//    has its
-//    update refused, since that needs the record as it was.
+//    has its update refused, since that needs the record as it was. It then watches again, as a client with a
+//    new number, and appends anew in new lanes.
 // 5. An update that drops the last reference to extents notes them on the target. The note goes when their
 //    objects are gone. What a dead client has noted is removed by the process that cleans up.
 #pragma once
 
 #include "store/rados/index.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -68,13 +69,19 @@ struct Lane {
 // The number of this process's connection as a client, registered at first use.
 class Client : NotCopied {
 public:
-    explicit Client(Index& meta) : meta_(meta) {}
+    // watched_anew: watches the header again where the watch was lost, and tells whether it was.
+    Client(Index& meta, std::function<bool()> watched_anew)
+        : meta_(meta), watched_anew_(std::move(watched_anew))
+    {
+    }
+    // Another one where the process may have been taken for dead.
     std::uint64_t number();
     bool registered();
     void forget(); // its record is no longer needed
 
 private:
     Index& meta_;
+    const std::function<bool()> watched_anew_;
     std::mutex guard_; // guards number_
     std::uint64_t number_ = 0;
 };
@@ -87,6 +94,7 @@ public:
     Lane* taken_for(std::uint64_t file); // nullptr: by nobody
     void settle(Lane& lane, bool published);
     void abandon(Lane& lane); // nobody uses it any more: what is in doubt stays so
+    void verify();            // abandons those whose records others have removed
     // Removes the records of idle lanes. False: there are others.
     bool close();
 

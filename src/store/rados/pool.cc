@@ -89,6 +89,13 @@ Watch::Watch(Io& io) : io_(io)
     if (code < 0) io.failed(code, "cannot take the pool into use for updates");
 }
 
+bool Watch::lost() const
+{
+    // The time since the cluster last heard of the process, in milliseconds.
+    const int silent = io_.context().watch_check(handle_);
+    return watcher_.lost || silent < 0 || silent >= static_cast<int>(1000 * watch_timeout);
+}
+
 Watch::~Watch()
 {
     io_.context().unwatch2(handle_);
@@ -101,7 +108,7 @@ RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
     const std::string objects = header_.objects();
     Io& data = data_ ? *data_ : *io_;
     meta_index_ = std::make_unique<Index>(*io_, objects + ".m", io_->where() + ", pool metadata");
-    client_ = std::make_unique<Client>(*meta_index_);
+    client_ = std::make_unique<Client>(*meta_index_, [this] { return watched_anew(); });
     for (unsigned index = 0; index < header_.targets; ++index) {
         const std::string number = std::to_string(index);
         targets_.push_back(std::make_unique<RadosTarget>(*io_, data, objects, index, objects + ".t." + number,
@@ -133,6 +140,15 @@ void RadosPool::claim()
     watch_.reset();
     watch_ = std::make_unique<Watch>(*io_);
     clean_up();
+}
+
+bool RadosPool::watched_anew()
+{
+    const std::lock_guard lock(claiming_);
+    if (!watch_ || !watch_->lost()) return false;
+    watch_.reset();
+    watch_ = std::make_unique<Watch>(*io_);
+    return true;
 }
 
 // After clients whose connection is gone.

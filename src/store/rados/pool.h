@@ -52,7 +52,8 @@ class Watch : NotCopied {
 public:
     explicit Watch(Io& io);
     ~Watch();
-    bool lost() const { return watcher_.lost; }
+    // Others may have taken this process for dead, or will soon.
+    bool lost() const;
 
 private:
     struct Watcher final : librados::WatchCtx2 {
@@ -77,6 +78,7 @@ public:
     void claim();
 
 private:
+    bool watched_anew();
     void clean_up();
 
     const std::unique_ptr<Io> io_;

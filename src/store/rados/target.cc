@@ -233,6 +233,7 @@ void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransact
         }
         ++refused;
         if (refused > 1) wait_a_little(refused);
+        if (refused > 1 && !transaction.entering_.empty()) let_go_of_lost(transaction);
         if (refused >= patience && turn.empty() && !nested) {
             const std::string token = tag_ + big(stamps_.fetch_add(1), 4);
             if (take_turn(token)) turn = token;

@@ -20,6 +20,7 @@ public:
     void read(FunctionRef<void(ReadTransaction&)> body) override;
     void write(FunctionRef<void(WriteTransaction&)> body) override;
     ExtentRef append(std::span<Payload> payloads) override;
+    bool holds(const ExtentRef& appended) override;
     void entering(const ExtentRef& appended) override;
     void leaving(const ExtentRef& dropped) override;
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
@@ -79,6 +80,7 @@ private:
     std::string piece_name(std::uint64_t file, std::uint64_t piece) const;
     void write_pieces(std::uint64_t file, std::span<const Payload> payloads);
     bool withdraw(std::uint64_t file);
+    void let_go_of_lost(const Transaction& transaction);
     void remove_pieces(std::uint64_t file, std::uint64_t count);
     void release_pieces(const ExtentRef& room, std::function<void()> done);
     void dropped(const std::shared_ptr<Drop>& drop);

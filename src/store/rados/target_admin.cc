@@ -255,6 +255,19 @@ void RadosTarget::leaving(const ExtentRef& dropped)
     if (Transaction* open = transaction_here(); open != nullptr) open->leaving_.push_back(dropped);
 }
 
+bool RadosTarget::holds(const ExtentRef& appended)
+{
+    return appended.length == 0 || lanes_.taken_for(appended.file) != nullptr;
+}
+
+// Appends of a refused update whose lanes others have removed. What was written of them after that is left.
+void RadosTarget::let_go_of_lost(const Transaction& transaction)
+{
+    lanes_.verify();
+    for (const ExtentRef& one : transaction.entering_)
+        if (!holds(one)) remove_pieces(one.file, (one.offset + one.length + piece_size - 1) / piece_size);
+}
+
 void RadosTarget::entering(const ExtentRef& appended)
 {
     if (Transaction* open = transaction_here(); open != nullptr && appended.length != 0)
