@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 namespace stepstore::testing {
@@ -62,6 +63,50 @@ TEST(RadosErrors, TellAUserWithoutAKey)
                                               "keyring = /nonexistent/keyring\n";
     expect_error("rados://test", DER_NO_PERM, {"client.nobody", "keyring"},
                  {{"CEPH_CONF", directory / "ceph.conf"}, {"CEPH_ARGS", "--id nobody"}});
+}
+
+TEST(RadosErrors, TellAUserWithAnotherKey)
+{
+    const TemporaryDirectory directory;
+    std::ofstream(directory / "keyring") << "[client.admin]\n"
+                                            "key = AQAAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAAAA==\n";
+    expect_error("rados://test", DER_NO_PERM, {"refuses this Ceph user", "keyring"},
+                 {{"CEPH_ARGS", "--keyring=" + (directory / "keyring")}});
+}
+
+// What a program is told that cannot have the module: run by the two that follow, with its expectations.
+TEST(RadosErrors, DISABLED_OfThisProgram)
+{
+    std::string message;
+    EXPECT_EQ(error_of([] { Pool::open("rados://test", Access::read_only); }, &message), DER_NOSYS);
+    EXPECT_NE(message.find(std::getenv("EXPECTED")), std::string::npos) << message;
+}
+
+void run_program(const std::string& program, const std::string& environment, const std::string& expected)
+{
+    const std::string command = environment + " EXPECTED='" + expected + "' " + program +
+                                " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_OfThisProgram";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+TEST(RadosErrors, TellThatLibradosIsAnother)
+{
+    const TemporaryDirectory directory;
+    std::filesystem::copy(STEPSTORE_OLD_MODULE, directory / "librados.so.2"); // a library without its symbols
+    const auto self = std::filesystem::canonical("/proc/self/exe").string();
+    run_program(self, "LD_LIBRARY_PATH=" + directory.path().string(), "librados");
+}
+
+TEST(RadosErrors, TellThatTheModuleIsOfAnotherVersionOrMissing)
+{
+    const TemporaryDirectory directory;
+    std::filesystem::copy("/proc/self/exe", directory / "program");
+    run_program(directory / "program", "", "no such file");
+    std::ofstream(directory / "libstepstore_rados.so") << "no library";
+    run_program(directory / "program", "", "too short");
+    std::filesystem::copy(STEPSTORE_OLD_MODULE, directory / "libstepstore_rados.so",
+                          std::filesystem::copy_options::overwrite_existing);
+    run_program(directory / "program", "", "another version of Stepstore");
 }
 
 // Makes an object in a namespace, with the command `rados` of ceph-common.

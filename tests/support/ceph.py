@@ -65,6 +65,7 @@ osd_mon_report_interval = 1
 osd_recovery_sleep = 0
 paxos_propose_interval = 0.02
 paxos_min_wait = 0.02
+{more}
 [mon]
 admin_socket = {directory}/$name.asok
 mon_data = {directory}/$name
@@ -227,6 +228,7 @@ class Cluster:
                 groups=PLACEMENT_GROUPS,
                 store=options.store,
                 size=options.size,
+                more="\n".join(options.set),
             )
         )
         keys = [keyring_entry("mon.", {"mon": "allow *"}, new_key())]
@@ -293,8 +295,6 @@ class Cluster:
 
     def ask(self, prefix: str, **arguments: object) -> str:
         """A command to the monitor, as the program ceph has them."""
-        # Also where the caller's environment names another cluster or user.
-        os.environ.pop("CEPH_ARGS", None)
         limits = {"client_mount_timeout": "10", "rados_mon_op_timeout": "30", "rados_osd_op_timeout": "30"}
         with rados.Rados(conffile=str(self.configuration), conf=limits) as cluster:
             command = json.dumps({"prefix": prefix, "format": "json", **arguments})
@@ -312,31 +312,29 @@ class Cluster:
 
     def start_osds(self, numbers: Iterable[int]) -> None:
         numbers = list(numbers)
+        before = self.told_osds()
+        began = {}  # those that begin now: since when the monitor has counted them as up
         for number in numbers:
             name = f"osd.{number}"
             if self.processes.find(name) is None:
+                began[number] = before[number]["up_from"]
                 self.processes.start(name, [*self.daemon("osd", number), "-f"])
 
         def up() -> bool:
             for number in numbers:
                 if self.processes.find(f"osd.{number}") is None:
                     raise Failure(f"osd.{number} ended; see {self.directory}/osd.{number}.log")
-            # A killed OSD may still be counted as up, at the address that it had.
-            told = {osd["osd"]: osd for osd in json.loads(self.ask("osd dump"))["osds"]}
+            # A killed OSD may still be counted as up.
+            told = self.told_osds()
             return all(
-                told[number]["up"] and self.listens(told[number]["public_addrs"]) for number in numbers
+                told[number]["up"] and told[number]["up_from"] != began.get(number) for number in numbers
             )
 
         wait_for("the OSDs", up)
 
-    @staticmethod
-    def listens(addresses: dict[str, list[dict[str, str]]]) -> bool:
-        for address in addresses["addrvec"]:
-            host, _, port = address["addr"].rpartition(":")
-            with socket.socket() as probe:
-                if probe.connect_ex((host, int(port))) != 0:
-                    return False
-        return True
+    def told_osds(self) -> dict[int, dict[str, int]]:
+        """What the monitor says of each."""
+        return {osd["osd"]: osd for osd in json.loads(self.ask("osd dump"))["osds"]}
 
     def make_pool(self, name: str) -> None:
         self.ask("osd pool create", pool=name)
@@ -414,6 +412,7 @@ def arguments() -> argparse.Namespace:
     start.add_argument(
         "--pool-with-data-pool", action="append", default=[], help="also make POOL-data for its bulk data"
     )
+    start.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of Ceph")
     start.add_argument("--life", type=float, default=3600, help="seconds after which it ends by itself")
     start.add_argument("--owner", default="0", help="end with this process: its id, or 'parent'")
     command("stop", "end the cluster and remove its directory")
@@ -439,6 +438,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     cluster = Cluster(given.directory)
+    os.environ.pop("CEPH_ARGS", None)  # it may name another user
     if given.command == "start":
         begin = time.monotonic()
         cluster.start(given)

@@ -24,9 +24,11 @@ const Module& module()
     if (loaded != nullptr) return *loaded;
     std::string tried;
     if (void* factory = find_in_module(reinterpret_cast<const void*>(&backend), STEPSTORE_RADOS_MODULE_FILE,
-                                       module_symbol, tried))
+                                       module_symbol, tried)) {
         loaded =
             reinterpret_cast<ModuleFactory>(factory)(module_version, {held_over_fork, process_generation});
+        tried = " the one that is there, which is of another version of Stepstore";
+    }
     if (loaded != nullptr) return *loaded;
 #ifdef STEPSTORE_WITH_RADOS
     throw Error(-DER_NOSYS, std::string("the RADOS module ") + STEPSTORE_RADOS_MODULE_FILE +

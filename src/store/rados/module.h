@@ -7,7 +7,7 @@
 
 namespace stepstore::store::rados {
 
-inline constexpr unsigned module_version = 1; // of this header and of backend.h
+inline constexpr unsigned module_version = 2; // of this header and of backend.h
 inline constexpr char module_symbol[] = "stepstore_rados_backend";
 
 // Round trips of this process to the cluster so far. What goes out together counts once.
