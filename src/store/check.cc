@@ -14,6 +14,24 @@ bool CheckReport::damaged() const
         findings, [](const CheckFinding& one) { return one.severity == CheckFinding::Severity::damage; });
 }
 
+namespace {
+
+// A snapshot that comes after them, and goes, takes their marks along. It harms no creator that is still at
+// work: that one is refused, and marks anew.
+void drop_unfinished_snapshots(const std::string& path, const std::set<std::uint32_t>& containers,
+                               CheckReport& report)
+{
+    for (const std::uint32_t id : containers) {
+        Container container(Pool::open(path, Access::read_write), id, "container");
+        container.destroy_snapshot(container.create_snapshot(""));
+        report.findings.push_back({CheckFinding::Severity::info,
+                                   "pool " + path + ", container number " + std::to_string(id),
+                                   "the marks of snapshots that were never finished were removed", ""});
+    }
+}
+
+} // namespace
+
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)
 {
     const std::string path = canonical_pool_path(given);
@@ -30,7 +48,9 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
     try {
         const auto storage = backend.open(path);
         if (options.repair) storage->claim();
-        Check(*storage, options, report).run();
+        Check check(*storage, options, report);
+        check.run();
+        if (options.repair) drop_unfinished_snapshots(path, check.unfinished_snapshots(), report);
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;
         report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),

@@ -32,6 +32,8 @@ public:
     {
     }
     void run();
+    // Containers with marks of snapshots that were never finished.
+    const std::set<std::uint32_t>& unfinished_snapshots() const { return unfinished_; }
 
 private:
     using Severity = CheckFinding::Severity;
@@ -81,6 +83,7 @@ private:
     Uuid uuid_{};
     bool header_good_ = false;
     std::set<std::pair<std::uint32_t, ObjectId>> objects_;
+    std::set<std::uint32_t> unfinished_;
 };
 
 } // namespace stepstore::store

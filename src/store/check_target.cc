@@ -331,7 +331,9 @@ void Check::check_snapshots(unsigned index, const TargetWalk& walk)
         } else {
             find(Severity::reclaimable, where,
                  "the target keeps versions for a snapshot that was never finished",
-                 "a newer snapshot of this container drops them, at the latest when it is removed");
+                 "a newer snapshot of this container drops them, at the latest when it is removed; "
+                 "a repair does so");
+            unfinished_.insert(id);
         }
     }
 }

@@ -1,4 +1,8 @@
 // Epochs, snapshots and aggregation on every back end.
+#include "store/keys.h"
+#include "store/object.h"
+#include "store/pool_core.h"
+#include "store/sealed.h"
 #include "support/store_fixture.h"
 
 #include <algorithm>
@@ -37,6 +41,34 @@ TEST_P(SnapshotContract, ASnapshotFixesAPointInTime)
     EXPECT_TRUE(list_keys(*container, oid).empty());
     EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("always"), epochs[1] + 1); }), DER_NONEXIST)
         << "an epoch that is no snapshot";
+}
+
+// As one whose creator died.
+TEST_P(SnapshotContract, ARepairRemovesTheMarksOfOneThatWasNeverFinished)
+{
+    const ObjectId oid = kv_object(1, class_sx);
+    for (int key = 0; key < 20; ++key)
+        container->kv_put(oid, as_bytes(std::to_string(key)), pattern(100, 1));
+    const Epoch kept = container->create_snapshot("kept");
+    constexpr std::uint32_t first_container = 1;
+    Storage& storage = pool->core().storage();
+    const Epoch stray = storage.next_epoch();
+    for (unsigned target = 0; target < 2; ++target)
+        storage.target(target).write([&](WriteTransaction& transaction) {
+            put_sealed(transaction, snapshot_key(first_container, stray).view(), {});
+            put_state(transaction, first_container, {stray});
+        });
+    for (const std::uint64_t seed : {2, 3})
+        for (int key = 0; key < 20; ++key)
+            container->kv_put(oid, as_bytes(std::to_string(key)), pattern(100, seed));
+    EXPECT_FALSE(Pool::check(path, {}).findings.empty());
+    EXPECT_TRUE(undamaged(Pool::check(path, {.repair = true})));
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+    ASSERT_EQ(container->snapshots().size(), 1U);
+    for (int key = 0; key < 20; ++key) {
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(std::to_string(key)), kept), pattern(100, 1));
+        EXPECT_EQ(kv_read(*container, oid, as_bytes(std::to_string(key))), pattern(100, 3));
+    }
 }
 
 TEST_P(SnapshotContract, SnapshotsAreListedAndRemoved)
