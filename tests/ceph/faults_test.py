@@ -190,7 +190,7 @@ class Faults(unittest.TestCase):
         writer = self.run_program(WRITER, "rados://test/stopped", 40, 0)
         writer.until("step 10")
         self.ceph("osd", "pause", "all")
-        time.sleep(5)
+        time.sleep(20)
         self.assertIsNone(writer.process.poll(), "the writer ended while the OSDs were stopped")
         self.ceph("osd", "resume", "all")
         writer.result()

@@ -38,6 +38,19 @@ def test_a_cluster_ends_with_its_owner_and_leaves_nothing() -> None:
     assert not directory.exists() and daemons(directory) == []
 
 
+def test_what_has_to_be_installed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "python3").symlink_to("/usr/bin/python3")
+    done = subprocess.run(
+        ["/usr/bin/python3", CEPH, "start", tmp_path / "cluster"],
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "there is no ceph-mon: install" in done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "cluster").exists()
+
+
 def test_what_is_no_cluster_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     for command in (["start", tmp_path], ["stop", tmp_path]):

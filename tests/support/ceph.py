@@ -183,6 +183,9 @@ class Cluster:
     def start(self, options: argparse.Namespace) -> None:
         if len(os.fsencode(self.directory)) > LONGEST_DIRECTORY:
             raise Failure(f"{self.directory} is too long for the daemons' sockets: name a shorter directory")
+        for program in ("ceph-mon", "ceph-osd", "monmaptool"):
+            if shutil.which(program) is None:
+                raise Failure(f"there is no {program}: install ceph-mon and ceph-osd (scripts/setup.sh)")
         self.stop()
         self.directory.mkdir(parents=True)
         # Others may take the port between the look and the start.
