@@ -42,7 +42,7 @@ import numpy as np
 
 from stepstore import _core
 from stepstore.blob_space import Numbers, destroy_array, open_array, open_writers, reclaim
-from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error
 from stepstore.array import Array
 from stepstore.buffers import encode_key
 from stepstore.key_value import KeyValue
@@ -310,6 +310,18 @@ class Blobs:
         except Error:
             pass  # the value is replaced all the same; reclaim() finds the space
 
+    def _is_there(self) -> bool:
+        """False: its pool on a cluster was removed. That of a directory tells it by the directory."""
+        if not self._pool.location.startswith("rados://"):
+            return True
+        try:
+            self._directory.size(b"?")
+        except Error as error:
+            if error.code not in (DER_STALE, DER_NONEXIST):
+                raise
+            return False
+        return True
+
     def _text(self, key: str) -> str:
         return f"blob {key!r} in {self._pool.location}/{self._container.label}"
 
@@ -442,7 +454,7 @@ def open_blobs(
     key = (pool, directory, container, read_only, snapshot, os.getpid())
     with _open_lock:
         blobs = _open.get(key)
-        if blobs is None:
+        if blobs is None or not blobs._is_there():
             connected = Pool.connect(pool, read_only=read_only)
             if read_only:
                 opened = connected.open_container(container, read_only=True)

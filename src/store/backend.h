@@ -245,6 +245,8 @@ public:
     // Whether the medium keeps copies on several machines itself.
     virtual bool keeps_copies() const { return false; }
     virtual Target& meta() = 0;
+    // False: the pool was removed, and another one may be at its path.
+    virtual bool is_current() { return true; }
 
     // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one
     // may.

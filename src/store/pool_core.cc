@@ -121,7 +121,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
     {
         const auto lock = lock_pools();
         core = registry()[path].lock();
-        if (!core) {
+        if (!core || !core->storage().is_current()) {
             registry().erase(path);
             const Backend& backend = backend_of(path, ": create it first (stepstore pool create)");
             auto storage = backend.open(path);

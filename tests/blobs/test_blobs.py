@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -381,6 +382,30 @@ def test_a_forked_child_takes_numbers_of_its_own(blobs: Blobs) -> None:
     for key, seed in (("parent", 1), ("child", 9), ("parent 2", 2)):
         assert bytes(blobs.read(key)) == value(100_000, seed)
     assert len({blobs.info(key).number for key in ("parent", "child", "parent 2")}) == 3
+
+
+def test_readers_notice_that_a_pool_on_a_cluster_was_made_anew() -> None:
+    if "STEPSTORE_TEST_RADOS" not in os.environ:
+        pytest.skip("a directory tells it by itself")
+    pool = f"rados://{os.environ['STEPSTORE_TEST_RADOS']}/{uuid.uuid4()}"
+    made = """
+import sys, stepstore
+from stepstore.blobs import open_blobs
+if sys.argv[2] == "new":
+    stepstore.Pool.destroy(sys.argv[1])
+stepstore.Pool.create(sys.argv[1], targets=4)
+open_blobs(sys.argv[1], "box").write("key", sys.argv[2].encode())
+"""
+    for text in ("old", "new"):
+        subprocess.run([sys.executable, "-c", made, pool, text], check=True)
+        reader = open_blobs(pool, "box", read_only=True)
+        assert reader.read("key") == text.encode()
+        if text == "old":
+            first = reader
+            assert open_blobs(pool, "box", read_only=True) is first
+    assert reader is not first
+    with pytest.raises(Error):
+        first.read("key")
 
 
 def test_users_of_a_container_share_one_object_until_the_pool_is_another_one(pool: str) -> None:

@@ -185,6 +185,29 @@ TEST_F(RadosProcesses, ATurnThatNobodyGivesBackEndsAfterThreeSeconds)
               0);
 }
 
+TEST_F(RadosProcesses, APoolThatWasMadeAnewIsAnotherOne)
+{
+    const pid_t reader = start_child([&] {
+        const auto before = Pool::open(path, Access::read_only);
+        const auto container = before->open_container("test");
+        raise(SIGSTOP);
+        EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("key")); }), DER_STALE);
+        EXPECT_EQ(Pool::open(path, Access::read_only)->containers().front().label, "other");
+        return HasFailure() ? 1 : 0;
+    });
+    int status = 0;
+    EXPECT_EQ(waitpid(reader, &status, WUNTRACED), reader);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    EXPECT_EQ(run_in_child([&] {
+                  Pool::destroy(path, true);
+                  Pool::create(path, {})->create_container(uuid_of(2), "other", {});
+                  return 0;
+              }),
+              0);
+    kill(reader, SIGCONT);
+    EXPECT_EQ(end_of(reader), 0);
+}
+
 // Parent and child update and read with the handles that the parent opened.
 TEST_F(RadosProcesses, AForkedChildUsesWhatItsParentHasOpen)
 {

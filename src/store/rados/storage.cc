@@ -69,7 +69,7 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
 }
 
 RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bool claimed)
-    : path_(std::move(path)), targets_(pool->header().targets), durability_(pool->header().durability),
+    : path_(std::move(path)), id_(pool->header().id), targets_(pool->header().targets), durability_(pool->header().durability),
       generation_(host().process_generation()), pool_(std::move(pool)), claimed_(claimed)
 {
 }
@@ -86,13 +86,19 @@ RadosPool& RadosStorage::pool()
     const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
     if (generation_ == host().process_generation()) return *pool_;
     auto anew = open_shared(path_);
-    if (anew->header().id != pool_->header().id)
+    if (anew->header().id != id_)
         throw Error(-DER_STALE, "pool " + path_ + " was removed while it was open: open it again");
     if (claimed_) anew->claim();
     leave_alone(pool_);
     pool_ = std::move(anew);
     generation_.store(host().process_generation(), std::memory_order_release);
     return *pool_;
+}
+
+bool RadosStorage::is_current()
+{
+    const auto found = read_header(*connect_to(path_));
+    return found && found->header.id == id_;
 }
 
 void RadosStorage::claim()

@@ -17,6 +17,7 @@ public:
     Target& target(unsigned index) override { return pool().target(index); }
     bool keeps_copies() const override { return true; }
     Target& meta() override { return pool().meta(); }
+    bool is_current() override;
     void claim() override;
     Epoch next_epoch() override;
     Epoch barrier_epoch() override { return RadosTarget::barrier_epoch(); }
@@ -26,6 +27,7 @@ private:
     RadosPool& pool();
 
     const std::string path_;
+    const std::string id_; // of the header
     const unsigned targets_;
     const Durability durability_;
     std::atomic<std::uint64_t> generation_;
