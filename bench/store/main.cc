@@ -3,8 +3,12 @@
 
 #include "common/command_line.h"
 
+#include <array>
 #include <csignal>
 #include <cstdio>
+#include <stdexcept>
+#include <string_view>
+#include <unistd.h>
 
 namespace stepstore::bench {
 
@@ -14,6 +18,7 @@ struct Options {
     unsigned rounds = 5;
     RoundLength length;
     std::string directory; // empty: a temporary one
+    std::string location;  // on a Ceph cluster; empty: none
     std::string only;      // part of the names of the cases to run
     unsigned skew = 0;     // Case::skew
     bool verify = true;    // Case::verify
@@ -30,7 +35,9 @@ Options parse_options(int argc, char** argv)
         "Measures kv_put, kv_get, array_write and array_read at 100 B, 5 KiB, 56 KiB and 1 MiB, with 1 and\n"
         "4 processes and both durability levels. The peers are raw LMDB, and pwrite/pread on one file per\n"
         "process. All take turns. Prints the medians in microseconds per operation. ratio = ours / peer:\n"
-        "below 1 is faster than the peer.");
+        "below 1 is faster than the peer.\n"
+        "With --location, of a pool on Ceph: next to bare librados, and to a local pool with the same promise,\n"
+        "durability=power.");
     line.number("rounds", "rounds per case and subject (default 5)", rounds, 1, 1000);
     line.seconds("seconds", "length of a round (default 0.1)", options.length.seconds);
     line.number("operations", "operations of each process in a round, instead of --seconds",
@@ -38,6 +45,9 @@ Options parse_options(int argc, char** argv)
     line.text("directory", "DIR",
               "where the files go (default: a new directory in $TMPDIR or /tmp); removed at the end",
               options.directory);
+    line.text("location", "rados://POOL[/NAMESPACE]",
+              "measure on Ceph, in namespaces of its own whose names begin so; removed at the end",
+              options.location);
     line.text("case", "TEXT",
               "only cases with this in their name, such as kv_put, 5KiB, 4p, power, or kv_put/5KiB/4p/power",
               options.only);
@@ -60,10 +70,39 @@ Options parse_options(int argc, char** argv)
     return options;
 }
 
+// Ours, and what it is compared with: names for a table and for programs.
+struct Side {
+    Peer peer;
+    bool on_ceph;
+    const char* title;
+    const char* key;
+};
+
+using Sides = std::array<Side, 3>;
+constexpr Sides local_sides{{{Peer::stepstore, false, "Stepstore", ""},
+                             {Peer::lmdb, false, "raw LMDB", "lmdb"},
+                             {Peer::file, false, "plain file", "file"}}};
+constexpr Sides ceph_sides{{{Peer::stepstore, true, "on Ceph", ""},
+                            {Peer::librados, true, "librados", "librados"},
+                            {Peer::stepstore, false, "local pool", "local"}}};
+
 struct Result {
     Case measured;
-    double ours = 0, lmdb = 0, file = 0; // us per operation
+    std::array<double, 3> times; // us per operation, of each side
 };
+
+// What every name of the benchmark on the cluster begins with.
+Location own_location(const std::string& given)
+{
+    constexpr std::string_view scheme = "rados://";
+    const std::string rest = given.starts_with(scheme) ? given.substr(scheme.size()) : "";
+    const auto slash = std::min(rest.find('/'), rest.size());
+    const std::string pool = rest.substr(0, slash);
+    const std::string name_space = slash < rest.size() ? rest.substr(slash + 1) + "-" : "";
+    if (pool.empty() || name_space.find('/') != std::string::npos)
+        throw std::runtime_error("--location " + given + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
+    return {"", pool, name_space + "bench-" + std::to_string(getpid())};
+}
 
 const char* name_of(Operation operation)
 {
@@ -81,6 +120,7 @@ std::vector<Case> all_cases(const Options& options)
 {
     std::vector<Case> cases;
     for (const bool power : {false, true}) {
+        if (!power && !options.location.empty()) continue; // the cluster knows nothing less
         for (const unsigned processes : {1U, 4U}) {
             for (const Operation operation :
                  {Operation::kv_put, Operation::kv_get, Operation::array_write, Operation::array_read}) {
@@ -95,13 +135,18 @@ std::vector<Case> all_cases(const Options& options)
     return cases;
 }
 
-Result measure(const Case& one, const Options& options)
+Result measure(const Case& one, const Options& options, const Sides& sides)
 {
     const Directory directory(options.directory);
-    CaseWorkers ours(one, Peer::stepstore, directory.name, options.length);
-    CaseWorkers lmdb(one, Peer::lmdb, directory.name, options.length);
-    CaseWorkers file(one, Peer::file, directory.name, options.length);
-    CaseWorkers* all[] = {&ours, &lmdb, &file};
+    const auto start = [&](const Side& side) {
+        Location location{directory.name, "", ""};
+        if (side.on_ceph) location = own_location(options.location);
+        if (side.peer == Peer::librados) location.name_space += "-librados";
+        return std::make_unique<CaseWorkers>(one, side.peer, location, options.length);
+    };
+    // The last ends first: its processes have inherited the others' pipes.
+    const auto first = start(sides[0]), second = start(sides[1]), third = start(sides[2]);
+    CaseWorkers* all[] = {first.get(), second.get(), third.get()};
     std::vector<double> times[3];
     for (CaseWorkers* each : all)
         each->round(); // not counted: it fills caches and files
@@ -111,34 +156,35 @@ Result measure(const Case& one, const Options& options)
             times[subject].push_back(all[subject]->round());
         }
     }
-    return {one, median(times[0]), median(times[1]), median(times[2])};
+    return {one, {median(times[0]), median(times[1]), median(times[2])}};
 }
 
-void print_table(const std::vector<Result>& results)
+void print_table(const std::vector<Result>& results, const Sides& sides)
 {
-    std::printf("%-32s %12s %12s %7s %12s %7s\n", "case (us per operation)", "Stepstore", "raw LMDB", "ratio",
-                "plain file", "ratio");
+    std::printf("%-32s %12s %12s %7s %12s %7s\n", "case (us per operation)", sides[0].title, sides[1].title,
+                "ratio", sides[2].title, "ratio");
     for (const Result& result : results) {
-        std::printf("%-32s %12.2f %12.2f %7.2f %12.2f %7.2f\n", name_of(result.measured).c_str(), result.ours,
-                    result.lmdb, result.ours / result.lmdb, result.file, result.ours / result.file);
+        const auto& [ours, first, second] = result.times;
+        std::printf("%-32s %12.2f %12.2f %7.2f %12.2f %7.2f\n", name_of(result.measured).c_str(), ours, first,
+                    ours / first, second, ours / second);
     }
 }
 
-void print_json(const std::vector<Result>& results)
+void print_json(const std::vector<Result>& results, const Sides& sides)
 {
     const char* separator = "[\n";
     for (const Result& result : results) {
         const Case& one = result.measured;
-        for (const bool lmdb : {true, false}) {
-            const double peer = lmdb ? result.lmdb : result.file;
+        for (const std::size_t side : {1, 2}) {
+            const double ours = result.times[0], peer = result.times[side];
+            const bool file = sides[side].peer == Peer::file;
             std::printf("%s  {\"case\": \"%s/%s\", \"ours\": %.3f, \"peer\": %.3f, \"unit\": \"us\", "
                         "\"ratio\": %.3f, \"operation\": \"%s\", "
                         "\"size\": %zu, \"processes\": %u, \"durability\": \"%s\", "
                         "\"peer_name\": \"%s\"}",
-                        separator, name_of(one).c_str(), lmdb ? "lmdb" : "file", result.ours, peer,
-                        result.ours / peer, name_of(one.operation), one.size, one.processes,
-                        one.power ? "power" : "process",
-                        lmdb        ? "raw LMDB"
+                        separator, name_of(one).c_str(), sides[side].key, ours, peer, ours / peer,
+                        name_of(one.operation), one.size, one.processes, one.power ? "power" : "process",
+                        !file       ? sides[side].title
                         : one.power ? "pwrite/pread, fdatasync"
                                     : "pwrite/pread");
             separator = ",\n";
@@ -152,20 +198,21 @@ int run(const Options& options)
     const std::vector<Case> cases = all_cases(options);
     if (cases.empty()) {
         std::fprintf(stderr, "stepstore-bench-store: no case has '%s' in its name; names are like %s\n",
-                     options.only.c_str(), name_of(all_cases({}).front()).c_str());
+                     options.only.c_str(), options.location.empty() ? "kv_put/100B/1p/process" : "kv_put/100B/1p/power");
         return 2;
     }
+    const Sides& sides = options.location.empty() ? local_sides : ceph_sides;
     std::vector<Result> results;
     for (const Case& one : cases) {
         std::fprintf(stderr, "\r\033[K%zu of %zu: %s ", results.size() + 1, cases.size(),
                      name_of(one).c_str());
-        results.push_back(measure(one, options));
+        results.push_back(measure(one, options, sides));
     }
     std::fprintf(stderr, "\r\033[K");
     if (options.json)
-        print_json(results);
+        print_json(results, sides);
     else
-        print_table(results);
+        print_table(results, sides);
     return 0;
 }
 

@@ -14,7 +14,8 @@ namespace {
 void require(int result, const char* what)
 {
     if (result == 0) return;
-    throw std::runtime_error(std::string(what) + ": " + stepstore_last_message());
+    const std::string message = stepstore_last_message();
+    throw std::runtime_error(message.empty() ? what : message); // which begins with the call's name
 }
 
 class StepstoreSubject final : public Subject {
@@ -91,9 +92,9 @@ private:
 
 } // namespace
 
-void make_stepstore(const Case& one, const std::string& directory)
+void make_stepstore(const Case& one, const Location& location)
 {
-    const std::string path = directory + "/pool";
+    const std::string path = location.stepstore_pool();
     const stepstore_pool_options options{nullptr, nullptr, 8, one.power ? 1U : 0U, nullptr, 0};
     require(daos_init(), "daos_init");
     require(stepstore_pool_create(path.c_str(), &options), "stepstore_pool_create");
@@ -106,9 +107,14 @@ void make_stepstore(const Case& one, const std::string& directory)
     require(daos_fini(), "daos_fini");
 }
 
-std::unique_ptr<Subject> open_stepstore(const Case& one, const std::string& directory, unsigned process)
+void remove_stepstore(const Location& location)
 {
-    return std::make_unique<StepstoreSubject>(one, directory + "/pool", process);
+    require(stepstore_pool_destroy(location.stepstore_pool().c_str(), 1), "stepstore_pool_destroy");
+}
+
+std::unique_ptr<Subject> open_stepstore(const Case& one, const Location& location, unsigned process)
+{
+    return std::make_unique<StepstoreSubject>(one, location.stepstore_pool(), process);
 }
 
 } // namespace stepstore::bench

@@ -12,7 +12,18 @@
 namespace stepstore::bench {
 
 enum class Operation { kv_put, kv_get, array_write, array_read };
-enum class Peer { stepstore, lmdb, file };
+enum class Peer { stepstore, lmdb, file, librados };
+
+// Where a subject keeps its things: a directory, or a namespace on a Ceph cluster.
+struct Location {
+    std::string directory;
+    std::string pool, name_space; // of Ceph; the pool empty: the directory
+    bool on_ceph() const { return !pool.empty(); }
+    std::string stepstore_pool() const
+    {
+        return on_ceph() ? "rados://" + pool + "/" + name_space : directory + "/pool";
+    }
+};
 
 struct Case {
     Operation operation = Operation::kv_put;
@@ -62,10 +73,14 @@ private:
 };
 
 // Makes what the processes share, once, before they open it.
-void make_stepstore(const Case& one, const std::string& directory);
+void make_stepstore(const Case& one, const Location& location);
 void make_lmdb(const Case& one, const std::string& directory);
+// Removes it from the cluster.
+void remove_stepstore(const Location& location);
+void remove_librados(const Location& location);
 
-std::unique_ptr<Subject> open_stepstore(const Case& one, const std::string& directory, unsigned process);
+std::unique_ptr<Subject> open_stepstore(const Case& one, const Location& location, unsigned process);
+std::unique_ptr<Subject> open_librados(const Case& one, const Location& location, unsigned process);
 std::unique_ptr<Subject> open_lmdb(const Case& one, const std::string& directory, unsigned process);
 std::unique_ptr<Subject> open_file(const Case& one, const std::string& directory, unsigned process);
 

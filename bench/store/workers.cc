@@ -13,29 +13,32 @@ using Clock = std::chrono::steady_clock;
 
 std::string name_of(Peer peer)
 {
-    return peer == Peer::stepstore ? "Stepstore" : peer == Peer::lmdb ? "raw LMDB" : "plain file";
+    constexpr const char* names[] = {"Stepstore", "raw LMDB", "plain file", "bare librados"};
+    return names[static_cast<std::size_t>(peer)];
 }
 
-void make(const Case& one, Peer peer, const std::string& directory)
+void make(const Case& one, Peer peer, const Location& location)
 {
-    if (peer == Peer::stepstore) make_stepstore(one, directory);
-    if (peer == Peer::lmdb) make_lmdb(one, directory);
+    if (peer == Peer::stepstore) make_stepstore(one, location);
+    if (peer == Peer::lmdb) make_lmdb(one, location.directory);
+    if (peer == Peer::librados) (void)open_librados(one, location, 0); // whether it can be used
 }
 
-std::unique_ptr<Subject> open(const Case& one, Peer peer, const std::string& directory, unsigned process)
+std::unique_ptr<Subject> open(const Case& one, Peer peer, const Location& location, unsigned process)
 {
-    if (peer == Peer::stepstore) return open_stepstore(one, directory, process);
-    if (peer == Peer::lmdb) return open_lmdb(one, directory, process);
-    return open_file(one, directory, process);
+    if (peer == Peer::stepstore) return open_stepstore(one, location, process);
+    if (peer == Peer::librados) return open_librados(one, location, process);
+    if (peer == Peer::lmdb) return open_lmdb(one, location.directory, process);
+    return open_file(one, location.directory, process);
 }
 
 // Stores what the reads will find.
-void prepare(const Case& one, Peer peer, const std::string& directory, unsigned process)
+void prepare(const Case& one, Peer peer, const Location& location, unsigned process)
 {
     Case writing = one;
     if (!reads(one)) return;
     writing.operation = one.operation == Operation::kv_get ? Operation::kv_put : Operation::array_write;
-    const auto subject = open(writing, peer, directory, process);
+    const auto subject = open(writing, peer, location, process);
     for (std::uint64_t place = 0; place < places(one); ++place)
         subject->run(place);
 }
@@ -71,11 +74,11 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
     return std::chrono::duration<double, std::micro>(now - begin).count() / static_cast<double>(done);
 }
 
-void work(const Case& one, Peer peer, const std::string& directory, unsigned process,
+void work(const Case& one, Peer peer, const Location& location, unsigned process,
           const RoundLength& length, int commands, int results)
 {
-    prepare(one, peer, directory, process);
-    const auto subject = open(one, peer, directory, process);
+    prepare(one, peer, location, process);
+    const auto subject = open(one, peer, location, process);
     std::uint64_t place = 0;
     double result = 0;
     char command;
@@ -85,25 +88,45 @@ void work(const Case& one, Peer peer, const std::string& directory, unsigned pro
 
 } // namespace
 
-CaseWorkers::CaseWorkers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length)
-    : processes_(one.processes), workers_(name_of(peer))
+CaseWorkers::CaseWorkers(const Case& one, Peer peer, const Location& location, const RoundLength& length)
+    : processes_(one.processes), peer_(peer), location_(location), workers_(std::make_unique<Workers>(name_of(peer)))
 {
-    // This process opens nothing, so that the workers inherit nothing.
-    const pid_t maker = in_process(name_of(peer), [&] { make(one, peer, directory); });
-    int status = 0;
-    if (maker < 0 || waitpid(maker, &status, 0) < 0 || status != 0)
+    if (!in_own_process([&] { make(one, peer, location); }))
         throw std::runtime_error(name_of(peer) + " could not be set up");
     for (unsigned process = 0; process < processes_; ++process)
-        workers_.start(name_of(peer), [&](int commands, int results) {
-            work(one, peer, directory, process, length, commands, results);
+        workers_->start(name_of(peer), [&](int commands, int results) {
+            work(one, peer, location, process, length, commands, results);
         });
-    (void)workers_.results(0, processes_); // ready
+    (void)workers_->results(0, processes_); // ready
+}
+
+CaseWorkers::~CaseWorkers()
+{
+    workers_.reset(); // nobody uses it any more
+    remove();
+}
+
+// This process opens nothing, so that the workers inherit nothing.
+bool CaseWorkers::in_own_process(const std::function<void()>& body) const
+{
+    const pid_t process = in_process(name_of(peer_), body);
+    int status = 0;
+    return process >= 0 && waitpid(process, &status, 0) >= 0 && status == 0;
+}
+
+void CaseWorkers::remove() const
+{
+    if (!location_.on_ceph()) return; // the directory is removed as a whole
+    (void)in_own_process([&] {
+        if (peer_ == Peer::stepstore) remove_stepstore(location_);
+        if (peer_ == Peer::librados) remove_librados(location_);
+    });
 }
 
 double CaseWorkers::round()
 {
-    workers_.tell(0, processes_, "r", 1);
-    const auto times = workers_.results(0, processes_);
+    workers_->tell(0, processes_, "r", 1);
+    const auto times = workers_->results(0, processes_);
     return std::reduce(times.begin(), times.end()) / static_cast<double>(processes_);
 }
 

@@ -18,14 +18,22 @@ class CaseWorkers {
 public:
     // Starts the processes, which open the subject, and, for reading, store what will be read. Throws when
     // one fails.
-    CaseWorkers(const Case& one, Peer peer, const std::string& directory, const RoundLength& length);
+    CaseWorkers(const Case& one, Peer peer, const Location& location, const RoundLength& length);
+    ~CaseWorkers(); // removes it from the cluster
+    CaseWorkers(const CaseWorkers&) = delete;
+    CaseWorkers& operator=(const CaseWorkers&) = delete;
 
     // One round of all processes at once: microseconds per operation, the mean over the processes.
     double round();
 
 private:
+    bool in_own_process(const std::function<void()>& body) const;
+    void remove() const;
+
     unsigned processes_;
-    Workers workers_;
+    Peer peer_;
+    Location location_;
+    std::unique_ptr<Workers> workers_;
 };
 
 } // namespace stepstore::bench

@@ -161,6 +161,11 @@ STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
  * it completes, for every type of array. `iod` stays until then. DAOS tells them for DAOS_OT_ARRAY_BYTE only.
  */
 #define STEPSTORE_ARRAY_TELL UINT64_MAX
+/*
+ * Set in arr_nr_read before any daos_array_read(): the caller does not want the counts, and `iod` is not
+ * changed. Where the end of the array is need not be looked for then, which takes requests to each target.
+ */
+#define STEPSTORE_ARRAY_UNTOLD (UINT64_MAX - 1)
 
 /*
  * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none

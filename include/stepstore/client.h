@@ -209,6 +209,9 @@ public:
     // Several ranges and several pieces of memory of the same total size.
     void write(std::span<const Range> ranges, std::span<const Bytes> memory);
     ReadResult read(std::span<const Range> ranges, std::span<const MutableBytes> memory) const;
+    // From now on reads do not say what they transferred and what lay beyond the end: their results are zero.
+    // A read beyond the end takes fewer requests then.
+    void leave_ends_untold();
     std::uint64_t size() const; // cells
     void set_size(std::uint64_t cells);
     void punch(std::span<const Range> ranges);

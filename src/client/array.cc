@@ -34,6 +34,7 @@ struct Array::State : NotCopied {
     ObjectId id;
     ArrayAttributes attributes;
     daos_handle_t handle{};
+    bool untold = false; // Array::leave_ends_untold()
 };
 
 ArrayCall::ArrayCall(std::span<const Range> cells)
@@ -101,6 +102,7 @@ int Array::State::read(ArrayCall& call, daos_event_t* event) const
     if (!library().is_ours()) // which leaves memory as it is where nothing is stored
         for (const d_iov_t& piece : call.pieces)
             std::memset(piece.iov_buf, 0, piece.iov_len);
+    if (untold && library().is_ours()) call.iod.arr_nr_read = STEPSTORE_ARRAY_UNTOLD;
     return library().array_read(handle, container->transaction, &call.iod, &call.sgl, event);
 }
 
@@ -166,6 +168,11 @@ Array Container::open_array(const ObjectId& id, const ArrayAttributes& attribute
     return array;
 }
 
+void Array::leave_ends_untold()
+{
+    state_->untold = true;
+}
+
 const ObjectId& Array::id() const
 {
     return state_->id;
@@ -197,6 +204,7 @@ ReadResult Array::read(std::span<const Range> ranges, std::span<const MutableByt
 {
     ArrayCall call(ranges, memory);
     check(state_->library(), state_->read(call, nullptr), [&] { return state_->tried("read", call); });
+    if (state_->untold) return {};
     if (call.iod.arr_nr_read == ArrayCall::not_told) state_->count(call, size());
     return {call.iod.arr_nr_short_read, call.iod.arr_nr_read * state_->attributes.cell_size};
 }

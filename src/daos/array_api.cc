@@ -124,15 +124,17 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
         sgl->sg_nr_out = sgl->sg_nr;
         // As in DAOS, `iod` must stay until the event completes only for byte arrays, or where the caller
         // asked.
+        const bool unwanted = iod->arr_nr_read == STEPSTORE_ARRAY_UNTOLD;
         const bool tell =
             !ev || type_number(daos_obj_id_t{array->oid().lo, array->oid().hi}) == DAOS_OT_ARRAY_BYTE ||
             iod->arr_nr_read == STEPSTORE_ARRAY_TELL;
         return [=, array = std::move(array), request = std::move(request)] {
             const auto result = array->run(epoch, [&](store::Container& in) {
                 return in.array_read(array->oid(), array->attributes(), request.ranges.all(),
-                                     request.memory.all(), epoch, array->verify());
+                                     request.memory.all(), epoch, array->verify(),
+                                     tell && !unwanted ? store::Ends::told : store::Ends::untold);
             });
-            if (!tell) return;
+            if (!tell || unwanted) return;
             iod->arr_nr_short_read = result.cells_short;
             iod->arr_nr_read = request.cells - result.cells_short;
         };

@@ -201,7 +201,7 @@ std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape,
 
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
                                  std::span<const Range> ranges, std::span<const MutableBytes> memory,
-                                 Epoch epoch, Verify verify)
+                                 Epoch epoch, Verify verify, Ends ends)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
@@ -217,6 +217,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
             return 0;
         });
     });
+    if (ends == Ends::untold) return result;
     if (known_end >= request.highest && request.bytes != 0) return result; // no range reaches beyond the end
     const std::uint64_t size = std::max(known_end, size_in_bytes(object, shape, epoch)) / shape.cell;
     for (const Range& range : ranges) {

@@ -149,8 +149,11 @@ struct Range {
     std::uint64_t length = 0;
 };
 
+// Whether a read of an array looks for its end where the ranges may lie beyond it.
+enum class Ends : std::uint8_t { told, untold };
+
 struct ReadResult {
-    std::uint64_t cells_short = 0; // cells asked for that lie beyond the end of the array
+    std::uint64_t cells_short = 0; // cells asked for that lie beyond the end of the array; untold: 0
     std::uint64_t bytes = 0;       // bytes that were stored, holes not counted
 };
 
@@ -228,7 +231,7 @@ public:
     // Holes are zero-filled.
     ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
                           std::span<const Range> ranges, std::span<const MutableBytes> memory,
-                          Epoch epoch = latest, Verify verify = Verify::yes);
+                          Epoch epoch = latest, Verify verify = Verify::yes, Ends ends = Ends::told);
     // Cells.
     std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest);
     void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);

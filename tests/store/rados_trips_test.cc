@@ -1,5 +1,5 @@
 // What operations cost on a Ceph cluster, in round trips.
-#include "store/rados/module.h"
+#include "support/rados_trips.h"
 #include "support/store_fixture.h"
 
 namespace stepstore::testing {
@@ -7,22 +7,6 @@ namespace {
 
 class Trips : public StoreTest {
 protected:
-    struct Counted {
-        std::uint64_t reads, writes;
-        friend bool operator==(const Counted&, const Counted&) = default;
-        friend std::ostream& operator<<(std::ostream& out, const Counted& one)
-        {
-            return out << one.reads << " reads, " << one.writes << " writes";
-        }
-    };
-    template <class Action>
-    static Counted of(Action action)
-    {
-        const rados::Trips before = rados::trips();
-        action();
-        const rados::Trips after = rados::trips();
-        return {after.reads - before.reads, after.writes - before.writes};
-    }
     // The process has used each target once: it knows the container, and that the target is the pool's.
     void warm_up()
     {
@@ -38,7 +22,7 @@ TEST_P(Trips, ANewKeyIsOneWrite)
     const ObjectId oid = kv_object(1, class_sx);
     for (int key = 0; key < 20; ++key) {
         const auto put = [&] { container->kv_put(oid, as_bytes(std::to_string(key)), pattern(5000, 1)); };
-        EXPECT_EQ(of(put), (Counted{0, 1})) << key;
+        EXPECT_EQ(trips_of(put), (Counted{0, 1})) << key;
     }
 }
 
@@ -47,7 +31,7 @@ TEST_P(Trips, AKeyThatThisProcessWroteIsReplacedByOneWrite)
     warm_up();
     const ObjectId oid = kv_object(1);
     for (int round = 0; round < 10; ++round)
-        EXPECT_EQ(of([&] { container->kv_put(oid, as_bytes("key"), pattern(500, 1)); }), (Counted{0, 1}));
+        EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("key"), pattern(500, 1)); }), (Counted{0, 1}));
 }
 
 TEST_P(Trips, AKeyOfAnotherIsReplacedByOneReadAndOneWrite)
@@ -58,7 +42,7 @@ TEST_P(Trips, AKeyOfAnotherIsReplacedByOneReadAndOneWrite)
     for (int key = 0; key < 400; ++key)
         container->kv_put(oid, as_bytes(std::to_string(key)), pattern(30000, 1));
     const auto put = [&](int key) {
-        return of([&] { container->kv_put(oid, as_bytes(std::to_string(key)), pattern(500, 1)); });
+        return trips_of([&] { container->kv_put(oid, as_bytes(std::to_string(key)), pattern(500, 1)); });
     };
     put(0); // finds out that guesses are wrong here
     for (int key = 1; key < 10; ++key)
@@ -70,8 +54,8 @@ TEST_P(Trips, AValueIsReadAtOnce)
     const ObjectId oid = kv_object(1);
     container->kv_put(oid, as_bytes("key"), pattern(56000, 1));
     std::vector<std::byte> room(56000);
-    EXPECT_EQ(of([&] { container->kv_get(oid, as_bytes("key"), room); }), (Counted{1, 0}));
-    EXPECT_EQ(of([&] { container->kv_get(oid, as_bytes("none"), room); }), (Counted{1, 0}));
+    EXPECT_EQ(trips_of([&] { container->kv_get(oid, as_bytes("key"), room); }), (Counted{1, 0}));
+    EXPECT_EQ(trips_of([&] { container->kv_get(oid, as_bytes("none"), room); }), (Counted{1, 0}));
 }
 
 TEST_P(Trips, ABlobInAFreshChunkIsOneWrite)
@@ -82,12 +66,12 @@ TEST_P(Trips, ABlobInAFreshChunkIsOneWrite)
     const auto blob = pattern(56000, 1);
     for (std::uint64_t chunk = 0; chunk < 20; ++chunk) {
         const auto write = [&] { write_cells(*container, oid, attributes, chunk << 20, blob); };
-        EXPECT_EQ(of(write), (Counted{0, 1})) << chunk;
+        EXPECT_EQ(trips_of(write), (Counted{0, 1})) << chunk;
     }
     // And behind one that it wrote.
-    EXPECT_EQ(of([&] { write_cells(*container, oid, attributes, 56000, blob); }), (Counted{0, 1}));
+    EXPECT_EQ(trips_of([&] { write_cells(*container, oid, attributes, 56000, blob); }), (Counted{0, 1}));
     // And in the place of one.
-    EXPECT_EQ(of([&] { write_cells(*container, oid, attributes, 0, blob); }), (Counted{0, 1}));
+    EXPECT_EQ(trips_of([&] { write_cells(*container, oid, attributes, 0, blob); }), (Counted{0, 1}));
 }
 
 TEST_P(Trips, AnArrayIsReadWithTwo)
@@ -99,9 +83,9 @@ TEST_P(Trips, AnArrayIsReadWithTwo)
     write_cells(*container, oid, attributes, 0, small);
     write_cells(*container, oid, attributes, 56000, large);
     std::vector<std::byte> got;
-    EXPECT_EQ(of([&] { got = read_cells(*container, oid, attributes, 0, small.size()); }), (Counted{1, 0}));
+    EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, 0, small.size()); }), (Counted{1, 0}));
     EXPECT_EQ(got, small);
-    EXPECT_EQ(of([&] { got = read_cells(*container, oid, attributes, 56000, large.size()); }),
+    EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, 56000, large.size()); }),
               (Counted{2, 0}));
     EXPECT_EQ(got, large);
 }
@@ -111,7 +95,7 @@ TEST_P(Trips, ALargeValueIsItsDataAndOneWrite)
     warm_up();
     const ObjectId oid = kv_object(1);
     container->kv_put(oid, as_bytes("first"), pattern(1 << 20, 1)); // opens the lane
-    EXPECT_EQ(of([&] { container->kv_put(oid, as_bytes("second"), pattern(9 << 20, 1)); }), (Counted{0, 2}));
+    EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("second"), pattern(9 << 20, 1)); }), (Counted{0, 2}));
 }
 
 } // namespace

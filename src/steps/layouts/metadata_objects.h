@@ -57,10 +57,13 @@ public:
 private:
     Object open(const ObjectId& id) const
     {
-        if constexpr (std::is_same_v<Object, Array>)
-            return container_.open_array(id, {1, record_.chunk_size}, access_);
-        else
+        if constexpr (std::is_same_v<Object, Array>) {
+            Array array = container_.open_array(id, {1, record_.chunk_size}, access_);
+            array.leave_ends_untold(); // a blob says itself how long it is
+            return array;
+        } else {
             return container_.key_value(id, access_);
+        }
     }
 
     const Container& container_;

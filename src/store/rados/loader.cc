@@ -83,11 +83,6 @@ Found look(const std::string& path)
 
 } // namespace
 
-Trips trips()
-{
-    return module().trips();
-}
-
 Backend backend()
 {
     return {"rados", create, open, destroy, look, names, 32};

@@ -18,8 +18,13 @@ using namespace stepstore::store::rados;
 
 extern "C" STEPSTORE_API const Module* stepstore_rados_backend(unsigned version, const Host& host)
 {
-    static const Module module{trips, create, open, destroy, look};
+    static const Module module{create, open, destroy, look};
     if (version != module_version) return nullptr;
     given = host;
     return &module;
+}
+
+extern "C" STEPSTORE_API Trips stepstore_rados_trips()
+{
+    return trips();
 }

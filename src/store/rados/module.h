@@ -9,6 +9,7 @@ namespace stepstore::store::rados {
 
 inline constexpr unsigned module_version = 2; // of this header and of backend.h
 inline constexpr char module_symbol[] = "stepstore_rados_backend";
+inline constexpr char trips_symbol[] = "stepstore_rados_trips"; // Trips(), for tests
 
 // Round trips of this process to the cluster so far. What goes out together counts once.
 struct Trips {
@@ -16,7 +17,6 @@ struct Trips {
 };
 
 struct Module {
-    Trips (*trips)();
     std::unique_ptr<Storage> (*create)(const std::string& path, const NewPool& options);
     std::unique_ptr<Storage> (*open)(const std::string& path);
     void (*destroy)(const std::string& path);
@@ -25,7 +25,6 @@ struct Module {
 // nullptr: another version.
 using ModuleFactory = const Module* (*)(unsigned version, const Host& host);
 
-// Of the loaded module (loader.cc).
 Trips trips();
 
 } // namespace stepstore::store::rados

@@ -1,0 +1,92 @@
+// What a field costs on a Ceph cluster, in round trips.
+#include "fields/fixture.h"
+#include "support/rados_trips.h"
+
+namespace stepstore::fields::testing {
+namespace {
+
+using stepstore::testing::Counted;
+using stepstore::testing::trips_of;
+
+constexpr std::size_t small = 5000, large = 1 << 20;
+
+class FieldTrips : public FieldsTest {
+protected:
+    // Of an index: the shared one has a page of each flush; with one of each process it says who has pages.
+    std::uint64_t pages() const { return std::get<1>(GetParam()) == Index::shared ? 1 : 2; }
+};
+INSTANTIATE_FIELDS(FieldTrips);
+
+// The first fields of a process open what they need on each target, and find out what it may suppose.
+void warm_up(Fields& fields)
+{
+    for (int step = 100; step < 140; ++step) {
+        for (const std::size_t size : {small, large})
+            fields.archive(collocation_key(), element_key(step, 130, static_cast<int>(size)),
+                           pattern(size, 1));
+        fields.flush();
+    }
+}
+
+TEST_P(FieldTrips, OfALargeFieldThatIsArchived)
+{
+    Fields fields(make());
+    warm_up(fields);
+    for (int step = 0; step < 5; ++step) {
+        const auto archive = [&] {
+            fields.archive(collocation_key(), element_key(step), pattern(large, 1));
+        };
+        EXPECT_EQ(trips_of(archive), (Counted{0, 2})) << step; // its bytes, and that they are there
+    }
+}
+
+// Small ones are written together, with one page of the index for all.
+TEST_P(FieldTrips, OfAFlush)
+{
+    Fields fields(make());
+    warm_up(fields);
+    for (int round = 0; round < 4; ++round) {
+        const auto archive = [&] {
+            for (int field = 0; field < 8; ++field)
+                fields.archive(collocation_key(), element_key(8 * round + field), pattern(small, 1));
+        };
+        EXPECT_EQ(trips_of(archive), Counted{}) << round;
+        EXPECT_EQ(trips_of([&] { fields.store.flush(false); }), (Counted{0, 1})) << round;
+        EXPECT_EQ(trips_of([&] { fields.catalogue.flush(); }), (Counted{1, pages()})) << round;
+    }
+}
+
+TEST_P(FieldTrips, OfAFieldThatIsRetrieved)
+{
+    Fields fields(make());
+    for (int step = 0; step < 5; ++step) {
+        fields.archive(collocation_key(), element_key(step, 130), pattern(small, 1));
+        fields.archive(collocation_key(), element_key(step, 131), pattern(large, 2));
+    }
+    fields.flush();
+    const auto dataset = Session::open(location, Access::read_only)->find(dataset_key());
+    CatalogueReader catalogue(dataset);
+    const StoreReader store(dataset);
+    (void)catalogue.find(collocation_key(), element_key(0));
+    (void)store.read(std::get<FieldLocation>(catalogue.find(collocation_key(), element_key(0))->location));
+    for (int step = 1; step < 5; ++step) {
+        for (const int param : {130, 131}) {
+            std::optional<Entry> entry;
+            const auto find = [&](bool refresh) {
+                return trips_of(
+                    [&] { entry = catalogue.find(collocation_key(), element_key(step, param), refresh); });
+            };
+            const Counted found = find(true); // whether there is anything new
+            EXPECT_GE(found.reads, 1U) << step;
+            EXPECT_LE(found.reads, pages()) << step;
+            EXPECT_EQ(find(false), Counted{}) << step;
+            ASSERT_TRUE(entry);
+            const auto& location = std::get<FieldLocation>(entry->location);
+            const auto read = trips_of([&] { (void)store.read(location); });
+            EXPECT_EQ(read, (Counted{param == 130 ? 1U : 2U, 0})) << step;
+        }
+    }
+}
+
+} // namespace
+} // namespace stepstore::fields::testing
