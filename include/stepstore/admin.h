@@ -196,6 +196,30 @@ typedef int (*stepstore_key_cb)(const char* key, size_t size, void* arg);
 STEPSTORE_API int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* prefix,
                                           char delimiter, stepstore_key_cb each, void* arg);
 
+/*
+ * Waiting for what others do, without looking again and again.
+ *
+ * stepstore_kv_announce() tells those who watch the key, in all processes, to look again. They then see what
+ * was acknowledged before. It does not wait, needs no right to write, and may get lost. The key need not be
+ * there. Without an effect where keys cannot be watched.
+ *
+ * stepstore_kv_watch() begins to watch. Look once more after it, then wait. -DER_NOTSUPPORTED: keys cannot be
+ * watched, as in a pool in a directory, or this user may not, or not now.
+ *
+ * stepstore_watch_wait() waits for an announcement, at most so many microseconds. One that came since the
+ * last wait counts. Look from time to time all the same. *got, out: STEPSTORE_WATCH_...
+ *
+ * stepstore_watch_close() does not wait for the cluster. The container's end closes its watches too.
+ * Return 0, or -DER_NO_HDL, -DER_INVAL.
+ */
+#define STEPSTORE_WATCH_NOTHING 0   /* the time is over */
+#define STEPSTORE_WATCH_ANNOUNCED 1 /* look again */
+#define STEPSTORE_WATCH_LOST 2      /* look again, and watch anew: none may come any more */
+STEPSTORE_API int stepstore_kv_announce(daos_handle_t oh, const char* key);
+STEPSTORE_API int stepstore_kv_watch(daos_handle_t oh, const char* key, daos_handle_t* wh);
+STEPSTORE_API int stepstore_watch_wait(daos_handle_t wh, uint64_t most_us, int* got);
+STEPSTORE_API int stepstore_watch_close(daos_handle_t wh);
+
 #ifdef __cplusplus
 }
 #endif

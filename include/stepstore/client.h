@@ -151,6 +151,24 @@ private:
     std::unique_ptr<State> state_;
 };
 
+// Waits for announcements of a key. For one thread at a time.
+class STEPSTORE_API KeyWatch {
+public:
+    ~KeyWatch();
+    KeyWatch(KeyWatch&&) noexcept;
+    KeyWatch& operator=(KeyWatch&&) noexcept;
+    // lost: look again, and watch anew, since none may come any more.
+    enum class Got : std::uint8_t { nothing, announced, lost };
+    // At most so long. What was announced since the watch began, or since the last wait, counts.
+    Got wait(std::chrono::microseconds most);
+    struct State;
+
+private:
+    friend class KeyValue;
+    KeyWatch();
+    std::unique_ptr<State> state_;
+};
+
 class STEPSTORE_API KeyValue {
 public:
     ~KeyValue();
@@ -179,6 +197,13 @@ public:
     void list(const std::function<bool(std::string_view)>& each) const; // until it returns false
     KeyPages pages() const;                                             // all keys, some at a time
     void destroy();                                                     // punches the whole object
+
+    // Tells those who watch the key, in all processes, to look again. Nobody waits for it, and it may get
+    // lost: who watches looks from time to time too. Nothing where keys cannot be watched.
+    void announce(std::string_view key) const;
+    // Look once more after it, then wait. nullopt: keys cannot be watched (in a directory, on a DAOS system),
+    // or this user may not, or not now.
+    std::optional<KeyWatch> watch(std::string_view key) const;
 
     // Asynchronous; key and value memory must live until the wait.
     Pending put(EventQueue& queue, std::string_view key, Bytes value, Condition condition = Condition::none);

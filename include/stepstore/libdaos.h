@@ -82,7 +82,11 @@
     X(cont_object, stepstore_cont_object)                                                                    \
     X(cont_destroy_snaps, stepstore_cont_destroy_snaps)                                                      \
     X(kv_exchange, stepstore_kv_exchange)                                                                    \
-    X(kv_list_below, stepstore_kv_list_below)
+    X(kv_list_below, stepstore_kv_list_below)                                                                \
+    X(kv_announce, stepstore_kv_announce)                                                                    \
+    X(kv_watch, stepstore_kv_watch)                                                                          \
+    X(watch_wait, stepstore_watch_wait)                                                                      \
+    X(watch_close, stepstore_watch_close)
 
 namespace stepstore {
 

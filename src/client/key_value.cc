@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "client/pending.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -272,6 +273,50 @@ KeyPages KeyValue::pages() const
 EventQueue KeyValue::event_queue() const
 {
     return EventQueue(std::make_shared<EventQueue::State>(state_->container->pool));
+}
+
+struct KeyWatch::State : NotCopied {
+    State(std::shared_ptr<KeyValue::State> of, daos_handle_t made) : object(std::move(of)), handle(made) {}
+    ~State() { object->library().watch_close(handle); }
+
+    std::shared_ptr<KeyValue::State> object;
+    daos_handle_t handle;
+};
+
+KeyWatch::KeyWatch() = default;
+KeyWatch::~KeyWatch() = default;
+KeyWatch::KeyWatch(KeyWatch&&) noexcept = default;
+KeyWatch& KeyWatch::operator=(KeyWatch&&) noexcept = default;
+
+KeyWatch::Got KeyWatch::wait(std::chrono::microseconds most)
+{
+    int got = STEPSTORE_WATCH_NOTHING;
+    const Library& library = state_->object->library();
+    check(library,
+          library.watch_wait(state_->handle, static_cast<std::uint64_t>(std::max(most.count(), {})), &got),
+          [&] { return "wait for a key of " + state_->object->name(); });
+    return static_cast<Got>(got);
+}
+
+void KeyValue::announce(std::string_view key) const
+{
+    const Library& library = state_->library();
+    if (!library.kv_announce) return;
+    check(library, library.kv_announce(state_->handle, checked(key).c_str()),
+          [&] { return "announce " + stepstore::quoted(key) + " of " + state_->name(); });
+}
+
+std::optional<KeyWatch> KeyValue::watch(std::string_view key) const
+{
+    const Library& library = state_->library();
+    daos_handle_t handle{};
+    const int rc = library.kv_watch ? library.kv_watch(state_->handle, checked(key).c_str(), &handle)
+                                    : -DER_NOTSUPPORTED;
+    if (rc == -DER_NOTSUPPORTED) return std::nullopt;
+    check(library, rc, [&] { return "watch " + stepstore::quoted(key) + " of " + state_->name(); });
+    KeyWatch watch;
+    watch.state_ = std::make_unique<KeyWatch::State>(state_, handle);
+    return watch;
 }
 
 void KeyValue::destroy()

@@ -142,6 +142,7 @@ const char* kind_name(Kind kind) noexcept
     case Kind::object_table: return "object table";
     case Kind::transaction: return "transaction";
     case Kind::event_queue: return "event queue";
+    case Kind::watch: return "watch";
     }
     return "";
 }

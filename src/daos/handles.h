@@ -25,7 +25,8 @@ enum class Kind : std::uint8_t {
     object,
     object_table,
     transaction,
-    event_queue
+    event_queue,
+    watch
 };
 const char* kind_name(Kind kind) noexcept;
 

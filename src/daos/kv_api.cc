@@ -8,6 +8,7 @@
 #include "daos/taken.h"
 #include "store/failure.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace stepstore::daos;
@@ -16,6 +17,10 @@ using stepstore::as_bytes;
 using stepstore::Bytes;
 using stepstore::Error;
 using stepstore::MutableBytes;
+
+static_assert(STEPSTORE_WATCH_NOTHING == static_cast<int>(store::Waiter::Got::nothing) &&
+              STEPSTORE_WATCH_ANNOUNCED == static_cast<int>(store::Waiter::Got::announced) &&
+              STEPSTORE_WATCH_LOST == static_cast<int>(store::Waiter::Got::lost));
 
 namespace {
 
@@ -191,6 +196,46 @@ int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* pref
                     [&](store::Container& in) { in.kv_list(object->oid(), position, take, epoch, filter); });
     });
     return rc != 0 ? rc : ended;
+}
+
+int stepstore_kv_announce(daos_handle_t oh, const char* key)
+{
+    return call("stepstore_kv_announce", [&] {
+        const auto object = resource<KeyValueResource>(oh);
+        const Bytes name = key_bytes(key);
+        object->run(store::latest, [&](store::Container& in) { in.kv_announce(object->oid(), name); });
+    });
+}
+
+int stepstore_kv_watch(daos_handle_t oh, const char* key, daos_handle_t* wh)
+{
+    return call("stepstore_kv_watch", [&] {
+        auto object = resource<KeyValueResource>(oh);
+        const Bytes name = key_bytes(key);
+        require(wh, "wh");
+        auto waiter = object->run(store::latest,
+                                  [&](store::Container& in) { return in.kv_watch(object->oid(), name); });
+        if (waiter == nullptr)
+            throw Error(-DER_NOTSUPPORTED,
+                        "keys of " + object->name() + " cannot be watched, or not now: look again and again");
+        *wh = insert_handle(std::make_shared<WatchResource>(std::move(object), std::move(waiter)));
+    });
+}
+
+int stepstore_watch_wait(daos_handle_t wh, uint64_t most_us, int* got)
+{
+    return call("stepstore_watch_wait", [&] {
+        const auto watch = resource<WatchResource>(wh);
+        require(got, "got");
+        // An hour, where it is longer: who waits so long looks in between.
+        const auto most = std::chrono::microseconds(std::min(most_us, std::uint64_t{3600000000}));
+        *got = static_cast<int>(watch->wait(most));
+    });
+}
+
+int stepstore_watch_close(daos_handle_t wh)
+{
+    return call("stepstore_watch_close", [&] { close_handle(wh, Kind::watch); });
 }
 
 int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob)

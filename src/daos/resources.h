@@ -5,8 +5,10 @@
 #include "daos/handles.h"
 #include "store/store.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace stepstore::daos {
@@ -120,6 +122,28 @@ public:
         : ObjectResource(handle_kind, std::move(container), oid, mode)
     {
     }
+};
+
+// Of a key: what waits for its announcements. One thread at a time does.
+class WatchResource : public Resource {
+public:
+    static constexpr Kind handle_kind = Kind::watch;
+    WatchResource(std::shared_ptr<KeyValueResource> object, std::unique_ptr<store::Waiter> waiter)
+        : Resource(handle_kind), object_(std::move(object)), waiter_(std::move(waiter))
+    {
+    }
+    std::string name() const override { return "watch of a key of " + object_->name(); }
+    Resource* opened_from() const noexcept override { return object_->parent().get(); }
+    store::Waiter::Got wait(std::chrono::nanoseconds most)
+    {
+        const std::lock_guard lock(waiting_);
+        return waiter_->wait(most);
+    }
+
+private:
+    std::shared_ptr<KeyValueResource> object_;
+    std::mutex waiting_; // guards waiter_
+    const std::unique_ptr<store::Waiter> waiter_;
 };
 
 class ArrayResource : public ObjectResource {

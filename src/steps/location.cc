@@ -136,9 +136,14 @@ bool is_on_daos(const std::string& text)
     return text.starts_with(daos_scheme);
 }
 
+bool is_on_ceph(const std::string& text)
+{
+    return text.starts_with(rados_scheme);
+}
+
 bool is_on_cluster(const std::string& text)
 {
-    return is_on_daos(text) || text.starts_with(rados_scheme);
+    return is_on_daos(text) || is_on_ceph(text);
 }
 
 void require_pool(const Location& location, const std::string& text)

@@ -43,6 +43,7 @@ Location resolve_location(const std::string& text);
 // -DER_NONEXIST, with the advice to check the location: resolve_location(text) found no pool.
 void require_pool(const Location& location, const std::string& text);
 bool is_on_daos(const std::string& text);
+bool is_on_ceph(const std::string& text);
 bool is_on_cluster(const std::string& text); // daos:// or rados://: no directory of one machine
 
 } // namespace stepstore::steps

@@ -46,6 +46,7 @@
 #include "base/function_ref.h"
 #include "store/types.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -154,6 +155,18 @@ public:
     virtual bool is_alone() const { return true; }
 };
 
+// Waits for the announcements of one key (Target::watch). For one thread at a time. After a fork the child's
+// wait() gives `lost`. It keeps nothing open that its Storage needs to close.
+class Waiter {
+public:
+    virtual ~Waiter() = default;
+    // lost: announcements may have been missed, and none may come any more. Another waiter is needed.
+    enum class Got : std::uint8_t { nothing, announced, lost };
+    // At most so long, until the key is announced; at once where it was since the waiter was made, or since
+    // the last wait that told of it.
+    virtual Got wait(std::chrono::nanoseconds most) = 0;
+};
+
 class Target {
 public:
     virtual ~Target() = default;
@@ -225,6 +238,14 @@ public:
     // Gives back space that nothing needs, while others read and write: pages of the index that no version in
     // use has, and what dead processes left. DER_CSUM where the index is damaged: then nothing is changed.
     virtual void compact() {}
+
+    // Tells the waiters of this key, in all processes, to look again. What was committed before is seen by
+    // those who do. Nobody waits for it, and it may get lost. So who waits also looks from time to time. Any
+    // bytes are a key here.
+    virtual void announce(Bytes) {}
+    // From its return on what is announced reaches the waiter. So the caller looks once more then. nullptr:
+    // there are none here, or none now (no right, no answer), and the caller looks again and again instead.
+    virtual std::unique_ptr<Waiter> watch(Bytes) { return nullptr; }
 
     // Verifies the structure below the transactions' level (pages, files); one text per damage found.
     virtual std::vector<std::string> check() = 0;

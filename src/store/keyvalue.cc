@@ -265,4 +265,20 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)
     return removed;
 }
 
+void Container::kv_announce(const ObjectId& oid, Bytes key)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    require_key(object, key);
+    const KeyPlace place(object, key);
+    object.target(place.set.targets[0]).announce(place.live.view());
+}
+
+std::unique_ptr<Waiter> Container::kv_watch(const ObjectId& oid, Bytes key)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    require_key(object, key);
+    const KeyPlace place(object, key);
+    return object.target(place.set.targets[0]).watch(place.live.view());
+}
+
 } // namespace stepstore::store

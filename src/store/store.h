@@ -218,6 +218,10 @@ public:
                  FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest,
                  const KeyFilter& filter = {});
 
+    // Tells those who watch the key to look again, and a waiter for that: Target::announce() and watch().
+    void kv_announce(const ObjectId& oid, Bytes key);
+    std::unique_ptr<Waiter> kv_watch(const ObjectId& oid, Bytes key);
+
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
     // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size,
     // DER_OVERFLOW on a chunk beyond 2^63 bytes.

@@ -40,6 +40,8 @@ public:
     // The steps before `end` were seen.
     void note_seen(std::uint64_t end) { seen_ = std::max(seen_, end); }
     WriterWatch& writer();
+    // Of what writers announce: each part of a step, the end of the stream.
+    std::optional<KeyWatch> watch() const { return catalogue_.watch(opened_.location.stream); }
 
 private:
     StreamRecord look();

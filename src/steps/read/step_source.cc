@@ -4,6 +4,7 @@
 #include "steps/collective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace stepstore::steps {
@@ -60,7 +61,7 @@ StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communi
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
       near_(one_machine && !is_on_cluster(stream.location().pool)),
       own_until_(steps_of_everyone(stream, options.readers)), told_generation_(stream.record().generation),
-      told_closed_(stream.record().closed)
+      told_closed_(stream.record().closed), pause_(stream, options.poll_interval)
 {
 }
 
@@ -244,7 +245,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
 {
     const auto begin = SteadyClock::now();
     const auto waited = [&] { return std::chrono::duration<double>(SteadyClock::now() - begin).count(); };
-    double pause = options_.poll_interval;
+    pause_.begin();
     double next_look = 0; // at the writer, in seconds of waiting
     bool writer_gone = false;
     while (true) {
@@ -263,7 +264,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
                             " steps: its metadata was lost; `stepstore pool check` says what can be saved");
         if (now.closed || &now != &segment) continue;                // a last look, or the end
         if (stream_.is_snapshot()) return StepStatus::end_of_stream; // it stays as it is
-        const double left = timeout_seconds < 0 ? pause : timeout_seconds - waited();
+        const double left = timeout_seconds < 0 ? HUGE_VAL : timeout_seconds - waited();
         if (left <= 0 || writer_gone || waited() >= next_look) {
             const WriterWatch::State state = stream_.writer().look();
             const bool gone = state == WriterWatch::State::left || state == WriterWatch::State::died;
@@ -278,8 +279,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         }
         if (left <= 0) return StepStatus::not_ready;
         const Stopwatch watch(profile_.wait, "stepstore.wait");
-        sleep_for(std::chrono::duration<double>(std::min(pause, left)));
-        pause = std::min(pause * 1.5, options_.poll_interval * 4);
+        pause_.pass(left);
     }
 }
 

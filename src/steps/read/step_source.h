@@ -4,6 +4,7 @@
 
 #include "steps/profile/profile.h"
 #include "steps/read/open_stream.h"
+#include "steps/read/pause.h"
 #include "steps/stream/options.h"
 
 #include <deque>
@@ -69,6 +70,7 @@ private:
     const std::uint64_t own_until_;       // the first step that ranks do not read for themselves
     std::uint64_t told_generation_;       // of the record that the other ranks have
     bool told_closed_;
+    Pause pause_;
     std::vector<std::byte> message_; // of rank 0 to the others; its memory is used again
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
     std::deque<std::shared_ptr<const InstalledStep>> ahead_;

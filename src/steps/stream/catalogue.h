@@ -19,6 +19,9 @@ public:
     void put(const std::string& stream, const StreamRecord& record);
     bool remove(const std::string& stream);
     std::vector<std::string> streams() const; // sorted
+    // To those who wait for something new in the stream, and to wait for it: KeyValue::announce, watch.
+    void announce(const std::string& stream) const { key_value_.announce(stream); }
+    std::optional<KeyWatch> watch(const std::string& stream) const { return key_value_.watch(stream); }
 
 private:
     KeyValue key_value_;

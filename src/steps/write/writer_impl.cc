@@ -55,6 +55,9 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         data = how.data->writer(context, rank);
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
         side = container->key_value(opened.record.side);
+        if (is_on_ceph(opened.location.pool))
+            told.emplace(*container, opened.location.pool + "/" + opened.location.container,
+                         Access::read_only);
         if (watch) {
             watch->attach(container->key_value(opened.record.side));
             agreement = std::make_unique<Agreement>(container->key_value(opened.record.side), rank);
@@ -64,6 +67,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         while (!from.at_end())
             encoder->expect(read_variable(from));
     });
+    if (communicator->rank() == 0) announce(); // the stream was replaced or appended to
 }
 
 Writer::Impl::~Impl()
@@ -339,6 +343,7 @@ void Writer::Impl::end_step(const ShapeNow* shape_now)
             throw;
         }
         store_blob(blob);
+        announce();
     }
     data_end += encoder->data_length();
     failed = false;
@@ -355,6 +360,7 @@ void Writer::Impl::mark_closed(std::uint64_t whole_steps)
     opened.record.closed = true;
     opened.record.steps = whole_steps;
     catalogue.put(opened.location.stream, opened.record);
+    announce();
 }
 
 void Writer::Impl::close()

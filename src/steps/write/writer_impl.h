@@ -49,7 +49,8 @@ public:
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
-    std::optional<KeyValue> side; // of the stream
+    std::optional<KeyValue> side;  // of the stream
+    std::optional<Catalogue> told; // where readers are told of what is new
     DataPuts puts;
     struct StoredAs {
         std::optional<Compression> compression; // where it differs from the stream's
@@ -78,6 +79,10 @@ private:
     void store_blob(Bytes blob);
     void close_together(const std::exception_ptr& failure);
     void mark_closed(std::uint64_t whole_steps);
+    void announce() const
+    {
+        if (told) told->announce(opened.location.stream);
+    }
     [[noreturn]] void refuse_outside(const char* what) const;
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
     const Compression& compression_of(VariableId id) const;

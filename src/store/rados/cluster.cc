@@ -232,6 +232,12 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
     delete waiting;
 }
 
+int Io::watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle)
+{
+    writes.fetch_add(1, std::memory_order_relaxed);
+    return context_.watch3(object, &handle, &watcher, watch_timeout);
+}
+
 void Io::failed(int code, const std::string& tried) const
 {
     fail(code, where_, tried);

@@ -82,7 +82,11 @@ public:
     // Nobody waits for it. `done` runs on a thread of librados with the result.
     void write_behind(const std::string& object, librados::ObjectWriteOperation& operation,
                       std::function<void(int)> done);
+    // 0, or what librados says: `watcher` is told of notifies on the object.
+    int watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle);
     void flush() { context_.aio_flush(); }
+
+    static constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process watches no more
 
     librados::IoCtx& context() { return context_; }
     std::uint64_t instance() { return context_.get_instance_id(); } // of the process's connection

@@ -13,8 +13,7 @@ namespace stepstore::store::rados {
 namespace {
 
 constexpr char magic[] = "STEPSTORE-RADOS";
-constexpr unsigned format_version = 2;      // 1 where there is no data pool
-constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process counts as such
+constexpr unsigned format_version = 2; // 1 where there is no data pool
 
 } // namespace
 
@@ -83,7 +82,7 @@ std::set<std::uint64_t> living(Io& io)
 
 Watch::Watch(Io& io) : io_(io)
 {
-    const int code = io.context().watch3(header_object, &handle_, &watcher_, watch_timeout);
+    const int code = io.watch(header_object, watcher_, handle_);
     if (code == -ENOENT)
         throw Error(-DER_STALE, io.where() + ": the pool was removed while it was open: open it again");
     if (code < 0) io.failed(code, "cannot take the pool into use for updates");

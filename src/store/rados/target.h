@@ -3,6 +3,7 @@
 // nothing half done. docs/design/rados-backend.md has the argument.
 #pragma once
 
+#include "store/rados/announcer.h"
 #include "store/rados/client.h"
 #include "store/rados/transaction.h"
 
@@ -30,6 +31,8 @@ public:
     std::uint64_t allocated(const ExtentRef& range) override;
     void sync(bool) override {} // what was acknowledged is on the disks of all copies
     bool begin_sync(bool) override { return false; }
+    void announce(Bytes key) override { announcer_.send(key); }
+    std::unique_ptr<Waiter> watch(Bytes key) override { return announcer_.watch(key); }
     Usage usage() override;
     std::vector<std::string> check() override;
     void count(const Counters& added) override;
@@ -95,6 +98,7 @@ private:
     Io& io_;
     Io& data_;
     Index index_;
+    Announcer announcer_{index_};
     Memory memory_;
     Client& client_;
     const std::uint64_t serial_; // of all targets that this process ever had open
