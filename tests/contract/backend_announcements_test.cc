@@ -83,9 +83,12 @@ TEST_P(Announcements, AreNotForAWaiterOfTheParent)
     auto waiter = watch("key");
     const int status = testing::run_in_child([&] {
         const bool lost = waiter->wait(patience) == Got::lost;
-        waiter = watch("key"); // of the child
-        announce("key");
-        return lost && waiter->wait(patience) == Got::announced ? 0 : 1;
+        const auto own = factory().open(pool_->path());
+        waiter = own->target(0).watch(as_bytes("key"));
+        own->target(0).announce(as_bytes("key"));
+        const bool told = waiter->wait(patience) == Got::announced;
+        waiter.reset();
+        return lost && told ? 0 : 1;
     });
     EXPECT_EQ(status, 0);
     EXPECT_EQ(waiter->wait(patience), Got::announced) << "the child's end does not end it";
@@ -97,7 +100,8 @@ TEST_P(Announcements, DoNotWaitForTheDead)
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
     const pid_t dead = testing::start_child([&] {
-        const auto waiter = watch("key");
+        const auto own = factory().open(pool_->path());
+        const auto waiter = own->target(0).watch(as_bytes("key"));
         if (write(ready[1], "x", 1) != 1) return 1;
         waiter->wait(patience);
         waiter->wait(patience);
