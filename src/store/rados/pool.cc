@@ -92,7 +92,7 @@ bool Watch::lost() const
 {
     // The time since the cluster last heard of the process, in milliseconds.
     const int silent = io_.context().watch_check(handle_);
-    return watcher_.lost || silent < 0 || silent >= static_cast<int>(1000 * watch_timeout);
+    return watcher_.lost || silent < 0 || silent >= static_cast<int>(1000 * Io::watch_timeout);
 }
 
 Watch::~Watch()
