@@ -71,20 +71,24 @@ TEST_F(FullCluster, RefusesWhatNeedsRoomAndKeepsAndReadsTheRest)
     run_user("", [&] {
         const std::string location = "rados://test/all";
         const Pool pool = Pool::connect_or_create(location);
-        const Container box = pool.create_container("box");
+        Container box = pool.create_container("box");
         KeyValue keys = box.key_value(box.object_id(1, 0, ObjectType::key_value));
         Array array = box.create_array(box.object_id(2, 0, ObjectType::array), {1, 1 << 20});
         const auto small = pattern(1000, 1), large = pattern(3 << 20, 2);
         keys.put("small", small);
         keys.put("large", large);
         array.write(0, large);
-        auto writer = std::make_unique<steps::Writer>(location + "/run", steps::WriterOptions{},
-                                                      self_communicator());
+        auto writer =
+            std::make_unique<steps::Writer>(location + "/run", steps::WriterOptions{}, self_communicator());
         write_step(*writer, 0);
         fields::testing::create_pool("rados://test/fields", "rados");
-        Fields archive(fields::Session::open("rados://test/fields", Access::read_write)->create(dataset_key()));
+        Fields archive(
+            fields::Session::open("rados://test/fields", Access::read_write)->create(dataset_key()));
         archive.archive(collocation_key(), element_key(0), large);
         archive.flush();
+
+        pool.create_container("unneeded");
+        const auto snapshot = box.create_snapshot("unneeded");
 
         fill();
         for (int round = 0; round < 3; ++round) {
@@ -111,6 +115,10 @@ TEST_F(FullCluster, RefusesWhatNeedsRoomAndKeepsAndReadsTheRest)
         EXPECT_EQ(steps_in(location + "/run"), 1U);
         EXPECT_EQ(fields::testing::retrieve(archive.dataset, collocation_key(), element_key(0)), large);
         // What takes less room is done.
+        box.destroy_snapshot(snapshot);
+        EXPECT_TRUE(box.snapshots().empty());
+        pool.destroy_container("unneeded");
+        EXPECT_EQ(pool.containers().size(), 2U);
         EXPECT_TRUE(keys.remove("large"));
         keys.put("small", pattern(1000, 9));
 
@@ -122,8 +130,7 @@ TEST_F(FullCluster, RefusesWhatNeedsRoomAndKeepsAndReadsTheRest)
         writer->close();
         steps::WriterOptions appending;
         appending.append = true;
-        writer = std::make_unique<steps::Writer>(
-            location + "/run", appending, self_communicator());
+        writer = std::make_unique<steps::Writer>(location + "/run", appending, self_communicator());
         write_step(*writer, 1);
         writer->close();
         EXPECT_EQ(steps_in(location + "/run"), 2U);

@@ -1,4 +1,4 @@
-// OSDs that do not answer, and processes that do not: what waits goes on, what fails says so in time, and an
+// OSDs that do not answer, and processes that do not. What waits goes on, and what fails says so in time. An
 // update whose answer did not come is there as a whole or not at all.
 #include "support/ceph_cluster.h"
 #include "support/store_fixture.h"
@@ -171,10 +171,7 @@ TEST_F(Outage, AnUpdateInDoubtIsThereAsAWholeOrNotAtAll)
 class OneExtent {
 public:
     explicit OneExtent(const std::string& path) : storage_(rados().open(path)) { storage_->claim(); }
-    static const Backend& rados()
-    {
-        return *std::ranges::find(backends(), "rados", &Backend::name);
-    }
+    static const Backend& rados() { return *std::ranges::find(backends(), "rados", &Backend::name); }
     void append()
     {
         Payload payload{{&memory_, 1}};

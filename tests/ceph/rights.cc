@@ -23,7 +23,8 @@ protected:
     void allow(const std::string& what) const
     {
         cluster.tell("user", "alice mon 'allow r' osd '" +
-                                 (what.empty() ? "allow r pool=other" : "allow " + what + " pool=test") + "'");
+                                 (what.empty() ? "allow r pool=other" : "allow " + what + " pool=test") +
+                                 "'");
     }
     void reconnect() const
     {

@@ -47,7 +47,8 @@ protected:
     {
         EXPECT_EQ(run_in_child([&] {
                       // It is no record of the store.
-                      storage()->target(0).write([](WriteTransaction& open) { open.erase(as_bytes("count")); });
+                      storage()->target(0).write(
+                          [](WriteTransaction& open) { open.erase(as_bytes("count")); });
                       const auto result = undamaged(Pool::check(path, {}));
                       EXPECT_TRUE(result);
                       return result ? 0 : 1;
@@ -64,7 +65,8 @@ protected:
     {
         target.write([](WriteTransaction& transaction) {
             Bytes value;
-            const int now = transaction.get(as_bytes("count"), value) ? std::stoi(std::string(as_text(value))) : 0;
+            const int now =
+                transaction.get(as_bytes("count"), value) ? std::stoi(std::string(as_text(value))) : 0;
             transaction.put(as_bytes("count"), as_bytes(std::to_string(now + 1)));
         });
     }

@@ -69,8 +69,9 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
 }
 
 RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bool claimed)
-    : path_(std::move(path)), id_(pool->header().id), targets_(pool->header().targets), durability_(pool->header().durability),
-      generation_(host().process_generation()), pool_(std::move(pool)), claimed_(claimed)
+    : path_(std::move(path)), id_(pool->header().id), targets_(pool->header().targets),
+      durability_(pool->header().durability), generation_(host().process_generation()),
+      pool_(std::move(pool)), claimed_(claimed)
 {
 }
 
