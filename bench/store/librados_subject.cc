@@ -35,7 +35,8 @@ Function* function(const char* name)
 
 int require(int result, const char* what)
 {
-    if (result < 0) throw std::runtime_error(std::string("librados: ") + what + ": " + std::strerror(-result));
+    if (result < 0)
+        throw std::runtime_error(std::string("librados: ") + what + ": " + std::strerror(-result));
     return result;
 }
 
@@ -123,8 +124,7 @@ private:
                                                                      LIBRADOS_OPERATION_NOFLAG);
         char *name = nullptr, *value = nullptr;
         std::size_t name_size = 0, size = 0;
-        if (result == 0)
-            STEPSTORE_LIBRADOS(rados_omap_get_next2)(found, &name, &value, &name_size, &size);
+        if (result == 0) STEPSTORE_LIBRADOS(rados_omap_get_next2)(found, &name, &value, &name_size, &size);
         const bool whole = size == buffer_.size();
         if (whole) std::memcpy(buffer_.data(), value, size);
         if (found != nullptr) STEPSTORE_LIBRADOS(rados_omap_get_end)(found);
@@ -139,9 +139,9 @@ private:
     }
     void read(const std::string& object, std::uint64_t at)
     {
-        const int size = require(
-            STEPSTORE_LIBRADOS(rados_read)(io_, object.c_str(), buffer_.data(), buffer_.size(), at),
-            "rados_read");
+        const int size =
+            require(STEPSTORE_LIBRADOS(rados_read)(io_, object.c_str(), buffer_.data(), buffer_.size(), at),
+                    "rados_read");
         if (static_cast<std::size_t>(size) != buffer_.size())
             throw std::runtime_error("librados: the object is too short");
     }

@@ -100,7 +100,8 @@ Location own_location(const std::string& given)
     const std::string pool = rest.substr(0, slash);
     const std::string name_space = slash < rest.size() ? rest.substr(slash + 1) + "-" : "";
     if (pool.empty() || name_space.find('/') != std::string::npos)
-        throw std::runtime_error("--location " + given + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
+        throw std::runtime_error("--location " + given +
+                                 ": not of the form rados://POOL or rados://POOL/NAMESPACE");
     return {"", pool, name_space + "bench-" + std::to_string(getpid())};
 }
 
@@ -198,7 +199,8 @@ int run(const Options& options)
     const std::vector<Case> cases = all_cases(options);
     if (cases.empty()) {
         std::fprintf(stderr, "stepstore-bench-store: no case has '%s' in its name; names are like %s\n",
-                     options.only.c_str(), options.location.empty() ? "kv_put/100B/1p/process" : "kv_put/100B/1p/power");
+                     options.only.c_str(),
+                     options.location.empty() ? "kv_put/100B/1p/process" : "kv_put/100B/1p/power");
         return 2;
     }
     const Sides& sides = options.location.empty() ? local_sides : ceph_sides;

@@ -74,8 +74,8 @@ double measure(Subject& subject, const Case& one, const RoundLength& length, std
     return std::chrono::duration<double, std::micro>(now - begin).count() / static_cast<double>(done);
 }
 
-void work(const Case& one, Peer peer, const Location& location, unsigned process,
-          const RoundLength& length, int commands, int results)
+void work(const Case& one, Peer peer, const Location& location, unsigned process, const RoundLength& length,
+          int commands, int results)
 {
     prepare(one, peer, location, process);
     const auto subject = open(one, peer, location, process);
@@ -89,7 +89,8 @@ void work(const Case& one, Peer peer, const Location& location, unsigned process
 } // namespace
 
 CaseWorkers::CaseWorkers(const Case& one, Peer peer, const Location& location, const RoundLength& length)
-    : processes_(one.processes), peer_(peer), location_(location), workers_(std::make_unique<Workers>(name_of(peer)))
+    : processes_(one.processes), peer_(peer), location_(location),
+      workers_(std::make_unique<Workers>(name_of(peer)))
 {
     if (!in_own_process([&] { make(one, peer, location); }))
         throw std::runtime_error(name_of(peer) + " could not be set up");

@@ -121,3 +121,21 @@ def test_the_least_that_a_writer_may_is_to_read_and_write_its_namespace() -> Non
     assert "no damage" in run("pool", "check", location, CEPH_ARGS=writer)
     assert "DER_NO_PERM" in run("pool", "create", f"{location}-other", code=1, CEPH_ARGS=writer)
     run("pool", "destroy", location, "--yes", CEPH_ARGS=writer)
+
+
+def test_the_store_is_measured_next_to_bare_librados() -> None:
+    name = f"{CEPH_POOL}/{uuid.uuid4()}"
+    one = ["--rounds", "1", "--operations", "3", "--json"]
+    for case in ("kv_put/100B/1p", "array_read/1MiB/1p"):
+        told = json.loads(run("bench", "store", "--location", name, "--case", case, *one))
+        assert [record["peer_name"] for record in told] == ["librados", "local pool"]
+        assert all(record["ours"] > 0 and record["peer"] > 0 for record in told)
+    where = ("bench", "store", "--case", "kv_put/100B/1p", *one[:4])
+    assert "not of the form" in run(*where, "--location", "rados://", code=1)
+    assert "no pool 'none'" in run(*where, "--location", "rados://none", code=1)
+    assert "CEPH_CONF" in run(*where, "--location", name, code=1, CEPH_CONF="/none")
+
+
+def test_benchmarks_refuse_a_location_that_cannot_be_used() -> None:
+    for benchmark in ("layouts", "metadata", "fields"):
+        assert "rados://POOL" in run("bench", benchmark, "--location", "rados://a/b/c", code=2)

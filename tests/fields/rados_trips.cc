@@ -1,6 +1,6 @@
 // What a field costs on a Ceph cluster, in round trips.
-#include "fields/fixture.h"
 #include "support/rados_trips.h"
+#include "fields/fixture.h"
 
 namespace stepstore::fields::testing {
 namespace {
@@ -33,9 +33,7 @@ TEST_P(FieldTrips, OfALargeFieldThatIsArchived)
     Fields fields(make());
     warm_up(fields);
     for (int step = 0; step < 5; ++step) {
-        const auto archive = [&] {
-            fields.archive(collocation_key(), element_key(step), pattern(large, 1));
-        };
+        const auto archive = [&] { fields.archive(collocation_key(), element_key(step), pattern(large, 1)); };
         EXPECT_EQ(trips_of(archive), (Counted{0, 2})) << step; // its bytes, and that they are there
     }
 }

@@ -1,7 +1,7 @@
 // What a step costs on a Ceph cluster, in round trips of a rank. The first steps of a stream take some more:
 // objects are opened, and a process learns what it may suppose.
-#include "steps/model.h"
 #include "support/rados_trips.h"
+#include "steps/model.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -21,7 +21,7 @@ constexpr int first_steps = 4, steps = 12;
 struct Expected {
     const char* layout;
     std::uint64_t stabilised, acquired;
-    double of_four; // at most, of each of four ranks and each step, in the mean
+    double of_four;    // at most, of each of four ranks and each step, in the mean
     int table = steps; // every so many steps a writer goes on in a new table of places, which takes one more
     bool is_usual(int step) const { return step >= first_steps && step % table != 0; }
 };

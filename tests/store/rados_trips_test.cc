@@ -31,7 +31,8 @@ TEST_P(Trips, AKeyThatThisProcessWroteIsReplacedByOneWrite)
     warm_up();
     const ObjectId oid = kv_object(1);
     for (int round = 0; round < 10; ++round)
-        EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("key"), pattern(500, 1)); }), (Counted{0, 1}));
+        EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("key"), pattern(500, 1)); }),
+                  (Counted{0, 1}));
 }
 
 TEST_P(Trips, AKeyOfAnotherIsReplacedByOneReadAndOneWrite)
@@ -83,7 +84,8 @@ TEST_P(Trips, AnArrayIsReadWithTwo)
     write_cells(*container, oid, attributes, 0, small);
     write_cells(*container, oid, attributes, 56000, large);
     std::vector<std::byte> got;
-    EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, 0, small.size()); }), (Counted{1, 0}));
+    EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, 0, small.size()); }),
+              (Counted{1, 0}));
     EXPECT_EQ(got, small);
     EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, 56000, large.size()); }),
               (Counted{2, 0}));
@@ -95,7 +97,8 @@ TEST_P(Trips, ALargeValueIsItsDataAndOneWrite)
     warm_up();
     const ObjectId oid = kv_object(1);
     container->kv_put(oid, as_bytes("first"), pattern(1 << 20, 1)); // opens the lane
-    EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("second"), pattern(9 << 20, 1)); }), (Counted{0, 2}));
+    EXPECT_EQ(trips_of([&] { container->kv_put(oid, as_bytes("second"), pattern(9 << 20, 1)); }),
+              (Counted{0, 2}));
 }
 
 } // namespace

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stepstore.benchmarks import memory
+from stepstore.benchmarks import ceph, memory
 from stepstore.benchmarks.field_figures import write_figures
 from stepstore.benchmarks.grib import PARAMETERS, write_plan
 from stepstore.benchmarks.layout_figures import require_matplotlib
@@ -121,6 +121,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         default="stepstore",
         help="type of FDB client for our engine: ours (default), or FDB's own",
     )
+    ceph.add_location(parser)
     add("--quick", action="store_true", help="few small cases, to see that it works")
     add("--figures", metavar="DIR", help="draw a figure there, as PNG and SVG with the numbers as CSV")
     options = parser.parse_args(words)
@@ -138,6 +139,7 @@ def _options(words: list[str]) -> argparse.Namespace:
     for setting in filter(None, options.settings.split(",")):
         if "=" not in setting:
             parser.error(f"--settings {setting}: give NAME=VALUE")
+    options.pool = ceph.own_pool(parser, options)
     return options
 
 
@@ -203,7 +205,7 @@ class _Archive:
         }
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
-            pool = str(self._data / "pool")
+            pool = setting.options.pool or str(self._data / "pool")
             config["stepstore"] = {"pool": pool, **given}
             # A pool is made once, as the directory that toc's files go to.
             Pool.create(
@@ -233,6 +235,8 @@ class _Archive:
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder)
+        if self._engine == "stepstore" and self._setting.options.pool:
+            ceph.remove(self._setting.options.pool)
 
     def run(self, task: str) -> dict[str, Any]:
         options = self._setting.options
@@ -354,7 +358,8 @@ class _Setting:
                 wrote = archive.run("write")["write"]
                 if "separate" in patterns:
                     yield "write", _bandwidth(wrote)
-                    yield "bytes on disk", archive.bytes_on_disk() / wrote["bytes"]
+                    if not self.options.pool:  # of two subjects on one medium
+                        yield "bytes on disk", archive.bytes_on_disk() / wrote["bytes"]
                     yield from self._retrieve(archive)
                 if "contention" in patterns:
                     self.settle()

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from stepstore.benchmarks import ceph
 from stepstore.benchmarks.layout_points import Point
 from stepstore.benchmarks.mpi import run
 from stepstore.cli.common import CommandError, ExitCode
@@ -50,13 +51,27 @@ class Run:
     """One stream, written once and read in the way of each of the points; without points one of BP5."""
 
     def __init__(
-        self, options: Namespace, program: Program, size: str, written: str, points: list[Point], place: Path
+        self,
+        options: Namespace,
+        program: Program,
+        size: str,
+        written: str,
+        points: list[Point],
+        place: Path,
+        pool: str = "",
     ):
+        """pool: of Ceph, where the stream goes instead of to the place."""
         self.size, self.points, self._program, self._place = size, points, program, place
+        self._pool = pool
         self._ranks = options.writers + options.readers
         numbers = [f"--{name}={getattr(options, name)}" for name in ("writers", "readers", "steps")]
         flags = [f"--{name}" for name in ("live", "together") if getattr(options, name)]
-        self._words = [*numbers, *flags, f"--size={size}", f"--location={place}"]
+        self._words = [
+            *numbers,
+            *flags,
+            f"--size={size}",
+            f"--location={pool + '/stream' if pool else place}",
+        ]
         if not points:
             self._words.append(f"--engine={BP5}")
         else:
@@ -74,6 +89,8 @@ class Run:
             raise CommandError(f"{_NAME} printed no JSON: {printed.strip() or 'nothing'}") from error
         finally:
             shutil.rmtree(self._place, ignore_errors=True)
+            if self._pool:
+                ceph.remove(self._pool)
         return found
 
 

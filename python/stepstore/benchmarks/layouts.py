@@ -10,7 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from stepstore.benchmarks import memory
+from stepstore.benchmarks import ceph, memory
 from stepstore.benchmarks.layout_figures import draw, require_matplotlib
 from stepstore.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.benchmarks.layout_presets import PRESETS, report_space, report_windows
@@ -23,6 +23,7 @@ from stepstore.benchmarks.records import write_statements
 from stepstore.cli.common import show
 
 _RANK_BYTES = 48 << 20  # that a rank needs beside its blobs
+LOCAL = " (local)"
 _OVERHEAD = 2  # bytes stored for a byte of a blob, at most: a page of an index is not always full
 
 
@@ -34,6 +35,7 @@ def layouts(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     options.readers = options.readers or options.writers
     program = Program(options.mpirun)
+    options.pool = ceph.own_pool(parser, options)
     points = _checked(parser, options, program)
     outcomes, shares = _measure(options, program, points)
     _report(options, outcomes, shares, Space(program.space()).point({}).name)
@@ -111,6 +113,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--figures", metavar="DIR", help="draw figures there, as PNG and SVG with the numbers as CSV"
     )
+    ceph.add_location(parser)
     parser.add_argument("--no-bp5", action="store_true", help="leave BP5 out")
     parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
     return parser
@@ -132,6 +135,8 @@ def _checked(parser: Parser, options: Namespace, program: Program) -> list[Point
         parser.note("Steps=snapshot is left out: this build of Stepstore does not know it")
         options.points = [word for word in options.points if word not in ("Steps=snapshot", "snapshot")]
     points = chosen_points(options.points, space, parser.error)
+    if options.pool:
+        points = _possible_on_ceph(parser, options, points)
     durability = [] if options.durability == "process" else [f"Durability={options.durability}"]
     for point in points:
         point.written = ",".join([point.written, *words(options.set), *durability])
@@ -146,6 +151,17 @@ def _checked(parser: Parser, options: Namespace, program: Program) -> list[Point
         options.no_bp5 = True
         parser.note(f"BP5 is left out: {refusal}")
     return points
+
+
+def _possible_on_ceph(parser: Parser, options: Namespace, points: list[Point]) -> list[Point]:
+    if options.preset or options.figures:
+        parser.error("--location goes with neither --preset nor --figures")
+    possible = [point for point in points if "Layout=posix" not in point.parameters]
+    if len(possible) < len(points):
+        parser.note("Layout=posix is left out: it needs a directory")
+    if not possible:
+        parser.error("--points: give a layout that does without a directory")
+    return possible
 
 
 def _make_directory(parser: Parser, name: str) -> None:
@@ -188,6 +204,8 @@ def _measure(
 ) -> tuple[list[Outcome], list[float | None]]:
     """Rounds in which each size has each point and BP5 once. What comes first changes from round to round."""
     named: dict[str, Point | None] = {one.name: one for one in points}
+    if options.pool:  # the local store besides
+        named |= {one.name + LOCAL: one for one in points}
     streams: dict[str, list[Point]] = {}
     for point in points:
         streams.setdefault(point.written, []).append(point)
@@ -205,12 +223,16 @@ def _measure(
             for size in options.sizes:
                 memory.settle(int(3 * options.writers * options.steps * program.mean_size(size)))
                 for written, read in runs:
-                    _add(outcomes, Run(options, program, size, written, read, Path(folder) / "stream"))
+                    local = Path(folder) / "stream"
+                    if options.pool and read:
+                        _add(outcomes, Run(options, program, size, written, read, local, options.pool))
+                    suffix = LOCAL if options.pool else ""
+                    _add(outcomes, Run(options, program, size, written, read, local), suffix)
     return list(outcomes.values()), shares
 
 
-def _add(outcomes: dict[tuple[str, str], Outcome], run: Run) -> None:
+def _add(outcomes: dict[tuple[str, str], Outcome], run: Run, suffix: str = "") -> None:
     found: dict[str, Any] = run()
-    names = [point.name for point in run.points] or [BP5]
+    names = [point.name + suffix for point in run.points] or [BP5]
     for name, reading in zip(names, found.pop("readings"), strict=True):
         outcomes[run.size, name].add(found, reading)

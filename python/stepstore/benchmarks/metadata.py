@@ -10,6 +10,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
+from stepstore.benchmarks import ceph
 from stepstore.benchmarks.mpi import engine, run
 from stepstore.benchmarks.options import Parser
 from stepstore.benchmarks.report import Case, report
@@ -46,6 +47,7 @@ def _parse(words: list[str]) -> Namespace:
         "which does nothing, takes for writing.",
     )
     parser.add_adios2()
+    ceph.add_location(parser)
     parser.list("ranks", [4, 16], "numbers of ranks")
     parser.number("steps", 50, "steps")
     parser.list("sets", _SETS, "the program's sets of variables", "SET,...", lambda text: text.split(","))
@@ -60,6 +62,7 @@ def _parse(words: list[str]) -> Namespace:
         parser.error(f"there is no set {unknown[0]!r}: the sets are {', '.join(_SETS)}")
     if options.steps < 1 or options.rounds < 1 or min(options.ranks) < 1:
         parser.error("give at least 1 for steps, rounds and ranks")
+    options.pool = ceph.own_pool(parser, options)
     return options
 
 
@@ -94,7 +97,7 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
         for name in names
     }
     for _ in range(options.rounds):
-        ours, peer = folder / "ours", folder / "peer.bp"
+        ours, peer = f"{options.pool}/stream" if options.pool else str(folder / "ours"), folder / "peer.bp"
         door = engine(options.engine, ours, options.parameters)
         theirs = _round(program, kind, ranks, options, folder, str(peer), ["BP5"])
         mine = _round(program, kind, ranks, options, folder, "unused", door)
@@ -106,7 +109,10 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
         theirs["limit"] = theirs["writer"]
         for name, case in cases.items():
             case.add(mine[name], theirs[name])
-        shutil.rmtree(ours)
+        if options.pool:
+            ceph.remove(options.pool)
+        else:
+            shutil.rmtree(ours)
         shutil.rmtree(peer)
     return list(cases.values())
 
@@ -148,7 +154,7 @@ def _command(program: str, kind: str, options: Namespace, name: str) -> list[str
     return [program, f"--{kind}", "--num_steps", str(options.steps), "--filename", name]
 
 
-def _stored_bytes(location: Path) -> float:
-    with open_steps(str(location)) as stream:
+def _stored_bytes(location: str) -> float:
+    with open_steps(location) as stream:
         profile = stream.profile()
     return float(sum(rank["metadata_bytes"] for rank in profile["ranks"]))

@@ -83,7 +83,7 @@ def _said(program: str, output: str) -> str:
     return " | ".join(list(own)[:3] or lines[-6:])
 
 
-def engine(door: str, location: Path, more: str) -> list[str]:
+def engine(door: str, location: Path | str, more: str) -> list[str]:
     """An engine type and its parameters, as ADIOS2's programs take them on their command line."""
     own = [f"Location={location}", *words(more)]
     if door == "native":
