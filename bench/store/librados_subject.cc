@@ -1,6 +1,6 @@
-// Bare librados: what the same puts, gets, writes and reads take with nothing of ours. A value below 64 KiB is
-// a key in the omap of one of 8 objects, which all processes share, as our targets. A larger one is an object
-// of its own. An array is cut into objects of 1 MiB. Each operation is one round trip.
+// Bare librados: what the same puts, gets, writes and reads take with nothing of ours. A value below 64 KiB
+// is a key in the omap of one of 8 objects, which all processes share, as our targets. A larger one is an
+// object of its own. An array is cut into objects of 1 MiB. Each operation is one round trip.
 //
 // librados is loaded here, when a location on Ceph is given, so that the program does without it elsewhere.
 #include "subject.h"

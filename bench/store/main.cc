@@ -36,8 +36,8 @@ Options parse_options(int argc, char** argv)
         "4 processes and both durability levels. The peers are raw LMDB, and pwrite/pread on one file per\n"
         "process. All take turns. Prints the medians in microseconds per operation. ratio = ours / peer:\n"
         "below 1 is faster than the peer.\n"
-        "With --location, of a pool on Ceph: next to bare librados, and to a local pool with the same promise,\n"
-        "durability=power.");
+        "With --location, of a pool on Ceph: next to bare librados, and to a local pool with the same\n"
+        "promise, durability=power.");
     line.number("rounds", "rounds per case and subject (default 5)", rounds, 1, 1000);
     line.seconds("seconds", "length of a round (default 0.1)", options.length.seconds);
     line.number("operations", "operations of each process in a round, instead of --seconds",
