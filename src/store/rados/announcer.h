@@ -2,8 +2,8 @@
 // key, and watches of it. Who watches gets those of all keys of the target, and passes over the others'.
 //
 // A notify ends when all watchers have answered, or after a second: one that was killed does not answer until
-// its watch is over. So nobody waits for a notify. At most so many of a process are under way on a target at a
-// time, and further ones are left out.
+// its watch is over. So nobody waits for a notify. At most so many of a process are under way on a target at
+// a time, and further ones are left out.
 #pragma once
 
 #include "store/rados/index.h"
