@@ -2,9 +2,9 @@
 // watch the stream. Each reader and writer is a process, since a process has one connection and one user.
 #include "steps/read/reader.h"
 #include "steps/write/writer.h"
-#include "store/rados/module.h"
 #include "support/location.h"
 #include "support/processes.h"
+#include "support/rados_trips.h"
 
 #include <gtest/gtest.h>
 
@@ -71,9 +71,9 @@ protected:
         options.open_timeout = 60;
         Reader reader(stream, options, self_communicator());
         for (int step = 0; step < steps; ++step) {
-            const auto before = store::rados::trips();
+            const auto before = stepstore::testing::rados_trips();
             if (reader.begin_step(60) != StepStatus::ok) return 1;
-            const auto after = store::rados::trips();
+            const auto after = stepstore::testing::rados_trips();
             told->got[step] = now();
             if (step == long_wait) told->trips = after.reads + after.writes - before.reads - before.writes;
             int value = -1;
