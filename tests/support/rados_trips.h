@@ -23,14 +23,16 @@ struct Counted {
 // So far. The module is the one that the library under test uses: a process has it once.
 inline store::rados::Trips rados_trips()
 {
-    using Count = store::rados::Trips (*)();
+    using Count = void (*)(store::rados::Trips&);
     static const auto count = [] {
         void* module = dlopen(STEPSTORE_TEST_RADOS_MODULE, RTLD_NOW | RTLD_LOCAL);
         void* found = module == nullptr ? nullptr : dlsym(module, store::rados::trips_symbol);
         if (found == nullptr) throw std::runtime_error(dlerror());
         return reinterpret_cast<Count>(found);
     }();
-    return count();
+    store::rados::Trips counted{};
+    count(counted);
+    return counted;
 }
 
 template <class Action>

@@ -24,7 +24,7 @@ extern "C" STEPSTORE_API const Module* stepstore_rados_backend(unsigned version,
     return &module;
 }
 
-extern "C" STEPSTORE_API Trips stepstore_rados_trips()
+extern "C" STEPSTORE_API void stepstore_rados_trips(Trips& counted)
 {
-    return trips();
+    counted = trips();
 }
