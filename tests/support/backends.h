@@ -13,7 +13,7 @@
 
 namespace stepstore::testing {
 
-// The Ceph pool that tests may use (with_ceph.sh gives one); nullptr: there is no cluster.
+// The Ceph pool that tests may use (tests/CMakeLists.txt gives one); nullptr: there is no cluster.
 inline const char* ceph_pool()
 {
     return std::getenv("STEPSTORE_TEST_RADOS");

@@ -14,7 +14,7 @@ namespace {
 const Meaning meanings[] = {
     {ENOENT, DER_STALE, "the object is gone: the pool was destroyed while it was open; open it again"},
     {EPERM, DER_NO_PERM,
-     "not permitted: ask for a Ceph user with the capabilities mon 'allow r' and osd 'allow rwx pool=POOL'"},
+     "not permitted: ask for a Ceph user with the capabilities mon 'allow r' and osd 'allow rw pool=POOL'"},
     {EACCES, DER_NO_PERM,
      "the cluster refuses this Ceph user: check the keyring and the user's name (CEPH_ARGS=\"--id USER\")"},
     {ENOSPC, DER_NOSPACE, "the cluster is full: add or free space; nothing that was stored is lost"},
