@@ -50,8 +50,9 @@ public:
     Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
             std::span<const Memory> memory);
 
-    // The pieces of each group of targets that has some, in the order of the request.
-    void for_each_group(FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const;
+    // The pieces of each group of targets that has some, as Target::at_once() does it.
+    void for_each_group(const ObjectAccess& object,
+                        FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const;
 
     std::uint64_t bytes = 0;
     std::uint64_t highest = 0; // the greatest end of a range, in bytes

@@ -5,6 +5,7 @@
 #include "store/array.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace stepstore::store {
 
@@ -184,17 +185,17 @@ private:
 
 std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
 {
-    std::uint64_t end = 0;
-    for (unsigned group = 0; group < object.placement.groups(); ++group) {
-        end = std::max(end, from_copies(object.placement.group(group), [&](unsigned index) {
-                           const auto here = look_at(object.target(index), [&](ReadTransaction& transaction) {
-                               return end_on_target(object, index, transaction, shape, epoch);
-                           });
-                           object.target(index).count({0, 1, 0, 0});
-                           return here;
-                       }));
-    }
-    return end;
+    std::vector<std::uint64_t> ends(object.placement.groups());
+    object.target(0).at_once(ends.size(), [&](std::size_t group) {
+        ends[group] = from_copies(object.placement.group(static_cast<unsigned>(group)), [&](unsigned index) {
+            const auto here = look_at(object.target(index), [&](ReadTransaction& transaction) {
+                return end_on_target(object, index, transaction, shape, epoch);
+            });
+            object.target(index).count({0, 1, 0, 0});
+            return here;
+        });
+    });
+    return *std::ranges::max_element(ends);
 }
 
 } // namespace
@@ -208,10 +209,12 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
     const Request<MutableBytes> request(object, shape, ranges, memory);
     ReadResult result;
     std::uint64_t known_end = 0;
-    request.for_each_group([&](unsigned group, std::span<const ReadPiece> pieces) {
+    std::mutex guard; // of both
+    request.for_each_group(object, [&](unsigned group, std::span<const ReadPiece> pieces) {
         from_copies(object.placement.group(group), [&](unsigned index) {
             GroupRead read(object, pieces, index, epoch, verify);
             read.run(pool_->access() == Access::read_write);
+            const std::lock_guard lock(guard);
             result.bytes += read.bytes;
             known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);
             return 0;

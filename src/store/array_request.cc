@@ -123,14 +123,19 @@ void Request<Memory>::take_apart(const ObjectAccess& object, const ArrayShape& s
 
 template <class Memory>
 void Request<Memory>::for_each_group(
-    FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const
+    const ObjectAccess& object, FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const
 {
+    if (pieces_.empty()) return;
+    if (pieces_.front().group == pieces_.back().group) return each(pieces_.front().group, pieces_);
+    std::vector<std::span<const Piece<Memory>>> groups;
     for (auto first = pieces_.begin(); first != pieces_.end();) {
         const auto end =
             std::find_if(first, pieces_.end(), [&](const auto& one) { return one.group != first->group; });
-        each(first->group, {first, end});
+        groups.emplace_back(first, end);
         first = end;
     }
+    object.target(0).at_once(groups.size(),
+                             [&](std::size_t at) { each(groups[at].front().group, groups[at]); });
 }
 
 template class Request<Bytes>;

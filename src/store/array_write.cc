@@ -113,6 +113,13 @@ void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPositio
         object.target(set.targets[copy]).count({1, 0, 0, 0});
 }
 
+void clear_groups(const ObjectAccess& object, ArrayPosition from, ArrayPosition to)
+{
+    object.target(0).at_once(object.placement.groups(), [&](std::size_t group) {
+        clear_group(object, object.placement.group(static_cast<unsigned>(group)), from, to);
+    });
+}
+
 ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
 {
     return {byte / shape.chunk, byte % shape.chunk};
@@ -127,7 +134,7 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<Bytes> request(object, shape, ranges, memory);
-    request.for_each_group([&](unsigned group, std::span<const Piece<Bytes>> pieces) {
+    request.for_each_group(object, [&](unsigned group, std::span<const Piece<Bytes>> pieces) {
         GroupWrite(object, pieces, object.placement.group(group)).commit();
     });
     if (request.bytes != 0) return;
@@ -153,8 +160,7 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
             clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
             continue;
         }
-        for (unsigned group = 0; group < object.placement.groups(); ++group)
-            clear_group(object, object.placement.group(group), from, to);
+        clear_groups(object, from, to);
     }
 }
 
@@ -165,8 +171,7 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
     const ArrayShape shape(object, attributes);
     const ByteRange bounds(object, shape, {0, cells});
     const ArrayPosition from = position_of(shape, bounds.end);
-    for (unsigned group = 0; group < object.placement.groups(); ++group)
-        clear_group(object, object.placement.group(group), from, {UINT64_MAX, UINT64_MAX});
+    clear_groups(object, from, {UINT64_MAX, UINT64_MAX});
     if (cells == 0) return;
     // The end: a record of its own unless an extent ends there.
     ArrayPosition end = from;

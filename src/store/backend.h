@@ -202,6 +202,14 @@ public:
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
     virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
+    // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. In turn,
+    // or at once where each waits for a network. All have ended when it returns. Throws what the first of
+    // those that failed has thrown; behind it, work in turn is left out.
+    virtual void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
+    {
+        for (std::size_t one = 0; one < count; ++one)
+            work(one);
+    }
     // Gives back the room of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
     // in the file, or where the room does. Called once, after the transaction that dropped the last reference
     // has committed: the room may hold another extent afterwards. A reader that still has the reference may

@@ -4,6 +4,7 @@
 #include "store/failure.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 namespace stepstore::store {
@@ -147,12 +148,15 @@ void read_with_bulk(Target& target, bool may_write, Verify verify,
     constexpr int patience = 16;
     std::vector<BulkRead> reads;
     BulkSource suspect;
-    const auto first_bad = [&]() -> std::size_t {
-        for (std::size_t i = 0; i < reads.size(); ++i) {
-            const BulkRead& one = reads[i];
-            if (!one.source.read(target, one.from, one.to, one.into, one.offset)) return i;
-        }
-        return reads.size();
+    const auto first_bad = [&] {
+        std::atomic<std::size_t> bad{reads.size()};
+        target.at_once(reads.size(), [&](std::size_t at) {
+            const BulkRead& one = reads[at];
+            if (at > bad || one.source.read(target, one.from, one.to, one.into, one.offset)) return;
+            for (std::size_t now = bad; at < now && !bad.compare_exchange_weak(now, at);) {
+            }
+        });
+        return bad.load();
     };
     for (int attempt = 0; attempt < patience; ++attempt) {
         target.read([&](ReadTransaction& transaction) {

@@ -244,8 +244,8 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
 {
     Storage& storage = core.storage();
     const std::set<Epoch> known = epochs_in_meta(storage.meta(), container);
-    for (unsigned index = 0; index < storage.targets(); ++index) {
-        Target& target = core.target(index);
+    storage.meta().at_once(storage.targets(), [&](std::size_t index) {
+        Target& target = core.target(static_cast<unsigned>(index));
         target.write([&](WriteTransaction& transaction) {
             for (const Epoch epoch : epochs)
                 erase_sealed(transaction, snapshot_key(container, epoch).view());
@@ -260,7 +260,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
                          [&](WriteTransaction& transaction, auto& from, auto& released) {
                              return !aggregate(transaction, container, from, released);
                          });
-    }
+    });
     storage.meta().write([&](WriteTransaction& meta) {
         for (const Epoch epoch : epochs)
             meta.erase(meta_snapshot(container, epoch).view());

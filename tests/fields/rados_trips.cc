@@ -60,6 +60,7 @@ TEST_P(FieldTrips, OfAFieldThatIsRetrieved)
     for (int step = 0; step < 5; ++step) {
         fields.archive(collocation_key(), element_key(step, 130), pattern(small, 1));
         fields.archive(collocation_key(), element_key(step, 131), pattern(large, 2));
+        fields.archive(collocation_key(), element_key(step, 132), pattern(6 << 20, 3)); // several chunks
     }
     fields.flush();
     const auto dataset = Session::open(location, Access::read_only)->find(dataset_key());
@@ -68,7 +69,7 @@ TEST_P(FieldTrips, OfAFieldThatIsRetrieved)
     (void)catalogue.find(collocation_key(), element_key(0));
     (void)store.read(std::get<FieldLocation>(catalogue.find(collocation_key(), element_key(0))->location));
     for (int step = 1; step < 5; ++step) {
-        for (const int param : {130, 131}) {
+        for (const int param : {130, 131, 132}) {
             std::optional<Entry> entry;
             const auto find = [&](bool refresh) {
                 return trips_of(

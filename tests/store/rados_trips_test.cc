@@ -92,6 +92,21 @@ TEST_P(Trips, AnArrayIsReadWithTwo)
     EXPECT_EQ(got, large);
 }
 
+TEST_P(Trips, AnArrayOnSeveralTargetsIsWrittenAndReadAtOnce)
+{
+    warm_up();
+    const ObjectId oid = array_object(1);
+    const ArrayAttributes attributes{1, 1 << 20};
+    const auto blob = pattern(11 << 20, 1);
+    write_cells(*container, oid, attributes, 0, blob); // opens the lanes
+    EXPECT_EQ(trips_of([&] { write_cells(*container, oid, attributes, blob.size(), blob); }),
+              (Counted{0, 2}));
+    std::vector<std::byte> got;
+    EXPECT_EQ(trips_of([&] { got = read_cells(*container, oid, attributes, blob.size(), blob.size()); }),
+              (Counted{2, 0}));
+    EXPECT_EQ(got, blob);
+}
+
 TEST_P(Trips, ALargeValueIsItsDataAndOneWrite)
 {
     warm_up();

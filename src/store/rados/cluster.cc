@@ -7,15 +7,37 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <future>
+#include <thread>
 
 namespace stepstore::store::rados {
 
 namespace {
 
 std::atomic<std::uint64_t> reads{0}, writes{0};
+thread_local Trips* of_work = nullptr; // of at_once(): where its trips are counted for now
+
+void count(const Trips& more)
+{
+    if (of_work != nullptr) {
+        of_work->reads += more.reads;
+        of_work->writes += more.writes;
+        return;
+    }
+    reads.fetch_add(more.reads, std::memory_order_relaxed);
+    writes.fetch_add(more.writes, std::memory_order_relaxed);
+}
+void count_read()
+{
+    count({1, 0});
+}
+void count_write()
+{
+    count({0, 1});
+}
 
 // A setting that nobody has made, in seconds.
 void prefer(librados::Rados& rados, const char* setting, const char* unset, const char* value)
@@ -83,6 +105,43 @@ std::unique_ptr<librados::Rados> connect()
 Trips trips()
 {
     return {reads.load(std::memory_order_relaxed), writes.load(std::memory_order_relaxed)};
+}
+
+void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
+{
+    if (count <= 1) return count == 1 ? work(0) : void();
+    constexpr std::size_t most_threads = 16;
+    const std::size_t most = std::min(count, most_threads);
+    std::vector<std::exception_ptr> failures(count);
+    std::vector<Trips> trips(most); // of each thread
+    std::atomic<std::size_t> next{0};
+    const auto take_part = [&](Trips& counted) {
+        Trips* const before = std::exchange(of_work, &counted);
+        for (std::size_t one; (one = next.fetch_add(1)) < count;) {
+            try {
+                work(one);
+            } catch (...) {
+                failures[one] = std::current_exception();
+            }
+        }
+        of_work = before;
+    };
+    std::vector<std::thread> threads;
+    threads.reserve(most);
+    try {
+        while (threads.size() + 1 < most)
+            threads.emplace_back(take_part, std::ref(trips[threads.size() + 1]));
+    } catch (const std::system_error&) {
+        // The system gives no more threads: fewer do it all.
+    }
+    take_part(trips.front());
+    for (std::thread& one : threads)
+        one.join();
+    // What went out together counts once: the thread with the most of them.
+    rados::count(
+        *std::ranges::max_element(trips, {}, [](const Trips& one) { return one.reads + one.writes; }));
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
 }
 
 librados::Rados& cluster()
@@ -153,7 +212,7 @@ Io::Result round_trip(Send send)
 
 Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& operation)
 {
-    reads.fetch_add(1, std::memory_order_relaxed);
+    count_read();
     return round_trip([&](librados::AioCompletion* completion) {
         return context_.aio_operate(object, completion, &operation, nullptr);
     });
@@ -161,7 +220,7 @@ Io::Result Io::read(const std::string& object, librados::ObjectReadOperation& op
 
 Io::Result Io::write(const std::string& object, librados::ObjectWriteOperation& operation, int if_full)
 {
-    writes.fetch_add(1, std::memory_order_relaxed);
+    count_write();
     return round_trip([&](librados::AioCompletion* completion) {
         return context_.aio_operate(object, completion, &operation, if_full);
     });
@@ -172,7 +231,7 @@ constexpr std::size_t most_at_once = 32; // of a batch
 void Io::Batch::write(const std::string& object, librados::ObjectWriteOperation& operation)
 {
     land(most_at_once - 1);
-    if (landed_ == 0 && flying_.empty()) writes.fetch_add(1, std::memory_order_relaxed);
+    if (landed_ == 0 && flying_.empty()) count_write();
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
     const int code = io_.context_.aio_operate(object, completion, &operation, full_try);
     if (code == 0) return flying_.push_back({completion, nullptr});
@@ -183,7 +242,7 @@ void Io::Batch::write(const std::string& object, librados::ObjectWriteOperation&
 void Io::Batch::read(const std::string& object, librados::ObjectReadOperation& operation, int* code)
 {
     land(most_at_once - 1);
-    if (landed_ == 0 && flying_.empty()) reads.fetch_add(1, std::memory_order_relaxed);
+    if (landed_ == 0 && flying_.empty()) count_read();
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
     *code = io_.context_.aio_operate(object, completion, &operation, nullptr);
     if (*code == 0) return flying_.push_back({completion, code});
@@ -234,7 +293,7 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
 
 int Io::watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle)
 {
-    writes.fetch_add(1, std::memory_order_relaxed);
+    count_write();
     return context_.watch3(object, &handle, &watcher, watch_timeout);
 }
 

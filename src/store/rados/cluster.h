@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/not_copied.h"
 
 #include <rados/librados.hpp>
@@ -98,6 +99,10 @@ private:
     const std::string where_; // "pool rados://..."
     librados::IoCtx context_;
 };
+
+// Does work(0) to work(count - 1) on several threads, this one among them. All have ended when it returns;
+// then it throws what the first of those that failed has thrown.
+void at_once(std::size_t count, FunctionRef<void(std::size_t)> work);
 
 // The process's connection.
 librados::Rados& cluster();

@@ -188,6 +188,12 @@ void RadosTarget::read(FunctionRef<void(ReadTransaction&)> body)
         transaction.refresh();
 }
 
+void RadosTarget::at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
+{
+    if (running.empty()) return rados::at_once(count, work);
+    Target::at_once(count, work); // the transactions that are open are this thread's
+}
+
 void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
     std::unique_ptr<Transaction> transaction;
