@@ -83,6 +83,38 @@ TEST_P(StepTrips, OfEachOfFourRanks)
     EXPECT_LE(each, GetParam().of_four);
 }
 
+// Bytes of large arrays go out together before the metadata, whatever the number of their targets.
+TEST_P(StepTrips, OfTheDataOfAStep)
+{
+    const std::vector<double> data((6 << 20) / sizeof(double), 1.5);
+    const Dims shape{data.size()};
+    Writer writer(location, options, self_communicator());
+    const VariableId large = writer.define("large", Type::float64, ShapeKind::global_array);
+    std::optional<Reader> reader;
+    std::vector<double> got(data.size());
+    for (int step = 0; step < steps; ++step) {
+        writer.begin_step();
+        const Counted stored = trips_of([&] {
+            writer.put(large, shape, Dims{0}, shape, data.data());
+            writer.end_step();
+        });
+        if (!reader) reader.emplace(location, ReaderOptions(), self_communicator());
+        EXPECT_EQ(reader->begin_step(5), StepStatus::ok);
+        const Counted loaded =
+            trips_of([&] { reader->get(reader->find("large").value(), Dims{0}, shape, got.data(), Mode::sync); });
+        reader->end_step();
+        EXPECT_EQ(got, data);
+        if (!GetParam().is_usual(step)) continue;
+        // One more where a target gets its first bytes of this process.
+        EXPECT_GE(stored.writes, 2 + GetParam().stabilised) << step;
+        EXPECT_LE(stored.writes, 3 + GetParam().stabilised) << step;
+        // Three parts are under way together, each with two or three trips.
+        EXPECT_GE(loaded.reads, 6U) << step;
+        EXPECT_LE(loaded.reads, 9U) << step;
+    }
+    writer.close();
+}
+
 // Steps that are there come together.
 TEST_P(StepTrips, OfStepsThatAreThereAlready)
 {
