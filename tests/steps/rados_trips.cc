@@ -105,9 +105,9 @@ TEST_P(StepTrips, OfTheDataOfAStep)
         reader->end_step();
         EXPECT_EQ(got, data);
         if (!GetParam().is_usual(step)) continue;
-        // One more where a target gets its first bytes of this process.
+        // Up to two more where targets get their first bytes of this process.
         EXPECT_GE(stored.writes, 2 + GetParam().stabilised) << step;
-        EXPECT_LE(stored.writes, 3 + GetParam().stabilised) << step;
+        EXPECT_LE(stored.writes, 4 + GetParam().stabilised) << step;
         // Three parts are under way together, each with two or three trips.
         EXPECT_GE(loaded.reads, 6U) << step;
         EXPECT_LE(loaded.reads, 9U) << step;
