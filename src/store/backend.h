@@ -202,9 +202,9 @@ public:
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
     virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
-    // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. In turn,
-    // or at once where each waits for a network. All have ended when it returns. Throws what the first of
-    // those that failed has thrown; behind it, work in turn is left out.
+    // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. They
+    // go in turn, or at once where each waits for a network. All have ended when it returns. Throws what
+    // the first that failed has thrown. Where they go in turn, those behind it are left out.
     virtual void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
     {
         for (std::size_t one = 0; one < count; ++one)

@@ -100,8 +100,8 @@ TEST_P(StepTrips, OfTheDataOfAStep)
         });
         if (!reader) reader.emplace(location, ReaderOptions(), self_communicator());
         EXPECT_EQ(reader->begin_step(5), StepStatus::ok);
-        const Counted loaded =
-            trips_of([&] { reader->get(reader->find("large").value(), Dims{0}, shape, got.data(), Mode::sync); });
+        const Counted loaded = trips_of(
+            [&] { reader->get(reader->find("large").value(), Dims{0}, shape, got.data(), Mode::sync); });
         reader->end_step();
         EXPECT_EQ(got, data);
         if (!GetParam().is_usual(step)) continue;
