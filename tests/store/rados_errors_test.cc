@@ -1,6 +1,6 @@
 // What a user is told who names a pool on Ceph that cannot be used. A process keeps its connection, so each
 // case has a process of its own.
-#include "store/rados/module.h"
+#include "store/rados/errors.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
@@ -72,6 +72,16 @@ TEST(RadosErrors, TellAUserWithAnotherKey)
                                             "key = AQAAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAAAA==\n";
     expect_error("rados://test", DER_NO_PERM, {"refuses this Ceph user", "keyring"},
                  {{"CEPH_ARGS", "--keyring=" + (directory / "keyring")}});
+}
+
+// The cluster of the tests has no manager, which alone acts on quotas of Ceph pools.
+TEST(RadosErrors, TellThatAQuotaIsUsedUp)
+{
+    std::string message;
+    EXPECT_EQ(error_of([] { store::rados::fail(-EDQUOT, "pool rados://test", "cannot write"); }, &message),
+              DER_NOSPACE);
+    EXPECT_NE(message.find("pool rados://test: cannot write: the quota"), std::string::npos) << message;
+    EXPECT_NE(message.find("ceph osd pool set-quota"), std::string::npos) << message;
 }
 
 // What a program is told that cannot have the module: run by the two that follow, with its expectations.

@@ -247,6 +247,9 @@ class Cluster:
         address = f"[v2:127.0.0.1:{port}/0]"
         self.run(["monmaptool", "--create", "--addv", "a", address, "--fsid", fsid, str(monitors)])
         self.run([*self.daemon("mon", "a"), "--mkfs", "--monmap", str(monitors)])
+        self.run_monitor()
+
+    def run_monitor(self) -> None:
         self.processes.start("mon.a", [*self.daemon("mon", "a"), "-f"])
 
         def answers() -> bool:
@@ -388,6 +391,14 @@ class Cluster:
             self.ask(prefix, ratio=ratio)
 
 
+def happen(cluster: Cluster, what: str, names: list[str]) -> None:
+    if what in ("kill", "stop"):
+        cluster.processes.end(names, signal.SIGKILL if what == "kill" else signal.SIGTERM)
+    else:
+        for name in names:
+            cluster.processes.send(name, signal.SIGSTOP if what == "pause" else signal.SIGCONT)
+
+
 def numbers_of(cluster: Cluster, text: str) -> list[int]:
     return cluster.osds() if text == "all" else [int(number) for number in text.split(",")]
 
@@ -422,9 +433,11 @@ def arguments() -> argparse.Namespace:
     keep = command("keep", argparse.SUPPRESS)
     keep.add_argument("life", type=float)
     keep.add_argument("owner", type=int)
+    events = ["kill", "stop", "start", "pause", "resume"]
     osd = command("osd", "what happens to OSDs")
-    osd.add_argument("what", choices=["kill", "stop", "start", "pause", "resume"], help="pause: SIGSTOP")
+    osd.add_argument("what", choices=events, help="pause: SIGSTOP")
     osd.add_argument("which", help="numbers with commas between, or 'all'")
+    command("monitor", "what happens to the monitor").add_argument("what", choices=events)
     command("wait", "wait until every placement group is active and clean")
     pool = command("pool", "make a pool")
     pool.add_argument("name")
@@ -435,6 +448,7 @@ def arguments() -> argparse.Namespace:
     full.add_argument("ratio", type=float)
     ask = command("ask", "ask the monitor, as the program ceph does; prints JSON")
     ask.add_argument("prefix")
+    ask.add_argument("arguments", nargs="*", metavar="NAME=VALUE")
     return parser.parse_args()
 
 
@@ -452,14 +466,15 @@ def main() -> None:
         cluster.keep(given.life, given.owner)
     elif given.command == "osd":
         numbers = numbers_of(cluster, given.which)
-        names = [f"osd.{number}" for number in numbers]
         if given.what == "start":
             cluster.start_osds(numbers)
-        elif given.what in ("kill", "stop"):
-            cluster.processes.end(names, signal.SIGKILL if given.what == "kill" else signal.SIGTERM)
         else:
-            for name in names:
-                cluster.processes.send(name, signal.SIGSTOP if given.what == "pause" else signal.SIGCONT)
+            happen(cluster, given.what, [f"osd.{number}" for number in numbers])
+    elif given.command == "monitor":
+        if given.what == "start":
+            cluster.run_monitor()
+        else:
+            happen(cluster, given.what, ["mon.a"])
     elif given.command == "wait":
         cluster.wait_clean()
     elif given.command == "pool":
@@ -470,7 +485,7 @@ def main() -> None:
     elif given.command == "full":
         cluster.set_full(given.ratio)
     elif given.command == "ask":
-        print(cluster.ask(given.prefix))
+        print(cluster.ask(given.prefix, **dict(one.split("=", 1) for one in given.arguments)))
 
 
 if __name__ == "__main__":

@@ -18,11 +18,15 @@ const Meaning meanings[] = {
     {EACCES, DER_NO_PERM,
      "the cluster refuses this Ceph user: check the keyring and the user's name (CEPH_ARGS=\"--id USER\")"},
     {ENOSPC, DER_NOSPACE, "the cluster is full: add or free space; nothing that was stored is lost"},
-    {EDQUOT, DER_NOSPACE, "the quota of the Ceph pool is used up: nothing that was stored is lost"},
+    {EDQUOT, DER_NOSPACE,
+     "the quota of the Ceph pool is used up: remove data, or have it raised (ceph osd pool set-quota). "
+     "Nothing that was stored is lost"},
     {ETIMEDOUT, DER_TIMEDOUT,
      "the cluster does not answer: see 'ceph status'. The time to wait is rados_osd_op_timeout in seconds"},
     {ENOTCONN, DER_TIMEDOUT, "the connection to the cluster is lost: see 'ceph status'"},
-    {ESHUTDOWN, DER_TIMEDOUT, "the connection to the cluster was closed or the Ceph user was blocked"},
+    {ESHUTDOWN, DER_NO_PERM,
+     "this process was shut out of the cluster (see 'ceph osd blocklist ls'), as is done with one that seems "
+     "to be dead: start the program again. Nothing that was acknowledged is lost"},
     {EROFS, DER_NO_PERM, "the Ceph pool is read-only"},
     {EEXIST, DER_EXIST, "it exists already"},
     {EBUSY, DER_BUSY, "in use"},

@@ -3,11 +3,19 @@
 
 #include "stepstore/error.h"
 
+#include <cerrno>
 #include <string>
 
 namespace stepstore::store::rados {
 
 // `code` is negative, as librados returns it. The message: where, what was tried, why, what to do.
 [[noreturn]] void fail(int code, const std::string& where, const std::string& tried);
+
+// Whether an update that ended so may have been carried out: its answer did not come, or the process was shut
+// out before it came.
+constexpr bool is_in_doubt(int code)
+{
+    return code == -ETIMEDOUT || code == -ESHUTDOWN;
+}
 
 } // namespace stepstore::store::rados

@@ -21,6 +21,7 @@
 #include "base/process.h"
 #include "stepstore/error.h"
 #include "store/keys.h"
+#include "store/rados/errors.h"
 
 #include <daos_errno.h>
 
@@ -424,7 +425,7 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
         give_back();
         return Sent::refused;
     }
-    if (code == -ETIMEDOUT) { // it may have been carried out, or will be
+    if (is_in_doubt(code)) { // it may have been carried out, or will be
         for (const ExtentRef& one : transaction.entering_)
             if (Lane* lane = lanes_.taken_for(one.file)) lane->in_doubt = true;
     }
