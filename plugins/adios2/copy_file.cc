@@ -2,14 +2,16 @@
 // stream, or compares it with one.
 #include "copy_file.h"
 
+#include "copied_variable.h"
 #include "stepstore/error.h"
 
 #include <adios2.h>
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
-#include <numeric>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,70 +20,6 @@ namespace stepstore::adios {
 namespace {
 
 thread_local std::string last_error;
-
-// The memory of one block: bytes, or a text.
-struct Memory {
-    std::vector<std::byte> bytes;
-    std::string text;
-    bool is_text = false;
-    void* data() { return is_text ? static_cast<void*>(&text) : bytes.data(); }
-    std::uint64_t size() const { return is_text ? text.size() : bytes.size(); }
-    friend bool operator==(const Memory&, const Memory&) = default;
-};
-
-adios2::VariableNT inquire(adios2::IO& io, const std::string& name)
-{
-    return io.InquireVariableType(name) == adios2::DataType::Struct ? io.InquireStructVariable(name)
-                                                                    : io.InquireVariable(name);
-}
-
-// One variable of the current step.
-struct Variable {
-    std::string name;
-    adios2::DataType type;
-    adios2::VariableNT variable;
-    adios2::ShapeID kind;
-    std::vector<adios2::VariableNT::Info> blocks;
-    bool shows_values = false;
-
-    Variable(adios2::IO& io, adios2::Engine& engine, const std::string& of)
-        : name(of), type(io.InquireVariableType(of)), variable(inquire(io, of)), kind(variable.ShapeID()),
-          blocks(engine.BlocksInfo(variable, engine.CurrentStep()))
-    {
-        // Local values are shown as an array with an element for each. In BP4 the blocks do not say where.
-        shows_values = kind == adios2::ShapeID::GlobalArray && !blocks.empty() && blocks.front().IsValue;
-        for (std::size_t i = 0; shows_values && i < blocks.size(); ++i) {
-            blocks[i].Start = {i};
-            blocks[i].Count = {1};
-        }
-    }
-    bool is_value() const
-    {
-        return kind == adios2::ShapeID::GlobalValue || kind == adios2::ShapeID::LocalValue;
-    }
-    // What a block is called for a get: its selection, as far as its kind has one.
-    Memory get(adios2::Engine& engine, std::size_t block)
-    {
-        if (shows_values)
-            variable.SetSelection({blocks[block].Start, blocks[block].Count});
-        else if (kind != adios2::ShapeID::GlobalValue)
-            variable.SetBlockSelection(block);
-        Memory memory;
-        memory.is_text = type == adios2::DataType::String;
-        if (!memory.is_text) {
-            const adios2::Dims count = is_value() ? adios2::Dims() : blocks[block].Count;
-            memory.bytes.resize(std::accumulate(count.begin(), count.end(), element_size(),
-                                                [](std::size_t a, std::size_t b) { return a * b; }));
-        }
-        if (memory.is_text || !memory.bytes.empty()) engine.Get(variable, memory.data(), adios2::Mode::Sync);
-        return memory;
-    }
-    std::size_t element_size()
-    {
-        return type == adios2::DataType::Struct ? variable.GetWriteStructDef().StructSize()
-                                                : variable.Sizeof();
-    }
-};
 
 // Calls `each` with a null pointer of the attribute's type.
 template <class Each>
@@ -94,13 +32,27 @@ void with_type(const std::string& type, Each&& each)
     throw Error(-DER_NOSYS, "attributes of the type " + type + " cannot be copied");
 }
 
+// Bit by bit, as NaN is a value that attributes have, but for what pads a number to its size.
+template <class T>
+bool same(const std::vector<T>& some, const std::vector<T>& others)
+{
+    if constexpr (std::is_same_v<T, std::string>) {
+        return some == others;
+    } else {
+        constexpr std::size_t length = std::is_same_v<T, long double> ? 10 : sizeof(T);
+        return std::ranges::equal(some, others, [](const T& one, const T& other) {
+            return std::memcmp(&one, &other, length) == 0;
+        });
+    }
+}
+
 class Taker {
 public:
     virtual ~Taker() = default;
     virtual void begin(std::uint64_t step) = 0;
     virtual void attribute(adios2::IO& source, const std::string& name, const std::string& type) = 0;
-    virtual void block(Variable& of, std::size_t block, const Memory& memory) = 0;
-    virtual void end_variable(const Variable& /*of*/) {}
+    virtual void block(CopiedVariable& of, std::size_t block, const Memory& memory) = 0;
+    virtual void end_variable(const CopiedVariable& /*of*/) {}
     virtual void end(adios2::IO& source) = 0;
     virtual void close(std::uint64_t steps) = 0;
 };
@@ -121,17 +73,19 @@ public:
             const auto attribute = source.InquireAttribute<T>(name);
             const auto data = attribute.Data();
             const auto known = io_.InquireAttribute<T>(name);
-            if (known && known.Data() == data) return;
+            if (known && same(known.Data(), data)) return;
             if (attribute.IsValue())
                 io_.DefineAttribute<T>(name, data.at(0), "", "/", true);
             else
                 io_.DefineAttribute<T>(name, data.data(), data.size(), "", "/", true);
         });
     }
-    void block(Variable& of, std::size_t block, const Memory& memory) override
+    void block(CopiedVariable& of, std::size_t block, const Memory& memory) override
     {
         adios2::VariableNT& to = defined(of, block);
-        if (of.kind == adios2::ShapeID::GlobalArray) {
+        if (of.is_own_string()) {
+            // It is one value, without a selection.
+        } else if (of.kind == adios2::ShapeID::GlobalArray) {
             to.SetShape(of.variable.Shape());
             to.SetSelection({of.blocks[block].Start, of.blocks[block].Count});
         } else if (!of.is_value()) {
@@ -143,7 +97,7 @@ public:
     void close(std::uint64_t /*steps*/) override { engine_.Close(); }
 
 private:
-    adios2::VariableNT& defined(Variable& of, std::size_t block)
+    adios2::VariableNT& defined(CopiedVariable& of, std::size_t block)
     {
         const auto known = variables_.find(of.name);
         if (known != variables_.end()) return known->second;
@@ -153,8 +107,10 @@ private:
             shape = of.variable.Shape();
             start = of.blocks[block].Start;
         }
-        if (of.kind == adios2::ShapeID::JoinedArray) shape = joined_shape(of, count);
-        if (of.kind == adios2::ShapeID::LocalValue) shape = {adios2::LocalValueDim};
+        if (of.is_own_string()) {
+            shape = {adios2::LocalValueDim};
+            start = count = {};
+        }
         const adios2::VariableNT made =
             of.type == adios2::DataType::Struct
                 ? io_.DefineStructVariable(of.name, definition(of.variable.GetWriteStructDef()), shape, start,
@@ -162,30 +118,18 @@ private:
                 : io_.DefineVariable(of.type, of.name, shape, start, count);
         return variables_.emplace(of.name, made).first->second;
     }
-    static adios2::Dims joined_shape(Variable& of, const adios2::Dims& count)
-    {
-        adios2::Dims shape = of.variable.Shape();
-        std::size_t joined = 0; // the dimension in which the blocks do not cover the whole
-        while (joined + 1 < shape.size() && shape[joined] == count[joined])
-            ++joined;
-        if (!shape.empty()) shape[joined] = adios2::JoinedDim;
-        return shape;
-    }
+    // One for each variable: two structs of a file may have the same name.
     adios2::StructDefinition definition(adios2::StructDefinition of)
     {
-        const auto known = structures_.find(of.StructName());
-        if (known != structures_.end()) return known->second;
         adios2::StructDefinition made = io_.DefineStruct(of.StructName(), of.StructSize());
         for (std::size_t i = 0; i < of.Fields(); ++i)
             made.AddField(of.Name(i), of.Offset(i), of.Type(i), of.ElementCount(i));
-        made.Freeze();
-        return structures_.emplace(of.StructName(), made).first->second;
+        return made;
     }
 
     adios2::IO io_;
     adios2::Engine engine_;
     std::map<std::string, adios2::VariableNT> variables_;
-    std::map<std::string, adios2::StructDefinition> structures_;
 };
 
 class Comparer final : public Taker {
@@ -208,11 +152,11 @@ public:
         with_type(type, [&]<class T>(T*) {
             const auto copied = io_.InquireAttribute<T>(name);
             const auto old = source.InquireAttribute<T>(name);
-            if (!copied || copied.IsValue() != old.IsValue() || copied.Data() != old.Data())
+            if (!copied || copied.IsValue() != old.IsValue() || !same(copied.Data(), old.Data()))
                 differs("has another attribute " + name);
         });
     }
-    void block(Variable& of, std::size_t block, const Memory& memory) override
+    void block(CopiedVariable& of, std::size_t block, const Memory& memory) override
     {
         if (!current_ || current_->name != of.name) look_for(of);
         const auto &old = of.blocks[block], &now = current_->blocks[block];
@@ -221,14 +165,14 @@ public:
         if (current_->get(engine_, block) != memory)
             differs("has other bytes in block " + std::to_string(block) + " of " + of.name);
     }
-    void end_variable(const Variable& of) override
+    void end_variable(const CopiedVariable& of) override
     {
         if (of.blocks.empty()) return;
         ++variables_;
     }
     void end(adios2::IO& /*source*/) override
     {
-        if (io_.AvailableVariables().size() != variables_) differs("has other variables");
+        if (variables_of(io_).size() != variables_) differs("has other variables");
         variables_ = 0;
         current_.reset();
         engine_.EndStep();
@@ -241,11 +185,12 @@ public:
     }
 
 private:
-    void look_for(const Variable& of)
+    void look_for(const CopiedVariable& of)
     {
         current_.reset();
         if (io_.InquireVariableType(of.name) != of.type) differs("has no such variable: " + of.name);
-        current_ = std::make_unique<Variable>(io_, engine_, of.name);
+        current_ = std::make_unique<CopiedVariable>(io_, engine_, of.name);
+        if (current_->structure() != of.structure()) differs("has another struct of " + of.name);
         if (current_->kind != of.kind || current_->blocks.size() != of.blocks.size() ||
             (of.kind == adios2::ShapeID::GlobalArray &&
              current_->variable.Shape() != adios2::VariableNT(of.variable).Shape()))
@@ -261,7 +206,7 @@ private:
     std::string location_;
     adios2::IO io_;
     adios2::Engine engine_;
-    std::unique_ptr<Variable> current_;
+    std::unique_ptr<CopiedVariable> current_;
     std::size_t variables_ = 0;
     std::uint64_t step_ = 0;
 };
@@ -296,8 +241,8 @@ private:
         taker.begin(number);
         for (const auto& [name, about] : io_.AvailableAttributes())
             taker.attribute(io_, name, about.at("Type"));
-        for (const auto& [name, about] : io_.AvailableVariables()) {
-            Variable variable(io_, engine_, name);
+        for (const auto& name : variables_of(io_)) {
+            CopiedVariable variable(io_, engine_, name);
             for (std::size_t block = 0; block < variable.blocks.size(); ++block, ++blocks) {
                 const Memory memory = variable.get(engine_, block);
                 taker.block(variable, block, memory);
@@ -315,8 +260,21 @@ private:
     void* arg_;
 };
 
+// ADIOS2's message, without the colours of a terminal.
+std::string plain(const std::string& message)
+{
+    std::string text;
+    bool is_text = true;
+    for (const char one : message) {
+        if (one == '\033') is_text = false;
+        if (is_text && one != '\n') text += one;
+        if (one == 'm') is_text = true;
+    }
+    return text;
+}
+
 template <class Call>
-int code_of(Call&& call)
+int code_of(const std::string& file, Call&& call)
 {
     try {
         call();
@@ -325,7 +283,9 @@ int code_of(Call&& call)
         last_error = error.what();
         return error.code();
     } catch (const std::exception& error) { // ADIOS2's
-        last_error = error.what();
+        last_error = "read " + file + ": " + plain(error.what());
+        if (last_error.find("StructDefinition") != std::string::npos)
+            last_error += ": ADIOS2 opens no file with structs that have complex numbers or characters";
         return -DER_IO;
     }
 }
@@ -340,7 +300,7 @@ extern "C" {
 int stepstore_adios2_copy_file(const char* file, const char* location, std::uint64_t skip,
                                stepstore_moved moved, void* arg, stepstore_file_copied* done)
 {
-    return code_of([&] {
+    return code_of(file, [&] {
         adios2::ADIOS adios;
         StreamWriter writer(adios, location, skip);
         *done = FileWalk(adios, file, moved, arg).run(writer, skip);
@@ -350,7 +310,7 @@ int stepstore_adios2_copy_file(const char* file, const char* location, std::uint
 int stepstore_adios2_compare_file(const char* file, const char* location, stepstore_moved moved, void* arg,
                                   stepstore_file_copied* done)
 {
-    return code_of([&] {
+    return code_of(file, [&] {
         adios2::ADIOS adios;
         Comparer comparer(adios, location);
         *done = FileWalk(adios, file, moved, arg).run(comparer, 0);

@@ -25,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #ifndef STEPSTORE_ADIOS2_CORE
 namespace adios2::core {
@@ -54,6 +55,7 @@ public:
 class IO {
 public:
     const std::map<std::string, std::unique_ptr<AttributeBase>>& GetAttributes() const noexcept;
+    const std::unordered_map<std::string, std::unique_ptr<VariableBase>>& GetVariables() const noexcept;
     template <class T>
     Variable<T>* InquireVariable(const std::string& name) noexcept;
 };

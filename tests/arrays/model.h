@@ -3,7 +3,7 @@
 
 #include "arrays/arrays.h"
 #include "arrays/cover.h"
-#include "support/temporary.h"
+#include "support/location.h"
 #include "support/thread_group.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ void expect_error(int code, const std::vector<std::string>& parts, Work work)
 class ArraysTest : public ::testing::Test {
 protected:
     TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_pool(directory);
 
     std::unique_ptr<Store> open(Mode mode, const OpenOptions& options = {}) const
     {
