@@ -47,9 +47,10 @@ CopiedVariable::CopiedVariable(adios2::IO& io, adios2::Engine& engine, const std
     : name(of), type(io.InquireVariableType(of)), variable(inquire(io, of)), kind(variable.ShapeID())
 {
     if (is_struct() && kind != adios2::ShapeID::GlobalArray)
-        throw Error(-DER_NOSYS, "copy variable '" + name +
-                                    "': it is a local array of structs, which ADIOS2 writes into BP files but "
-                                    "cannot read: write it as a global array");
+        throw Error(-DER_NOSYS,
+                    "copy variable '" + name +
+                        "': it is a local array of structs, which ADIOS2 writes into BP files but "
+                        "cannot read: write it as a global array");
     blocks = blocks_of(engine, variable);
     if (type == adios2::DataType::String && kind == adios2::ShapeID::GlobalArray && blocks.size() > 1)
         throw Error(-DER_NOSYS, "copy variable '" + name + "': it is a string of each of " +
@@ -58,7 +59,8 @@ CopiedVariable::CopiedVariable(adios2::IO& io, adios2::Engine& engine, const std
     // All writers put a global value. The first one counts.
     if (kind == adios2::ShapeID::GlobalValue && blocks.size() > 1) blocks.resize(1);
     // Local values are shown as an array with an element for each. In BP4 the blocks do not say where.
-    const bool shows_values = kind == adios2::ShapeID::GlobalArray && !blocks.empty() && blocks.front().IsValue;
+    const bool shows_values =
+        kind == adios2::ShapeID::GlobalArray && !blocks.empty() && blocks.front().IsValue;
     for (std::size_t i = 0; shows_values && i < blocks.size(); ++i) {
         blocks[i].Start = {i};
         blocks[i].Count = {1};

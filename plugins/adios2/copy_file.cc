@@ -9,9 +9,9 @@
 #include <daos_errno.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,9 +39,11 @@ bool same(const std::vector<T>& some, const std::vector<T>& others)
     if constexpr (std::is_same_v<T, std::string>) {
         return some == others;
     } else {
-        constexpr std::size_t length = std::is_same_v<T, long double> ? 10 : sizeof(T);
-        return std::ranges::equal(some, others, [](const T& one, const T& other) {
-            return std::memcmp(&one, &other, length) == 0;
+        const auto bytes_of = [](const T& one) {
+            return std::as_bytes(std::span(&one, 1)).first(std::is_same_v<T, long double> ? 10 : sizeof(T));
+        };
+        return std::ranges::equal(some, others, [&](const T& one, const T& other) {
+            return std::ranges::equal(bytes_of(one), bytes_of(other));
         });
     }
 }

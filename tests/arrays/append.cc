@@ -203,16 +203,27 @@ TEST_F(Append, KilledWriters)
               0);
     std::mt19937 random(7);
     std::int64_t last = 0;
-    for (std::int64_t round = 0; round < 40; ++round) {
+    const bool slow = stepstore::testing::on_rados();
+    for (std::int64_t round = 0; round < (slow ? 12 : 40); ++round) {
+        int opened[2];
+        ASSERT_EQ(pipe(opened), 0);
         const pid_t child = start_child([&] {
             const auto store = open(Mode::write);
+            if (::write(opened[1], "x", 1) != 1) return 1;
             for (std::int64_t version = last + 1;; ++version)
                 write(*store, version);
             return 0;
         });
-        usleep(static_cast<useconds_t>(2000 + below(random, 30000)));
+        // Every second one is killed while it opens, or soon after.
+        char ready = 0;
+        if (round % 2 == 0) {
+            ASSERT_EQ(::read(opened[0], &ready, 1), 1);
+        }
+        usleep(static_cast<useconds_t>(2000 + below(random, slow ? 200000 : 30000)));
         kill(child, SIGKILL);
         end_of(child);
+        close(opened[0]);
+        close(opened[1]);
         const int seen = run_in_child([&] {
             const auto store = open(Mode::read);
             std::vector<std::int64_t> values(elements, -1);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a program with the location of a pool that is not there yet as its last argument: in a new directory,
-# or on Ceph, in a namespace of the directory's name, where STEPSTORE_TEST_RADOS names a pool of Ceph.
+# Runs a program with the location of a pool that is not there yet as its last argument. It lies in a new
+# directory. Where STEPSTORE_TEST_RADOS names a pool of Ceph, it is a namespace called after the directory.
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 location=$directory/pool

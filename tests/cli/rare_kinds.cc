@@ -116,7 +116,8 @@ void check_struct(adios2::IO& io, adios2::Engine& engine, const std::string& nam
 {
     auto variable = io.InquireStructVariable(name);
     expect(static_cast<bool>(variable), name + " is there");
-    expect(variable.Shape() == shape && variable.ShapeID() == adios2::ShapeID::GlobalArray, "shape of " + name);
+    expect(variable.Shape() == shape && variable.ShapeID() == adios2::ShapeID::GlobalArray,
+           "shape of " + name);
     auto definition = variable.GetWriteStructDef();
     expect(definition.StructName() == "cell" && definition.StructSize() == sizeof(T) &&
                definition.Fields() == fields.size(),
@@ -194,7 +195,8 @@ void check_joined_structs(adios2::IO& io, adios2::Engine& engine, const Part& pa
 void write_letters(adios2::IO& io, adios2::Engine& engine, const Part& part)
 {
     if (part.step == 0) {
-        auto letters = define(io, 2, {{"first", 0, adios2::DataType::Char, 1}, {"second", 1, adios2::DataType::Int8, 1}});
+        auto letters = define(
+            io, 2, {{"first", 0, adios2::DataType::Char, 1}, {"second", 1, adios2::DataType::Int8, 1}});
         io.DefineStructVariable("letters", letters, {part.ranks}, {part.rank}, {1});
     }
     auto letters = io.InquireStructVariable("letters");
