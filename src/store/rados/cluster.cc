@@ -39,6 +39,15 @@ void count_write()
     count({0, 1});
 }
 
+// What is under way, and whether more may begin: see end_at_exit().
+std::atomic<int> under_way{0};
+std::atomic<bool> ended{false};
+
+struct UnderWay : NotCopied {
+    UnderWay() { under_way.fetch_add(1); }
+    ~UnderWay() { under_way.fetch_sub(1); }
+};
+
 // A setting that nobody has made, in seconds.
 void prefer(librados::Rados& rados, const char* setting, const char* unset, const char* value)
 {
@@ -100,7 +109,56 @@ std::unique_ptr<librados::Rados> connect()
     return rados;
 }
 
+struct Connection {
+    librados::Rados* rados = nullptr;
+    std::uint64_t generation = 0;
+    bool is_ours() const { return rados != nullptr && generation == host().process_generation(); }
+};
+Connection& connection() // guarded by ForkLock::backend
+{
+    static auto* one = new Connection;
+    return *one;
+}
+
+// A program that takes a few seconds to exit would crash otherwise: librados' threads read its configuration
+// now and then, which goes with its static objects. What is under way may end first. If the cluster does not
+// answer it stays, since somebody waits for it.
+void end_at_exit()
+{
+    std::unique_lock lock(host().held_over_fork(ForkLock::backend), std::try_to_lock);
+    if (!lock || !connection().is_ours()) return;
+    constexpr std::chrono::seconds patience{2};
+    ended = true;
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (under_way != 0) {
+        if (std::chrono::steady_clock::now() > until) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::promise<void> done;
+    auto is_done = done.get_future();
+    try {
+        std::thread([rados = connection().rados, done = std::move(done)]() mutable {
+            rados->shutdown();
+            done.set_value();
+        }).detach();
+    } catch (const std::system_error&) {
+        return;
+    }
+    is_done.wait_for(patience);
+}
+
+[[noreturn]] void fail_at_exit(const std::string& where)
+{
+    throw Error(-DER_TIMEDOUT, where + ": the process is ending, and its connection to Ceph has ended: close "
+                                       "pools before main() returns");
+}
+
 } // namespace
+
+bool has_ended()
+{
+    return ended;
+}
 
 Trips trips()
 {
@@ -146,17 +204,19 @@ void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
 
 librados::Rados& cluster()
 {
-    static librados::Rados* connected = nullptr; // lasts: its threads may outlive static objects
-    static std::uint64_t generation = 0;
-    const std::lock_guard lock(host().held_over_fork(ForkLock::backend)); // guards both
-    if (connected == nullptr || generation != host().process_generation()) {
+    const std::lock_guard lock(host().held_over_fork(ForkLock::backend));
+    if (ended) fail_at_exit("Ceph");
+    Connection& one = connection();
+    if (!one.is_ours()) {
         // By a thread of its own: librados draws the name of a connection from a generator of each thread,
         // and children of a process must not go on where that of their parent was. With equal names the
         // cluster takes them for one, and sends the answers to the last.
-        connected = std::async(std::launch::async, connect).get().release();
-        generation = host().process_generation();
+        one.rados = std::async(std::launch::async, connect).get().release();
+        one.generation = host().process_generation();
+        under_way = 0; // of a parent's other threads
+        [[maybe_unused]] static const bool first = std::atexit(end_at_exit) == 0;
     }
-    return *connected;
+    return *one.rados;
 }
 
 Io::Io(const std::string& pool, const std::string& name_space, std::string where) : where_(std::move(where))
@@ -189,6 +249,7 @@ void Io::set_namespace(const std::string& name_space)
 {
     context_.set_namespace(name_space);
     context_.set_pool_full_try(); // also for what has no flags of its own, as the end of a watch
+    instance_ = context_.get_instance_id();
 }
 
 namespace {
@@ -196,6 +257,8 @@ namespace {
 template <class Send>
 Io::Result round_trip(Send send)
 {
+    const UnderWay here;
+    if (ended) return {-ENOTCONN, 0};
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
     Io::Result result;
     result.code = send(completion);
@@ -232,21 +295,35 @@ void Io::Batch::write(const std::string& object, librados::ObjectWriteOperation&
 {
     land(most_at_once - 1);
     if (landed_ == 0 && flying_.empty()) count_write();
-    librados::AioCompletion* completion = librados::Rados::aio_create_completion();
-    const int code = io_.context_.aio_operate(object, completion, &operation, full_try);
-    if (code == 0) return flying_.push_back({completion, nullptr});
-    completion->release();
-    if (failed_ == 0) failed_ = code;
+    const int code = fly(nullptr, [&](librados::AioCompletion* completion) {
+        return io_.context_.aio_operate(object, completion, &operation, full_try);
+    });
+    if (code != 0 && failed_ == 0) failed_ = code;
 }
 
 void Io::Batch::read(const std::string& object, librados::ObjectReadOperation& operation, int* code)
 {
     land(most_at_once - 1);
     if (landed_ == 0 && flying_.empty()) count_read();
+    *code = fly(code, [&](librados::AioCompletion* completion) {
+        return io_.context_.aio_operate(object, completion, &operation, nullptr);
+    });
+}
+
+template <class Send>
+int Io::Batch::fly(int* code, Send send)
+{
+    const UnderWay here;
+    if (ended) return -ENOTCONN;
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
-    *code = io_.context_.aio_operate(object, completion, &operation, nullptr);
-    if (*code == 0) return flying_.push_back({completion, code});
-    completion->release();
+    const int sent = send(completion);
+    if (sent != 0) {
+        completion->release();
+        return sent;
+    }
+    flying_.push_back({completion, code});
+    under_way.fetch_add(1); // until it lands
+    return 0;
 }
 
 // Waits for the oldest until at most so many fly.
@@ -261,6 +338,7 @@ void Io::Batch::land(std::size_t most)
         else if (code < 0 && failed_ == 0)
             failed_ = code;
         one.completion->release();
+        under_way.fetch_sub(1);
     }
 }
 
@@ -274,17 +352,20 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
                       std::function<void(int)> done)
 {
     struct Waiting {
+        UnderWay here;
         std::function<void(int)> done;
-        librados::AioCompletion* completion;
+        librados::AioCompletion* completion = nullptr;
     };
-    auto* waiting = new Waiting{std::move(done), nullptr};
+    auto* waiting = new Waiting;
+    waiting->done = std::move(done);
     waiting->completion =
         librados::Rados::aio_create_completion(waiting, [](rados_completion_t, void* given) {
             const std::unique_ptr<Waiting> self(static_cast<Waiting*>(given));
             self->done(self->completion->get_return_value());
             self->completion->release();
         });
-    const int code = context_.aio_operate(object, waiting->completion, &operation, full_try);
+    const int code =
+        ended ? -ENOTCONN : context_.aio_operate(object, waiting->completion, &operation, full_try);
     if (code == 0) return;
     waiting->done(code);
     waiting->completion->release();
@@ -294,7 +375,20 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
 int Io::watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle)
 {
     count_write();
-    return context_.watch3(object, &handle, &watcher, watch_timeout);
+    const UnderWay here;
+    return ended ? -ENOTCONN : context_.watch3(object, &handle, &watcher, watch_timeout);
+}
+
+void Io::flush()
+{
+    const UnderWay here;
+    if (!ended) context_.aio_flush();
+}
+
+librados::IoCtx& Io::context()
+{
+    if (ended) fail_at_exit(where_);
+    return context_;
 }
 
 void Io::failed(int code, const std::string& tried) const

@@ -2,7 +2,8 @@
 //
 // A process has one connection. Its configuration is the one that every Ceph program finds: CEPH_CONF or
 // /etc/ceph/ceph.conf, and CEPH_ARGS, whose --id names the user. It is made at first use and lasts as long as
-// the process. A forked child makes its own, since librados' threads do not survive a fork. It never touches
+// the process: it ends at its exit, before the static objects of librados, which librados' threads use.
+// A forked child makes its own, since librados' threads do not survive a fork. It never touches
 // its parent's.
 #pragma once
 
@@ -74,6 +75,8 @@ public:
             librados::AioCompletion* completion;
             int* code;
         };
+        template <class Send>
+        int fly(int* code, Send send);
         void land(std::size_t most);
         Io& io_;
         std::vector<Flight> flying_;
@@ -85,12 +88,12 @@ public:
                       std::function<void(int)> done);
     // 0, or what librados says: `watcher` is told of notifies on the object.
     int watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle);
-    void flush() { context_.aio_flush(); }
+    void flush();
 
     static constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process watches no more
 
-    librados::IoCtx& context() { return context_; }
-    std::uint64_t instance() { return context_.get_instance_id(); } // of the process's connection
+    librados::IoCtx& context();                          // DER_TIMEDOUT: has_ended()
+    std::uint64_t instance() const { return instance_; } // of the process's connection
     const std::string& where() const { return where_; }
     [[noreturn]] void failed(int code, const std::string& tried) const;
 
@@ -98,13 +101,16 @@ private:
     void set_namespace(const std::string& name_space);
     const std::string where_; // "pool rados://..."
     librados::IoCtx context_;
+    std::uint64_t instance_ = 0;
 };
 
 // Does work(0) to work(count - 1) on several threads, this one among them. All have ended when it returns;
 // then it throws what the first of those that failed has thrown.
 void at_once(std::size_t count, FunctionRef<void(std::size_t)> work);
 
-// The process's connection.
+// The process's connection. DER_TIMEDOUT: has_ended().
 librados::Rados& cluster();
+// The process is ending, and its connection has ended before: nothing of librados may be used any more.
+bool has_ended();
 
 } // namespace stepstore::store::rados

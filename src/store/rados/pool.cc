@@ -97,7 +97,7 @@ bool Watch::lost() const
 
 Watch::~Watch()
 {
-    io_.context().unwatch2(handle_);
+    if (!has_ended()) io_.context().unwatch2(handle_);
 }
 
 RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)

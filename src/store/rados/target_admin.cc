@@ -38,7 +38,7 @@ std::map<std::string, Buffer> all_below(Index& index, const std::string& prefix)
 
 std::string RadosTarget::counter_key() const
 {
-    return std::string(1, counter_space) + big(io_.context().get_instance_id(), 8) + tag_;
+    return std::string(1, counter_space) + big(io_.instance(), 8) + tag_;
 }
 
 void RadosTarget::count(const Counters& added)
