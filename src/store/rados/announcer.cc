@@ -44,7 +44,8 @@ public:
     // way, then this.
     static void end(Watched* self)
     {
-        if (has_ended()) return;
+        const Use here;
+        if (here.refused()) return;
         self->ending_ = librados::Rados::aio_create_completion(self, [](rados_completion_t, void* given) {
             auto* ended = static_cast<Watched*>(given);
             ended->ending_->release();
@@ -119,7 +120,8 @@ Announcer::~Announcer()
 
 void Announcer::send(Bytes key)
 {
-    if (has_ended()) return;
+    const Use here;
+    if (here.refused()) return;
     {
         const std::lock_guard lock(under_way_->guard);
         if (under_way_->count == most_under_way) return;

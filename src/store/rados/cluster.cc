@@ -39,14 +39,9 @@ void count_write()
     count({0, 1});
 }
 
-// What is under way, and whether more may begin: see end_at_exit().
+// Uses of librados, and whether more may begin: see end_at_exit().
 std::atomic<int> under_way{0};
 std::atomic<bool> ended{false};
-
-struct UnderWay : NotCopied {
-    UnderWay() { under_way.fetch_add(1); }
-    ~UnderWay() { under_way.fetch_sub(1); }
-};
 
 // A setting that nobody has made, in seconds.
 void prefer(librados::Rados& rados, const char* setting, const char* unset, const char* value)
@@ -155,7 +150,15 @@ void end_at_exit()
 
 } // namespace
 
-bool has_ended()
+Use::Use()
+{
+    under_way.fetch_add(1);
+}
+Use::~Use()
+{
+    under_way.fetch_sub(1);
+}
+bool Use::refused() const
 {
     return ended;
 }
@@ -257,8 +260,8 @@ namespace {
 template <class Send>
 Io::Result round_trip(Send send)
 {
-    const UnderWay here;
-    if (ended) return {-ENOTCONN, 0};
+    const Use here;
+    if (here.refused()) return {-ENOTCONN, 0};
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
     Io::Result result;
     result.code = send(completion);
@@ -313,8 +316,8 @@ void Io::Batch::read(const std::string& object, librados::ObjectReadOperation& o
 template <class Send>
 int Io::Batch::fly(int* code, Send send)
 {
-    const UnderWay here;
-    if (ended) return -ENOTCONN;
+    const Use here;
+    if (here.refused()) return -ENOTCONN;
     librados::AioCompletion* completion = librados::Rados::aio_create_completion();
     const int sent = send(completion);
     if (sent != 0) {
@@ -352,7 +355,7 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
                       std::function<void(int)> done)
 {
     struct Waiting {
-        UnderWay here;
+        Use here;
         std::function<void(int)> done;
         librados::AioCompletion* completion = nullptr;
     };
@@ -364,8 +367,9 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
             self->done(self->completion->get_return_value());
             self->completion->release();
         });
-    const int code =
-        ended ? -ENOTCONN : context_.aio_operate(object, waiting->completion, &operation, full_try);
+    const int code = waiting->here.refused()
+                         ? -ENOTCONN
+                         : context_.aio_operate(object, waiting->completion, &operation, full_try);
     if (code == 0) return;
     waiting->done(code);
     waiting->completion->release();
@@ -375,14 +379,14 @@ void Io::write_behind(const std::string& object, librados::ObjectWriteOperation&
 int Io::watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle)
 {
     count_write();
-    const UnderWay here;
-    return ended ? -ENOTCONN : context_.watch3(object, &handle, &watcher, watch_timeout);
+    const Use here;
+    return here.refused() ? -ENOTCONN : context_.watch3(object, &handle, &watcher, watch_timeout);
 }
 
 void Io::flush()
 {
-    const UnderWay here;
-    if (!ended) context_.aio_flush();
+    const Use here;
+    if (!here.refused()) context_.aio_flush();
 }
 
 librados::IoCtx& Io::context()

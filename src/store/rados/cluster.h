@@ -2,9 +2,8 @@
 //
 // A process has one connection. Its configuration is the one that every Ceph program finds: CEPH_CONF or
 // /etc/ceph/ceph.conf, and CEPH_ARGS, whose --id names the user. It is made at first use and lasts as long as
-// the process: it ends at its exit, before the static objects of librados, which librados' threads use.
-// A forked child makes its own, since librados' threads do not survive a fork. It never touches
-// its parent's.
+// the process: it ends at the exit, before the static objects of librados, which librados' threads use. A
+// forked child makes its own, since librados' threads do not survive a fork. It never touches its parent's.
 #pragma once
 
 #include "base/bytes.h"
@@ -41,6 +40,15 @@ inline Buffer to_buffer(std::string_view text)
     buffer.append(text.data(), static_cast<unsigned>(text.size()));
     return buffer;
 }
+
+// A use of librados: the exit of the process waits for its end, before the connection ends. Operations of Io
+// have their own.
+class Use : NotCopied {
+public:
+    Use();
+    ~Use();
+    bool refused() const; // the connection has ended: nothing of librados may be used any more
+};
 
 // A Ceph pool and a namespace in it, of the process's connection. May be used by many threads at once.
 class Io : NotCopied {
@@ -92,7 +100,7 @@ public:
 
     static constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process watches no more
 
-    librados::IoCtx& context();                          // DER_TIMEDOUT: has_ended()
+    librados::IoCtx& context();                          // DER_TIMEDOUT: the process is ending
     std::uint64_t instance() const { return instance_; } // of the process's connection
     const std::string& where() const { return where_; }
     [[noreturn]] void failed(int code, const std::string& tried) const;
@@ -108,9 +116,7 @@ private:
 // then it throws what the first of those that failed has thrown.
 void at_once(std::size_t count, FunctionRef<void(std::size_t)> work);
 
-// The process's connection. DER_TIMEDOUT: has_ended().
+// The process's connection. DER_TIMEDOUT: the process is ending, and its connection has ended before.
 librados::Rados& cluster();
-// The process is ending, and its connection has ended before: nothing of librados may be used any more.
-bool has_ended();
 
 } // namespace stepstore::store::rados

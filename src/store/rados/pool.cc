@@ -97,7 +97,8 @@ bool Watch::lost() const
 
 Watch::~Watch()
 {
-    if (!has_ended()) io_.context().unwatch2(handle_);
+    const Use here;
+    if (!here.refused()) io_.context().unwatch2(handle_);
 }
 
 RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
