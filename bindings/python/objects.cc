@@ -57,16 +57,11 @@ nb::list keys_below(KeyValueHandle& self, const nb::bytes& prefix, const std::st
 
 std::vector<nb::object> get_many(KeyValueHandle& self, const std::vector<nb::bytes>& keys)
 {
-    constexpr std::size_t most_bytes = 16 << 20;
-    std::vector<std::optional<std::vector<std::byte>>> found;
-    self.use([&](auto& it) {
-        std::size_t bytes = 0;
-        for (const nb::bytes& key : keys) {
-            const auto& value = found.emplace_back(it.get(text_of(key)));
-            bytes += value ? value->size() : 0;
-            if (bytes >= most_bytes) break;
-        }
-    });
+    std::vector<std::string_view> names;
+    names.reserve(keys.size());
+    for (const nb::bytes& key : keys)
+        names.push_back(text_of(key));
+    const auto found = self.use([&](auto& it) { return it.get_many(names); });
     std::vector<nb::object> values;
     values.reserve(found.size());
     for (const auto& value : found)

@@ -83,6 +83,7 @@
     X(cont_destroy_snaps, stepstore_cont_destroy_snaps)                                                      \
     X(kv_exchange, stepstore_kv_exchange)                                                                    \
     X(kv_list_below, stepstore_kv_list_below)                                                                \
+    X(kv_get_many, stepstore_kv_get_many)                                                                    \
     X(kv_announce, stepstore_kv_announce)                                                                    \
     X(kv_watch, stepstore_kv_watch)                                                                          \
     X(watch_wait, stepstore_watch_wait)                                                                      \

@@ -163,6 +163,66 @@ std::optional<std::vector<std::byte>> KeyValue::get_nonempty(std::string_view ke
     return value;
 }
 
+std::vector<std::optional<std::vector<std::byte>>> KeyValue::get_many(std::span<const std::string_view> keys,
+                                                                      std::size_t most_bytes) const
+{
+    std::vector<std::optional<std::vector<std::byte>>> values;
+    const Library& library = state_->library();
+    std::size_t bytes = 0;
+    if (!library.kv_get_many) {
+        for (const std::string_view key : keys) {
+            const auto& value = values.emplace_back(get(key));
+            bytes += value ? value->size() : 0;
+            if (bytes >= most_bytes) break;
+        }
+        return values;
+    }
+    constexpr std::size_t most_keys = 256, room = 4096;
+    keys = keys.first(std::min(keys.size(), most_keys));
+    const auto read = [&](std::vector<stepstore_kv_read_t>& reads) {
+        const int rc = library.kv_get_many(state_->handle, state_->container->transaction,
+                                           static_cast<unsigned>(reads.size()), reads.data());
+        check(library, rc,
+              [&] { return "get " + std::to_string(reads.size()) + " keys from " + state_->name(); });
+    };
+    std::vector<std::string> names;
+    names.reserve(keys.size());
+    for (const std::string_view key : keys)
+        names.push_back(checked(key));
+    std::vector<std::byte> small(keys.size() * room);
+    std::vector<stepstore_kv_read_t> all;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        all.push_back({names[i].c_str(), &small[i * room], room});
+    read(all);
+    // What did not fit is read by one more request.
+    std::vector<stepstore_kv_read_t> large;
+    std::vector<std::size_t> places; // of these among the values
+    values.reserve(keys.size());
+    for (std::size_t i = 0; i < keys.size() && bytes < most_bytes; ++i) {
+        auto& value = values.emplace_back();
+        if (all[i].size == UINT64_MAX) continue;
+        bytes += all[i].size;
+        const auto* const begin = static_cast<const std::byte*>(all[i].buf);
+        if (all[i].size <= room) {
+            value.emplace(begin, begin + all[i].size);
+            continue;
+        }
+        value.emplace(all[i].size);
+        large.push_back({names[i].c_str(), value->data(), all[i].size});
+        places.push_back(i);
+    }
+    if (large.empty()) return values;
+    read(large);
+    for (std::size_t i = 0; i < large.size(); ++i) {
+        auto& value = values[places[i]];
+        if (large[i].size <= value->size())
+            value->resize(large[i].size);
+        else
+            value = get(keys[places[i]]); // replaced by a larger one meanwhile, or gone
+    }
+    return values;
+}
+
 std::optional<std::size_t> KeyValue::get_into(std::string_view key, MutableBytes into) const
 {
     daos_size_t size = into.size();

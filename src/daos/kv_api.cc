@@ -198,6 +198,23 @@ int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* pref
     return rc != 0 ? rc : ended;
 }
 
+int stepstore_kv_get_many(daos_handle_t oh, daos_handle_t th, unsigned int nr, stepstore_kv_read_t* reads)
+{
+    return call("stepstore_kv_get_many", [&] {
+        const auto object = resource<KeyValueResource>(oh);
+        if (nr > 0) require(reads, "reads");
+        const auto epoch = object->read_epoch(th);
+        std::vector<store::KeyRead> all;
+        all.reserve(nr);
+        for (const stepstore_kv_read_t& one : std::span(reads, nr))
+            all.push_back(
+                {key_bytes(one.key), {static_cast<std::byte*>(one.buf), one.buf ? one.size : 0}, {}});
+        object->run(epoch, [&](store::Container& in) { in.kv_get_many(object->oid(), all, epoch); });
+        for (std::size_t i = 0; i < nr; ++i)
+            reads[i].size = all[i].size.value_or(UINT64_MAX);
+    });
+}
+
 int stepstore_kv_announce(daos_handle_t oh, const char* key)
 {
     return call("stepstore_kv_announce", [&] {

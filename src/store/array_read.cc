@@ -71,13 +71,19 @@ private:
     // The first records that it is going to look at.
     void expect(ReadTransaction& transaction)
     {
-        const KeyBuffer state = container_key(object_.container);
-        const Bytes keys[] = {state.view()};
-        transaction.expect(keys);
+        object_.expect_epoch(transaction, epoch_);
         if (!transaction.keys_are_sound()) return; // no back end behind a network
         for (const ReadPiece& piece : pieces_.first(std::min<std::size_t>(pieces_.size(), 64))) {
             const KeyBuffer first = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
-            transaction.expect_from(first.view().first(kind_prefix_size), first.view(), 1);
+            if (epoch_ == latest) {
+                transaction.expect_from(first.view().first(kind_prefix_size), first.view(), 1);
+                continue;
+            }
+            constexpr std::size_t walked = 8;
+            const std::size_t in_chunk = kind_prefix_size + sizeof piece.chunk;
+            const KeyBuffer version = extent_key(object_, Space::history, piece.chunk, piece.begin + 1);
+            transaction.expect_from(first.view().first(in_chunk), first.view(), walked);
+            transaction.expect_from(version.view().first(in_chunk), version.view(), walked);
         }
     }
 

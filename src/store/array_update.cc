@@ -211,6 +211,13 @@ void ArrayUpdate::put(std::uint64_t chunk, std::uint64_t end, NewRecord& record)
 std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
                             const ArrayShape& shape, Epoch epoch)
 {
+    constexpr std::size_t few = 16; // records: an array with no more here is known by one look
+    object.expect_epoch(transaction, epoch);
+    for (const Space space : {Space::live, Space::history}) {
+        const KeyBuffer prefix = object.prefix(space, Kind::array);
+        if (space == Space::live || epoch != latest)
+            transaction.expect_from(prefix.view(), prefix.view(), few);
+    }
     object.require_epoch(transaction, target, epoch);
     std::uint64_t end = 0;
     for (const Space space : {Space::live, Space::history}) {

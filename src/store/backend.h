@@ -210,6 +210,8 @@ public:
         for (std::size_t one = 0; one < count; ++one)
             work(one);
     }
+    // How many of such works to give, where more than one may be in vain.
+    virtual unsigned most_at_once() const { return 1; }
     // Gives back the room of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
     // in the file, or where the room does. Called once, after the transaction that dropped the last reference
     // has committed: the room may hold another extent afterwards. A reader that still has the reference may

@@ -8,6 +8,8 @@
 #include "store/object.h"
 #include "store/store.h"
 
+#include <map>
+
 namespace stepstore::store {
 
 namespace {
@@ -107,12 +109,20 @@ void require_room(const ObjectAccess& object, const Replaced* replaced)
                             " bytes for a replaced value: give at most " + std::to_string(max_replaced));
 }
 
+// The places of a key's old versions, and the first of those that a snapshot may see.
+struct OldVersions {
+    OldVersions(const ObjectAccess& object, const KeyPlace& place, Epoch epoch)
+        : all(object.prefix(Space::history, Kind::keyvalue).add_escaped(place.stored.view())), first(all)
+    {
+        first.add(epoch + 1);
+    }
+    KeyBuffer all, first;
+};
+
 // Finds the record of a key as it is at `epoch`. False: there is none.
 bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction,
              Epoch epoch, Record& record)
 {
-    object.expect_with_state(transaction, place.live.view());
-    object.require_epoch(transaction, target, epoch);
     Bytes value;
     switch (find_live(object, place, transaction, value, record)) {
     case Presence::damaged:
@@ -123,20 +133,92 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
     case Presence::absent: require_absence(object, place, target, transaction);
     }
     if (epoch == latest) return false;
-    KeyBuffer versions = object.prefix(Space::history, Kind::keyvalue);
-    versions.add_escaped(place.stored.view());
-    KeyBuffer first = versions;
-    first.add(epoch + 1);
+    const OldVersions old(object, place, epoch);
     const auto what = [&] { return "key " + quoted(place.key) + " at epoch " + std::to_string(epoch); };
     Entry entry;
-    if (transaction.seek_in(versions.view(), first.view(), entry)) {
+    if (transaction.seek_in(old.all.view(), old.first.view(), entry)) {
         if (const char* reason = parse_record(entry.key, entry.value, record))
             object.damaged(target, what(), reason);
         if (record.birth <= epoch) return place.is_of_key(record);
     }
-    if (const char* reason = damaged_neighbour(transaction, first.view()))
+    if (const char* reason = damaged_neighbour(transaction, old.first.view()))
         object.damaged_beside(target, what(), reason);
     return false;
+}
+
+// A read of one key, at its place.
+struct PlacedRead {
+    PlacedRead(const ObjectAccess& object, KeyRead& read) : place(object, read.key), read(&read) {}
+    void expect(const ObjectAccess& object, ReadTransaction& transaction, Epoch epoch) const
+    {
+        const Bytes live = place.live.view();
+        transaction.expect({&live, 1});
+        if (epoch == latest) return;
+        const OldVersions old(object, place, epoch);
+        transaction.expect_from(old.all.view(), old.first.view(), 1);
+    }
+
+    KeyPlace place;
+    KeyRead* read;
+    MutableBytes into = {}; // the part of its room that is filled
+};
+
+// Reads keys of one group from one of its targets, at one moment.
+void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::span<PlacedRead> all,
+               Epoch epoch)
+{
+    std::vector<const PlacedRead*> large;
+    const auto find_one = [&](PlacedRead& one, ReadTransaction& transaction, std::vector<BulkRead>& reads) {
+        Record record;
+        one.read->size.reset();
+        one.into = {};
+        if (!find_at(object, one.place, index, transaction, epoch, record)) return;
+        one.read->size = record.length;
+        if (record.length > one.read->into.size()) return;
+        one.into = one.read->into.first(record.length);
+        if (record.type == RecordType::bulk) {
+            reads.push_back({BulkSource(record), 0, record.length, Scattered({&one.into, 1}), 0});
+            large.push_back(&one);
+            return;
+        }
+        if (!payload_intact(record))
+            object.damaged(index, "key " + quoted(one.place.key), "the checksum of the value does not match");
+        if (!record.payload.empty())
+            std::memcpy(one.into.data(), record.payload.data(), record.payload.size());
+    };
+    const auto find = [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
+        large.clear();
+        object.expect_epoch(transaction, epoch);
+        for (const PlacedRead& one : all)
+            one.expect(object, transaction, epoch);
+        object.require_epoch(transaction, index, epoch);
+        for (PlacedRead& one : all)
+            find_one(one, transaction, reads);
+    };
+    read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t which) {
+        object.damaged(index, "key " + quoted(large[which]->place.key),
+                       "the checksum of the value's bulk extent does not match");
+    });
+    std::uint64_t bytes = 0;
+    for (const PlacedRead& one : all)
+        bytes += one.into.size();
+    object.target(index).count({0, all.size(), 0, bytes});
+}
+
+// From the first copy that is not damaged: of all of them together, or else of each.
+void read_group(const ObjectAccess& object, bool may_write, std::span<PlacedRead> all, Epoch epoch)
+{
+    const ReplicaSet& set = all.front().place.set;
+    const auto read = [&](std::span<PlacedRead> some) {
+        from_copies(set, [&](unsigned index) { read_from(object, index, may_write, some, epoch); });
+    };
+    try {
+        return read(all);
+    } catch (const Error& error) {
+        if (!is_damage(error) || set.count == 1 || all.size() == 1) throw;
+    }
+    for (PlacedRead& one : all)
+        read({&one, 1});
 }
 
 } // namespace
@@ -200,35 +282,26 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
+    KeyRead read{key, room, {}};
+    PlacedRead placed(object, read);
+    read_group(object, pool_->access() == Access::read_write, {&placed, 1}, epoch);
+    return read.size;
+}
+
+void Container::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    std::map<unsigned, std::vector<PlacedRead>> by_group;
+    for (KeyRead& read : reads) {
+        require_key(object, read.key);
+        by_group[object.placement.group_of(read.key)].emplace_back(object, read);
+    }
+    std::vector<std::vector<PlacedRead>> groups;
+    for (auto& [group, of_group] : by_group)
+        groups.push_back(std::move(of_group));
     const bool may_write = pool_->access() == Access::read_write;
-    const KeyPlace place(object, key);
-    return from_copies(place.set, [&](unsigned index) -> std::optional<std::uint64_t> {
-        std::optional<std::uint64_t> size;
-        MutableBytes into;
-        const auto find = [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
-            Record record;
-            size.reset();
-            into = {};
-            if (!find_at(object, place, index, transaction, epoch, record)) return;
-            size = record.length;
-            if (record.length > room.size()) return;
-            into = room.first(record.length);
-            if (record.type == RecordType::bulk) {
-                reads.push_back({BulkSource(record), 0, record.length, Scattered({&into, 1}), 0});
-                return;
-            }
-            if (!payload_intact(record))
-                object.damaged(index, "key " + quoted(key), "the checksum of the value does not match");
-            if (!record.payload.empty())
-                std::memcpy(into.data(), record.payload.data(), record.payload.size());
-        };
-        read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t) {
-            object.damaged(index, "key " + quoted(key),
-                           "the checksum of the value's bulk extent does not match");
-        });
-        object.target(index).count({0, 1, 0, into.size()});
-        return size;
-    });
+    object.target(0).at_once(groups.size(),
+                             [&](std::size_t group) { read_group(object, may_write, groups[group], epoch); });
 }
 
 bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)

@@ -34,6 +34,7 @@ struct Batch {
     // What is wrong with a record before the object's first or behind its last one, which may have been one
     // of its keys. Then nothing is left to list here.
     const char* border = nullptr;
+    unsigned target = 0; // where it was read
 };
 
 std::vector<std::byte> copied(Bytes bytes)
@@ -77,6 +78,17 @@ KeyBuffer first_behind(const KeyBuffer& prefix, bool history, Bytes after, const
     return from.add(after).add(std::uint8_t{0});
 }
 
+// The body is going to walk over these.
+void expect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after,
+            const KeyFilter& filter)
+{
+    const bool history = space == Space::history;
+    const KeyBuffer prefix = object.prefix(space, Kind::keyvalue);
+    transaction.expect_from(first_behind(prefix, history, {}, filter).view(),
+                            first_behind(prefix, history, after, filter).view(),
+                            filter.delimiter == '\0' ? keys_at_once : 1);
+}
+
 // The records of one space that are visible at `epoch`, with a place greater than `after` (any place when it
 // is empty).
 Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after, Epoch epoch,
@@ -87,7 +99,6 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
     const KeyBuffer bounds = first_behind(prefix, history, {}, filter);
     KeyBuffer from = first_behind(prefix, history, after, filter);
     Batch found;
-    if (filter.delimiter == '\0') transaction.expect_from(bounds.view(), from.view(), keys_at_once);
     std::optional<Entries> entries(std::in_place, transaction, from.view(), bounds.view());
     for (Entry entry; entries->next(entry);) {
         ParsedKey parsed;
@@ -138,6 +149,61 @@ Batch merged(Batch live, Batch history)
     return all;
 }
 
+// The batch of a group that begins behind `after`, from its first copy that is not damaged. `index`: from
+// which target it came.
+Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch epoch, const KeyFilter& filter)
+{
+    const ReplicaSet set = object.placement.group(group);
+    Batch found;
+    for (unsigned copy = 0; copy < set.count; ++copy) {
+        const unsigned index = set.targets[copy];
+        object.target(index).read([&](ReadTransaction& transaction) {
+            object.expect_epoch(transaction, epoch);
+            expect(object, transaction, Space::live, after, filter);
+            if (epoch != latest) expect(object, transaction, Space::history, after, filter);
+            object.require_epoch(transaction, index, epoch);
+            found = collect(object, transaction, Space::live, after, epoch, filter);
+            if (epoch == latest) return;
+            found =
+                merged(std::move(found), collect(object, transaction, Space::history, after, epoch, filter));
+        });
+        found.target = index;
+        object.target(index).count({0, 1, 0, 0});
+        const bool damaged = !found.entries.empty() && found.entries.back().reason != nullptr;
+        if (!damaged && found.border == nullptr) break; // else the other copy, where there is one
+    }
+    return found;
+}
+
+// The first batches of the groups from `first` on, read together. A key-value with few keys is listed so by
+// one call that waits once. One with many is not: it gets one batch for each wait.
+class FirstBatches {
+public:
+    FirstBatches(const ObjectAccess& object, Epoch epoch, const KeyFilter& filter)
+        : object_(object), epoch_(epoch), filter_(filter)
+    {
+    }
+    Batch take(unsigned group)
+    {
+        if (group < first_ || group - first_ >= batches_.size()) {
+            first_ = group;
+            Target& target = object_.target(0);
+            batches_.assign(std::min(object_.placement.groups() - group, target.most_at_once()), {});
+            target.at_once(batches_.size(), [&](std::size_t one) {
+                batches_[one] = batch_of(object_, group + static_cast<unsigned>(one), {}, epoch_, filter_);
+            });
+        }
+        return std::move(batches_[group - first_]);
+    }
+
+private:
+    const ObjectAccess& object_;
+    const Epoch epoch_;
+    const KeyFilter& filter_;
+    unsigned first_ = 0;
+    std::vector<Batch> batches_;
+};
+
 } // namespace
 
 void Container::kv_list(const ObjectId& oid, ListPosition& position,
@@ -153,33 +219,20 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
         position.length = static_cast<std::uint8_t>(place.size());
         std::memcpy(position.key.data(), place.data(), place.size());
     };
+    FirstBatches first_batches(object, epoch, filter);
     while (!position.done) {
         if (position.target >= object.placement.groups()) {
             position.done = true;
             return;
         }
-        const ReplicaSet set = object.placement.group(position.target);
-        Batch found;
-        unsigned index = 0;
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            index = set.targets[copy];
-            object.target(index).read([&](ReadTransaction& transaction) {
-                object.require_epoch(transaction, index, epoch);
-                const Bytes after(position.key.data(), position.length);
-                found = collect(object, transaction, Space::live, after, epoch, filter);
-                if (epoch == latest) return;
-                found = merged(std::move(found),
-                               collect(object, transaction, Space::history, after, epoch, filter));
-            });
-            object.target(index).count({0, 1, 0, 0});
-            const bool damaged = !found.entries.empty() && found.entries.back().reason != nullptr;
-            if (!damaged && found.border == nullptr) break; // else the other copy, where there is one
-        }
+        const Bytes after(position.key.data(), position.length);
+        const Batch found = after.empty() ? first_batches.take(position.target)
+                                          : batch_of(object, position.target, after, epoch, filter);
         for (const Listed& one : found.entries) {
             if (one.reason == nullptr && !each(one.key, one.size)) return;
             stand_at(one.place);
             if (one.reason == nullptr) continue;
-            fail(DER_CSUM, object.where(index) + ", key " + quoted(one.place) + ": " + one.reason +
+            fail(DER_CSUM, object.where(found.target) + ", key " + quoted(one.place) + ": " + one.reason +
                                ". The stored bytes are damaged: the listing can go on behind this key; run a "
                                "check of the pool");
         }
@@ -187,7 +240,7 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
         ++position.target;
         position.length = 0;
         if (found.border == nullptr) continue;
-        fail(DER_CSUM, object.where(index) +
+        fail(DER_CSUM, object.where(found.target) +
                            ", a record beside the object's first or last key, which may be one of them: " +
                            found.border +
                            ". The stored bytes are damaged: run a check of the pool. The listing can go on");

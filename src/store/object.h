@@ -104,6 +104,13 @@ public:
         const Bytes keys[] = {state.view(), key};
         transaction.expect(keys);
     }
+    // The body is going to call require_epoch().
+    void expect_epoch(ReadTransaction& transaction, Epoch epoch) const
+    {
+        const KeyBuffer state = container_key(container), snapshot = snapshot_key(container, epoch);
+        const Bytes keys[] = {state.view(), snapshot.view()};
+        transaction.expect(std::span(keys).first(epoch == latest ? 1 : 2));
+    }
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
     // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a

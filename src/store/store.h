@@ -166,6 +166,13 @@ struct Replaced {
 };
 inline constexpr std::size_t max_replaced = 4096;
 
+// One of several keys that are read together.
+struct KeyRead {
+    Bytes key;
+    MutableBytes into;                 // room; the value is copied there when it fits
+    std::optional<std::uint64_t> size; // out: of the value; nullopt: no such key
+};
+
 // The part of a key-value object that a listing gives.
 struct KeyFilter {
     Bytes prefix; // keys that begin with it
@@ -210,6 +217,9 @@ public:
     // nullopt: no such key.
     std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
                                         Epoch epoch = latest);
+    // The same for several keys. Those of one target are read at one moment, with one request for all of
+    // them where the store is behind a network.
+    void kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch = latest);
     bool kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced = nullptr); // false: there was none
     // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
     // returns false, or all were given (position.done). The entry that `each` refused is given again next

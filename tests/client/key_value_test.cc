@@ -147,6 +147,7 @@ TEST_F(KeyValueTest, TellsWhatItReplacedAndListsPartsWithAnyLibrary)
     Library plain = Library::ours();
     plain.kv_exchange = nullptr; // as a DAOS system's
     plain.kv_list_below = nullptr;
+    plain.kv_get_many = nullptr;
     const Pool other = Pool::connect(plain, pool->location());
     const Container same = other.open_container(container->label());
     const auto id = key_value(78).id();
@@ -164,6 +165,17 @@ TEST_F(KeyValueTest, TellsWhatItReplacedAndListsPartsWithAnyLibrary)
         EXPECT_EQ(kv.list_below("b/"), (std::vector<std::string>{"b/1", "b/2"}));
         EXPECT_EQ(kv.list_below("", '/'), (std::vector<std::string>{"b", "b/", "c/"}));
         EXPECT_EQ(kv.list_below("c/", '/'), (std::vector<std::string>{"c/1/", "c/2"}));
+        kv.put("b/1", bytes("small"));
+        kv.put("b/2", bytes(std::string(5000, 'x')));
+        const std::array<std::string_view, 4> names = {"b/2", "none", "b/1", "b"};
+        const auto values = kv.get_many(names);
+        ASSERT_EQ(values.size(), 4U);
+        EXPECT_EQ(values[0], bytes(std::string(5000, 'x')));
+        EXPECT_EQ(values[1], std::nullopt);
+        EXPECT_EQ(values[2], bytes("small"));
+        EXPECT_EQ(values[3], std::vector<std::byte>());
+        EXPECT_EQ(kv.get_many(names, 5000).size(), 1U);
+        EXPECT_TRUE(kv.get_many({}).empty());
         kv.destroy();
     }
 }

@@ -41,6 +41,48 @@ TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
     EXPECT_EQ(kv_read(*container, oid, as_bytes("missing")), std::nullopt);
 }
 
+TEST_P(KeyValueContract, SeveralValuesComeBackTogether)
+{
+    const std::string long_key(100, 'k');
+    for (const auto object_class : {class_s1, class_sx, class_rp_2gx}) {
+        const ObjectId oid = kv_object(2, object_class);
+        std::vector<std::string> keys = {long_key + "1", long_key + "2", "empty", "missing", "1"};
+        for (int i = 0; i < 40; ++i)
+            keys.push_back(std::to_string(i));
+        const auto value_then = [&](std::size_t key) {
+            return pattern(keys[key] == "empty" ? 0 : 1 + 7919 * key % 200000, key);
+        };
+        for (std::size_t key = 0; key < keys.size(); ++key)
+            if (keys[key] != "missing") container->kv_put(oid, as_bytes(keys[key]), value_then(key));
+        const Epoch snapshot = container->create_snapshot("");
+        for (std::size_t key = 0; key < keys.size(); key += 2)
+            container->kv_put(oid, as_bytes(keys[key]), pattern(100, 1000 + key));
+        container->kv_remove(oid, as_bytes("3"));
+        for (const Epoch epoch : {latest, snapshot}) {
+            std::vector<std::vector<std::byte>> rooms(keys.size(), std::vector<std::byte>(30000));
+            std::vector<KeyRead> reads;
+            for (std::size_t key = 0; key < keys.size(); ++key)
+                reads.push_back({as_bytes(keys[key]), rooms[key], {}});
+            container->kv_get_many(oid, reads, epoch);
+            for (std::size_t key = 0; key < keys.size(); ++key) {
+                const auto value = kv_read(*container, oid, as_bytes(keys[key]), epoch);
+                ASSERT_EQ(reads[key].size.has_value(), value.has_value()) << keys[key];
+                if (!value) continue;
+                EXPECT_EQ(*reads[key].size, value->size()) << keys[key];
+                if (value->size() > rooms[key].size()) continue;
+                rooms[key].resize(value->size());
+                EXPECT_EQ(rooms[key], *value) << keys[key];
+            }
+        }
+        container->destroy_snapshot(snapshot);
+    }
+    container->kv_get_many(kv_object(2), {});
+    KeyRead none{{}, {}, {}};
+    EXPECT_EQ(error_of([&] { container->kv_get_many(kv_object(2), {&none, 1}); }), DER_INVAL);
+    KeyRead one{as_bytes("1"), {}, {}};
+    EXPECT_EQ(error_of([&] { container->kv_get_many(kv_object(2), {&one, 1}, 12345); }), DER_NONEXIST);
+}
+
 TEST_P(KeyValueContract, OverwritingTakesThePlaceOfTheOldValue)
 {
     const ObjectId oid = kv_object(1);

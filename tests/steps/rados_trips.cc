@@ -144,8 +144,8 @@ TEST_P(StepTrips, OfStepsThatAreThereAlready)
 
 INSTANTIATE_TEST_SUITE_P(Layouts, StepTrips,
                          ::testing::Values(Expected{"array-aligned", 1, 2, 1.25},
-                                           Expected{"array-adaptive", 1, 3, 1.25, 8},
-                                           Expected{"array", 2, 3, 3.5}, Expected{"kv", 1, 2, 1.25}),
+                                           Expected{"array-adaptive", 1, 2, 1.25, 8},
+                                           Expected{"array", 2, 2, 3.5}, Expected{"kv", 1, 2, 1.25}),
                          [](const auto& info) {
                              std::string name = info.param.layout;
                              std::ranges::replace(name, '-', '_');

@@ -229,6 +229,13 @@ TEST_P(Damage, TheSecondCopyStandsInForADamagedFirst)
     EXPECT_EQ(kv_read(*container, oid, as_bytes("header")), to_bytes("value"));
     EXPECT_EQ(kv_read(*container, oid, as_bytes("big")), pattern(100000, 1));
     EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("both")); }), DER_CSUM);
+    std::vector<std::byte> big(100000), small(5), both(5);
+    std::vector<KeyRead> reads = {{as_bytes("small"), small, {}}, {as_bytes("big"), big, {}}};
+    container->kv_get_many(oid, reads);
+    EXPECT_EQ(small, to_bytes("value"));
+    EXPECT_EQ(big, pattern(100000, 1));
+    reads.push_back({as_bytes("both"), both, {}});
+    EXPECT_EQ(error_of([&] { container->kv_get_many(oid, reads); }), DER_CSUM);
     EXPECT_EQ(list_keys(*container, oid).size(), 4U);
     auto backend = below();
     const unsigned first = Placement(1, array, backend->targets()).group(0).targets[0];

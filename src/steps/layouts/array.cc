@@ -18,9 +18,12 @@
 #include "base/record.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
+#include "steps/location.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -115,7 +118,8 @@ class ArrayWriter final : public LayoutWriter {
 public:
     ArrayWriter(const LayoutContext& context, Communicator& communicator)
         : record_(context.record), arrays_(context, Access::read_write),
-          sizes_(context.container.key_value(record_.side)), exchange_(communicator),
+          sizes_(context.container.key_value(record_.side)), queue_(context.pool.event_queue()),
+          far_(is_on_cluster(context.pool.location())), exchange_(communicator),
           rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_), reach_(context, rank_)
     {
     }
@@ -129,16 +133,26 @@ public:
         const std::vector<std::uint64_t> places = places_.take(sizes);
         requests_ += reach_.cover(step) + 1;
         arrays_.make_room();
-        arrays_.of(step, rank_).write(places[rank_], blob);
-        if (rank_ != 0) return;
+        Array& array = arrays_.of(step, rank_);
+        if (rank_ != 0) return array.write(places[rank_], blob);
         ++requests_;
-        sizes_.put(sizes_key(record_, step), encode_sizes(step, places, sizes, record_.objects));
+        const std::string key = sizes_key(record_, step);
+        const std::vector<std::byte> record = encode_sizes(step, places, sizes, record_.objects);
+        if (!far_) {
+            array.write(places[rank_], blob);
+            return sizes_.put(key, record);
+        }
+        Pending told = sizes_.put(queue_, key, record); // under way together
+        array.write(places[rank_], blob);
+        told.wait();
     }
 
 private:
     const StreamRecord& record_;
     OpenObjects<Array> arrays_;
     KeyValue sizes_;
+    EventQueue queue_;
+    bool far_; // behind a network
     SizeExchange exchange_;
     std::uint32_t rank_;
     Places places_;
@@ -176,6 +190,7 @@ public:
 
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
     {
+        if (std::exchange(not_there_, no_step) == first) return;
         if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
         try {
             const std::vector<Sizes> sizes = get_sizes(first, count);
@@ -206,11 +221,22 @@ public:
     }
 
 private:
+    // With them it looks whether the next step has begun.
     bool find_sizes(std::uint64_t step)
     {
         if (known_step_ == step) return true;
         ++requests_;
-        const auto bytes = sizes_.get(sizes_key(record_, step));
+        const std::string key = sizes_key(record_, step), next = sizes_key(record_, step + 1);
+        const std::array<std::string_view, 2> keys = {key, next};
+        std::vector<std::optional<std::vector<std::byte>>> found;
+        try {
+            found = sizes_.get_many(keys);
+        } catch (const Error& error) {
+            if (error.code() != -DER_CSUM) throw;
+            found.push_back(sizes_.get(key)); // the next one may be the damaged one
+        }
+        const auto& bytes = found.front();
+        not_there_ = found.size() == 2 && !found.back() ? step + 1 : no_step;
         if (!bytes) return false;
         room_for_sizes_ = bytes->size() + bytes->size() / 8 + 64;
         known_ = decode_sizes(*bytes, step, record_);
@@ -300,6 +326,7 @@ private:
     bool asynchronous_;
     std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;
+    std::uint64_t not_there_ = no_step; // the step behind it, when it was found
     Sizes known_;
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };

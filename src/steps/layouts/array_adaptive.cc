@@ -22,9 +22,11 @@
 #include "steps/layouts/adaptive_rows.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
+#include "steps/location.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace stepstore::steps {
 
@@ -171,7 +173,8 @@ class AdaptiveReader final : public LayoutReader {
 public:
     explicit AdaptiveReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
-          side_(context.container.key_value(record_.side, Access::read_only)), expected_(record_.ranks)
+          side_(context.container.key_value(record_.side, Access::read_only)), expected_(record_.ranks),
+          far_(is_on_cluster(context.pool.location()))
     {
     }
 
@@ -181,7 +184,8 @@ public:
         if (row == nullptr) return false;
         if (awaited_step_ != step) awaited_rank_ = 0;
         awaited_step_ = step;
-        if (!is_stored(record_, step) && !is_there(*row, step, awaited_rank_)) return false;
+        const bool looks_first = !is_stored(record_, step) && !(far_ && is_small(*row));
+        if (looks_first && !is_there(*row, step, awaited_rank_)) return false;
         std::vector<MetadataPiece> pieces;
         const std::vector<MutableBytes> slots = add_slots(*row, step, into, pieces);
         requests_ += arrays_.read(pieces);
@@ -216,6 +220,13 @@ public:
 
 private:
     static constexpr std::uint64_t least_gap = 4096; // bytes: a smaller one costs less than another range
+    // Bytes of a step: from afar fewer are read in vain as fast as a header.
+    static constexpr std::uint64_t small_step = 1 << 20;
+
+    static bool is_small(const Row& row)
+    {
+        return std::accumulate(row.sizes().begin(), row.sizes().end(), std::uint64_t{0}) <= small_step;
+    }
 
     const Row* find_row(std::uint64_t step)
     {
@@ -326,6 +337,7 @@ private:
     KeyValue side_;
     std::map<std::uint64_t, Row> rows_;   // by their first steps; few
     std::vector<std::uint64_t> expected_; // bytes of each rank's next blob; 0: not known
+    bool far_;                            // behind a network
     std::uint64_t awaited_step_ = no_step;
     std::uint32_t awaited_rank_ = 0; // the first without a blob, when last looked
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();

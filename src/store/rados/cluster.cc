@@ -171,8 +171,7 @@ Trips trips()
 void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
 {
     if (count <= 1) return count == 1 ? work(0) : void();
-    constexpr std::size_t most_threads = 16;
-    const std::size_t most = std::min(count, most_threads);
+    const auto most = std::min<std::size_t>(count, most_threads);
     std::vector<std::exception_ptr> failures(count);
     std::vector<Trips> trips(most); // of each thread
     std::atomic<std::size_t> next{0};

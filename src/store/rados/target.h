@@ -26,6 +26,7 @@ public:
     void leaving(const ExtentRef& dropped) override;
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
     std::uint64_t read_at_once() const override { return 256 << 20; } // pieces come in parallel
+    unsigned most_at_once() const override { return rados::most_threads; }
     void at_once(std::size_t count, FunctionRef<void(std::size_t)> work) override;
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
