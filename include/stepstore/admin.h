@@ -203,10 +203,10 @@ typedef struct {
     daos_size_t size; /* bytes, in: of buf; out: of the value. UINT64_MAX, out: there is no such key */
 } stepstore_kv_read_t;
 /*
- * Reads the values of nr keys. On a cluster that takes one request for each target, and these go out together.
- * A value is copied where it fits. The values of one target are of one moment, and those of two need not be.
- * Returns 0, also where a value did not fit or a key is not there; else as daos_kv_get(). Then nothing is said
- * of any key.
+ * Reads the values of nr keys. On a cluster that takes one request for each target, and these go out
+ * together. A value is copied where it fits. The values of one target are of one moment, and those of two
+ * need not be. Returns 0, also where a value did not fit or a key is not there; else as daos_kv_get(). Then
+ * nothing is said of any key.
  */
 STEPSTORE_API int stepstore_kv_get_many(daos_handle_t oh, daos_handle_t th, unsigned int nr,
                                         stepstore_kv_read_t* reads);

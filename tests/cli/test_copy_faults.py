@@ -12,9 +12,10 @@ import pytest
 import stepstore
 from conftest import object_names, write_stream
 from copies import contents, everything, healthy
-from stepstore.copying import containers, pools
+from stepstore.copying import containers, plan, pools
 from stepstore.copying.containers import Options, Place, Report
 from stepstore.copying.mark import unfinished
+from stepstore.errors import DER_INVAL, Error
 from stepstore.paths import daos_root
 from stepstore.steps import open_steps
 from stepstore.store import Pool
@@ -286,3 +287,18 @@ def test_what_is_copied_to_a_daos_system_and_back_is_the_same(cli, pool):
     cli("copy", "daos://made", "all", **library)
     assert contents(cli.directory / "all", "box") == contents(pool, "box")
     cli("pool", "check", "local:made")
+
+
+def test_an_object_on_more_targets_than_a_daos_system_has_is_refused(pool, monkeypatch):
+    """Such a system opens it with -DER_INVAL."""
+    with Pool.connect(pool) as opened, opened.open_container("box") as box:
+        items = [plan.Item(oid, oid) for oid in box._handle.objects()]
+        plan.refuse_too_wide(box, items, "daos://tank/box")
+
+        def refuse(oid, **_):
+            raise Error(DER_INVAL, "a parameter is not valid")
+
+        monkeypatch.setattr(box, "key_value", refuse)
+        with pytest.raises(Error, match=r"spread over 8 targets.*8 targets or more") as told:
+            plan.refuse_too_wide(box, items, "daos://tank/box")
+        assert told.value.code == DER_INVAL and "daos://tank/box" in str(told.value)

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
@@ -26,6 +26,7 @@ from stepstore.copying.plan import (
     make_snapshot,
     objects_of,
     open_copied,
+    refuse_too_wide,
     stream_names,
     stream_record,
     type_of,
@@ -112,6 +113,7 @@ class ContainerCopy:
     target: Place
     options: Options
     report: Report
+    _listed: list[ObjectId] | None = field(default=None, init=False)
 
     def run(self, source_pool: Pool, writable: bool, target_pool: Pool | None) -> None:
         """target_pool: None where it is still to be made, of a dry run."""
@@ -136,7 +138,7 @@ class ContainerCopy:
                     contextlib.closing(Mark(self._to, self.target.part, str(self.target)))
                 )
                 try:
-                    self._copy(target_pool)
+                    self._copy(target_pool, is_new=not there)
                 except Error:
                     if there or self._mark.state:
                         raise
@@ -152,12 +154,12 @@ class ContainerCopy:
             self._count(then, self._plan(then, target, {}).items)
 
     # ---- the real one
-    def _copy(self, target_pool: Pool) -> None:
+    def _copy(self, target_pool: Pool, *, is_new: bool) -> None:
         self._refuse_itself()
         identity = {"id": f"{self._uuid}/{self.source.part}", "text": str(self.source)}
         found = self._mark.find(identity, self.options.take_over, only_look=self.options.dry_run)
         self.report.resumed |= found
-        if not found:
+        if not found and not is_new:
             self._refuse_to_overwrite()
         if self.options.dry_run:
             return self._estimate(self._to)
@@ -212,7 +214,10 @@ class ContainerCopy:
         state: dict[str, Any] = {"epoch": epoch}
         try:
             with self._then(state) as then:
-                streams = self._plan(then, self._to, state).streams
+                plan = self._plan(then, self._to, state)
+                streams = plan.streams
+                if self.target.pool.startswith("daos://"):
+                    refuse_too_wide(self._to, plan.items, str(self.target))
                 state["steps"] = {one.name: one.steps for one in streams}
                 state["firsts"] = {one.name: self._take_numbers(one) for one in streams}
                 if not self.target.part:
@@ -273,15 +278,25 @@ class ContainerCopy:
                 self._from.destroy_snapshot(epoch)
 
     # ---- what is copied
+    def _objects(self, then: Container, state: dict[str, Any]) -> list[ObjectId]:
+        """Those of a snapshot are listed once: a DAOS system asks for them in 1,024 parts."""
+        if not state.get("epoch"):
+            return objects_of(then)
+        if self._listed is None:
+            self._listed = objects_of(then)
+        return self._listed
+
     def _plan(self, then: Container, target: Container, state: dict[str, Any]) -> Plan:
         chunk, cell = self.options.chunk_size, self.options.cell_size
         if self.source.oid:
-            return Plan([item_of_object(then, self.source.oid, chunk, cell)])
+            return Plan([item_of_object(then, self.source.oid, self._objects(then, state), chunk, cell)])
         plan = Plan(streams=self._streams(then, state))
         if self.source.stream:
-            plan.items = items_of_stream(plan.streams[0], objects_of(then))
+            plan.items = items_of_stream(plan.streams[0], self._objects(then, state))
         else:
-            plan.items = items_of_container(then, target, plan.streams, chunk, cell)
+            plan.items = items_of_container(
+                then, target, self._objects(then, state), plan.streams, chunk, cell
+            )
             plan.dataset = dataset_record(then) is not None
         return plan
 

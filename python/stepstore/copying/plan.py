@@ -122,6 +122,29 @@ def open_copied(
         array.close()
 
 
+def refuse_too_wide(target: Container, items: list[Item], where: str) -> None:
+    """The id of an object says over how many targets it is spread. A DAOS system opens none that is spread
+    over more than it has; a pool of ours does."""
+    for item in {one.target.hi: one for one in items}.values():
+        try:
+            if type_of(item.target) == "key_value":
+                target.key_value(item.target, read_only=True).close()
+            else:
+                with open_copied(target, item, item.target):
+                    pass
+        except Error as error:
+            if error.code == DER_NONEXIST:
+                continue
+            if error.code != DER_INVAL:
+                raise
+            groups = item.target.hi >> 32 & 0xFFFF
+            raise Error(
+                DER_INVAL,
+                f"copy object {item.source} to {where}: its id says that it is spread over {groups} targets, "
+                f"and the DAOS system does not open it: copy to a pool with {groups} targets or more",
+            ) from error
+
+
 # ---- streams
 def stream_names(container: Container) -> list[str]:
     return _names_in(container, STREAMS_HI)
@@ -231,10 +254,14 @@ def _item_of_others(oid: ObjectId, source: Container, chunk: int | None, cell: i
 
 
 def items_of_container(
-    source: Container, target: Container, streams: list[Stream], chunk: int | None, cell: int
+    source: Container,
+    target: Container,
+    objects: list[ObjectId],
+    streams: list[Stream],
+    chunk: int | None,
+    cell: int,
 ) -> list[Item]:
-    """All that lasts of a container."""
-    objects = objects_of(source)
+    """All that lasts of a container, of its objects."""
     items = [item for stream in streams for item in items_of_stream(stream, objects)]
     record = dataset_record(source)
     options = _core.dataset_options(record) if record else None
@@ -258,8 +285,10 @@ def items_of_container(
     return items
 
 
-def item_of_object(source: Container, oid: ObjectId, chunk: int | None, cell: int) -> Item:
-    if oid not in objects_of(source):
+def item_of_object(
+    source: Container, oid: ObjectId, objects: list[ObjectId], chunk: int | None, cell: int
+) -> Item:
+    if oid not in objects:
         raise Error(DER_NONEXIST, f"container {source.label} has no object {oid}: 'stepstore ls' lists them")
     return _item_of_others(oid, source, chunk, cell)
 

@@ -112,8 +112,8 @@ private:
     std::uint64_t instance_ = 0;
 };
 
-// Does work(0) to work(count - 1) on up to most_threads threads, this one among them. All have ended when it returns;
-// then it throws what the first of those that failed has thrown.
+// Does work(0) to work(count - 1) on up to most_threads threads, this one among them. All have ended when it
+// returns; then it throws what the first of those that failed has thrown.
 inline constexpr unsigned most_threads = 16;
 void at_once(std::size_t count, FunctionRef<void(std::size_t)> work);
 
