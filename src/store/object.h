@@ -107,9 +107,10 @@ public:
     // The body is going to call require_epoch().
     void expect_epoch(ReadTransaction& transaction, Epoch epoch) const
     {
-        const KeyBuffer state = container_key(container), snapshot = snapshot_key(container, epoch);
-        const Bytes keys[] = {state.view(), snapshot.view()};
-        transaction.expect(std::span(keys).first(epoch == latest ? 1 : 2));
+        if (epoch != latest) return expect_with_state(transaction, snapshot_key(container, epoch).view());
+        const KeyBuffer state = container_key(container);
+        const Bytes key = state.view();
+        transaction.expect({&key, 1});
     }
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
