@@ -149,8 +149,7 @@ Batch merged(Batch live, Batch history)
     return all;
 }
 
-// The batch of a group that begins behind `after`, from its first copy that is not damaged. `index`: from
-// which target it came.
+// The batch of a group that begins behind `after`, from its first copy that is not damaged.
 Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch epoch, const KeyFilter& filter)
 {
     const ReplicaSet set = object.placement.group(group);

@@ -23,6 +23,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace stepstore::steps {
@@ -118,10 +120,10 @@ class ArrayWriter final : public LayoutWriter {
 public:
     ArrayWriter(const LayoutContext& context, Communicator& communicator)
         : record_(context.record), arrays_(context, Access::read_write),
-          sizes_(context.container.key_value(record_.side)), queue_(context.pool.event_queue()),
-          far_(is_on_cluster(context.pool.location())), exchange_(communicator),
+          sizes_(context.container.key_value(record_.side)), exchange_(communicator),
           rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_), reach_(context, rank_)
     {
+        if (rank_ == 0 && is_on_cluster(context.pool.location())) queue_ = context.pool.event_queue();
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t /*step*/) override { exchange_.fail(); }
@@ -138,11 +140,11 @@ public:
         ++requests_;
         const std::string key = sizes_key(record_, step);
         const std::vector<std::byte> record = encode_sizes(step, places, sizes, record_.objects);
-        if (!far_) {
+        if (!queue_) {
             array.write(places[rank_], blob);
             return sizes_.put(key, record);
         }
-        Pending told = sizes_.put(queue_, key, record); // under way together
+        Pending told = sizes_.put(*queue_, key, record); // under way together
         array.write(places[rank_], blob);
         told.wait();
     }
@@ -151,8 +153,7 @@ private:
     const StreamRecord& record_;
     OpenObjects<Array> arrays_;
     KeyValue sizes_;
-    EventQueue queue_;
-    bool far_; // behind a network
+    std::optional<EventQueue> queue_; // where a round trip costs more than a thread
     SizeExchange exchange_;
     std::uint32_t rank_;
     Places places_;
@@ -164,7 +165,8 @@ public:
     explicit ArrayReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
           sizes_(context.container.key_value(record_.side, Access::read_only)),
-          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async)
+          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async),
+          together_(!is_on_daos(context.pool.location()))
     {
     }
 
@@ -221,7 +223,7 @@ public:
     }
 
 private:
-    // With them it looks whether the next step has begun.
+    // With them it looks whether the next step has begun, where that is no further request.
     bool find_sizes(std::uint64_t step)
     {
         if (known_step_ == step) return true;
@@ -230,7 +232,7 @@ private:
         const std::array<std::string_view, 2> keys = {key, next};
         std::vector<std::optional<std::vector<std::byte>>> found;
         try {
-            found = sizes_.get_many(keys);
+            found = sizes_.get_many(std::span(keys).first(together_ ? 2 : 1));
         } catch (const Error& error) {
             if (error.code() != -DER_CSUM) throw;
             found.push_back(sizes_.get(key)); // the next one may be the damaged one
@@ -324,6 +326,7 @@ private:
     KeyValue sizes_;
     EventQueue queue_;
     bool asynchronous_;
+    bool together_; // it reads two keys with one request
     std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;
     std::uint64_t not_there_ = no_step; // the step behind it, when it was found
