@@ -174,10 +174,11 @@ void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
     const auto most = std::min<std::size_t>(count, most_threads);
     std::vector<std::exception_ptr> failures(count);
     std::vector<Trips> trips(most); // of each thread
-    std::atomic<std::size_t> next{0};
-    const auto take_part = [&](Trips& counted) {
-        Trips* const before = std::exchange(of_work, &counted);
-        for (std::size_t one; (one = next.fetch_add(1)) < count;) {
+    // Each thread has its own works. Who took the next one would do several before the others have begun, and
+    // a round trip is longer than that.
+    const auto take_part = [&](std::size_t part) {
+        Trips* const before = std::exchange(of_work, &trips[part]);
+        for (std::size_t one = part; one < count; one += most) {
             try {
                 work(one);
             } catch (...) {
@@ -190,11 +191,13 @@ void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
     threads.reserve(most);
     try {
         while (threads.size() + 1 < most)
-            threads.emplace_back(take_part, std::ref(trips[threads.size() + 1]));
+            threads.emplace_back(take_part, threads.size() + 1);
     } catch (const std::system_error&) {
-        // The system gives no more threads: fewer do it all.
+        // The system gives no more threads: this one does their part too.
     }
-    take_part(trips.front());
+    take_part(0);
+    for (std::size_t part = threads.size() + 1; part < most; ++part)
+        take_part(part);
     for (std::thread& one : threads)
         one.join();
     // What went out together counts once: the thread with the most of them.
