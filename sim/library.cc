@@ -461,6 +461,7 @@ void replace_objects(Library& library)
     library.kv_close = &close_kv;
     library.kv_put = &put;
     library.kv_get = &get;
+    library.kv_get_many = nullptr; // as a DAOS system's
     library.kv_remove = &remove;
     library.kv_list = &OnAllTargets<&Library::kv_list>::call;
     library.kv_destroy = &OnAllTargets<&Library::kv_destroy>::call;

@@ -183,9 +183,10 @@ public:
     // error of libdaos, which costs Stepstore a tenth. For keys that are looked for again and again.
     std::optional<std::vector<std::byte>> get_nonempty(std::string_view key) const;
     // Of the first of the keys: at least one, and then up to so many bytes together. A pool on a cluster is
-    // asked for all of them at once. They need not be of one moment.
+    // asked for all of them at once, a DAOS system for one after the other. They need not be of one moment.
     std::vector<std::optional<std::vector<std::byte>>>
     get_many(std::span<const std::string_view> keys, std::size_t most_bytes = std::size_t{16} << 20) const;
+    bool asks_for_many() const; // whether it is one request
     // The value's size; the value itself is copied when it fits into `into`. nullopt: no such key.
     std::optional<std::size_t> get_into(std::string_view key, MutableBytes into) const;
     bool remove(std::string_view key, Condition condition = Condition::none); // with none: returns true

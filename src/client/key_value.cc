@@ -223,6 +223,11 @@ std::vector<std::optional<std::vector<std::byte>>> KeyValue::get_many(std::span<
     return values;
 }
 
+bool KeyValue::asks_for_many() const
+{
+    return state_->library().kv_get_many != nullptr;
+}
+
 std::optional<std::size_t> KeyValue::get_into(std::string_view key, MutableBytes into) const
 {
     daos_size_t size = into.size();

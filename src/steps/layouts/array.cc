@@ -166,7 +166,7 @@ public:
         : record_(context.record), arrays_(context),
           sizes_(context.container.key_value(record_.side, Access::read_only)),
           queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async),
-          together_(!is_on_daos(context.pool.location()))
+          together_(sizes_.asks_for_many())
     {
     }
 
