@@ -140,7 +140,7 @@ void bind_key_value(nb::module_& module)
         .def("put_many", &put_many, nb::arg("items"),
              "Puts (key, value) pairs in turn. What stands before one that fails is put.")
         .def("get_many", &get_many, nb::arg("keys"),
-             "Values, or None, of the first of the keys: at least one, and then up to 16 MiB.")
+             "Values, or None, of the first of the keys: at least one, and then up to 16 MiB and 256 keys.")
         .def("count",
              [](KeyValueHandle& self) {
                  std::size_t keys = 0;

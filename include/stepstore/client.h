@@ -182,8 +182,9 @@ public:
     // The same for values that are never empty (an empty one counts as missing). Then a missing key is no
     // error of libdaos, which costs Stepstore a tenth. For keys that are looked for again and again.
     std::optional<std::vector<std::byte>> get_nonempty(std::string_view key) const;
-    // Of the first of the keys: at least one, and then up to so many bytes together. A pool on a cluster is
-    // asked for all of them at once, a DAOS system for one after the other. They need not be of one moment.
+    // Of the first of the keys: at least one, and then up to so many bytes together and 256 keys. A pool on
+    // a cluster is asked for all of them at once, and once more for those above 4 KiB; a DAOS system is asked
+    // for one after the other. They need not be of one moment.
     std::vector<std::optional<std::vector<std::byte>>>
     get_many(std::span<const std::string_view> keys, std::size_t most_bytes = std::size_t{16} << 20) const;
     bool asks_for_many() const; // whether it is one request
