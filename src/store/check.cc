@@ -30,6 +30,19 @@ void drop_unfinished_snapshots(const std::string& path, const std::set<std::uint
     }
 }
 
+void drop_unfinished_containers(const std::string& path, const std::set<std::uint32_t>& numbers,
+                                CheckReport& report)
+{
+    if (numbers.empty()) return;
+    const auto core = PoolCore::acquire(path, Access::read_write);
+    for (const std::uint32_t id : numbers) {
+        if (!abandon_container(*core, id)) continue; // its maker was at work
+        report.findings.push_back({CheckFinding::Severity::info,
+                                   "pool " + path + ", container number " + std::to_string(id),
+                                   "the marks of a container that was never finished were removed", ""});
+    }
+}
+
 } // namespace
 
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)
@@ -50,7 +63,10 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         if (options.repair) storage->claim();
         Check check(*storage, options, report);
         check.run();
-        if (options.repair) drop_unfinished_snapshots(path, check.unfinished_snapshots(), report);
+        if (options.repair) {
+            drop_unfinished_containers(path, check.unfinished_containers(), report);
+            drop_unfinished_snapshots(path, check.unfinished_snapshots(), report);
+        }
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;
         report.findings.push_back({CheckFinding::Severity::damage, "pool " + path, refused.what(),

@@ -34,6 +34,8 @@ public:
     void run();
     // Containers with marks of snapshots that were never finished.
     const std::set<std::uint32_t>& unfinished_snapshots() const { return unfinished_; }
+    // Numbers with marks of containers whose making was interrupted.
+    const std::set<std::uint32_t>& unfinished_containers() const { return never_made_; }
 
 private:
     using Severity = CheckFinding::Severity;
@@ -84,6 +86,7 @@ private:
     bool header_good_ = false;
     std::set<std::pair<std::uint32_t, ObjectId>> objects_;
     std::set<std::uint32_t> unfinished_;
+    std::set<std::uint32_t> never_made_;
 };
 
 } // namespace stepstore::store

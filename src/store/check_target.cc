@@ -150,6 +150,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
                  "the container cannot be used on this target: put the target back from a copy");
             return;
         }
+        if (equal(entry.key, last_marked_key().view())) return;
         if (space == Space::container) {
             walk.states[load_big<std::uint32_t>(entry.key.data() + 1)] = BodyReader(body).number();
         } else {
@@ -365,7 +366,8 @@ void Check::check_strangers(unsigned index, const TargetWalk& walk)
         if (container_known(id)) continue;
         find(Severity::info, target_name(index) + ", container number " + std::to_string(id),
              "the making of a container was interrupted",
-             "nothing is lost; the next container gets its number");
+             "nothing is lost; a check with repair removes the mark");
+        never_made_.insert(id);
     }
     for (const auto& [id, record] : meta_.containers) {
         if (walk.states.contains(id)) continue;

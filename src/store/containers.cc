@@ -1,8 +1,13 @@
 // Containers: made, found and destroyed.
 //
 // Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is
-// the truth. A crash in between leaves marks on targets. They stand under an id that was never given out; the
-// next container gets it.
+// the truth. A crash in between leaves marks on targets, under a number that no container has. The next
+// container gets it, or a repair takes the marks away (abandon_container).
+//
+// Where the medium is shared, two makers may work with one number. The metadata refuses the later one, which
+// begins again with the next number. Its marks do no harm while the number's container is there. They must not
+// come when it was destroyed. So each target keeps the greatest number that was marked on it, and takes no
+// new mark of a number up to it.
 //
 // Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes,
 // so no process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1
@@ -43,6 +48,46 @@ std::uint64_t number_at(ReadTransaction& meta, const KeyBuffer& key, const std::
 void put_number(WriteTransaction& meta, const KeyBuffer& key, std::uint64_t value)
 {
     put_sealed(meta, key.view(), BodyWriter().number(value).view());
+}
+
+// The greatest number of a container that was marked on this target.
+std::uint64_t last_marked(ReadTransaction& target, const std::string& where)
+{
+    Bytes body;
+    const bool there = get_sealed(target, last_marked_key().view(), body, where) && body.size() == 8;
+    return there ? load_little<std::uint64_t>(body.data()) : 0;
+}
+
+bool is_marked(ReadTransaction& target, std::uint64_t id)
+{
+    Bytes there;
+    return target.get(container_key(static_cast<std::uint32_t>(id)).view(), there);
+}
+
+// From `least` on, the first number that was no other container's. A mark that is there is that of another
+// maker, dead or at work: the metadata decides who has the number.
+std::uint64_t free_number(std::span<WriteTransaction* const> targets, std::uint64_t least,
+                          const std::string& where)
+{
+    for (bool free = false; !free && least <= UINT32_MAX;) {
+        free = true;
+        for (WriteTransaction* target : targets) {
+            const KeyBuffer mark = container_key(static_cast<std::uint32_t>(least));
+            const KeyBuffer last = last_marked_key();
+            const Bytes keys[] = {mark.view(), last.view()};
+            target->expect(keys);
+            const std::uint64_t gone = is_marked(*target, least) ? 0 : last_marked(*target, where);
+            if (gone < least) continue;
+            least = gone + 1;
+            free = false;
+        }
+    }
+    return least;
+}
+
+void note_marked(WriteTransaction& target, std::uint32_t id, const std::string& where)
+{
+    if (!target.is_alone() && last_marked(target, where) < id) put_state(target, no_container, {id});
 }
 
 // Container::query() and Pool::containers() share it.
@@ -133,23 +178,22 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
     require_label("pool " + core.path() + ": the container label", label);
     ContainerInfo info{uuid, std::string(label), 0, 0, 0};
     core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
-        const std::string where = "pool " + core.path() + ": there is a container ";
+        const std::string pool = "pool " + core.path();
+        const std::string where = pool + ": there is a container ";
         if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0)
             fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or choose another label");
         if (number_at(meta, by_uuid(uuid), core.path()) != 0)
             fail(DER_EXIST, where + text(uuid) + " already: open it, or choose another uuid");
-        const std::uint64_t id =
+        std::uint64_t id =
             std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
-        if (id > UINT32_MAX)
-            fail(DER_NOSPACE, "pool " + core.path() + " has had 4,294,967,295 containers: make a new pool");
+        if (!meta.is_alone()) id = free_number(targets, id, pool);
+        if (id > UINT32_MAX) fail(DER_NOSPACE, pool + " has had 4,294,967,295 containers: make a new pool");
         info.created = core.storage().next_epoch();
+        const auto number = static_cast<std::uint32_t>(id);
         for (WriteTransaction* target : targets) {
-            // Where this one is not alone, the number may be another container's by now.
-            Bytes there;
-            if (!target->is_alone() &&
-                target->get(container_key(static_cast<std::uint32_t>(id)).view(), there))
-                continue;
-            put_state(*target, static_cast<std::uint32_t>(id), {});
+            if (!target->is_alone() && is_marked(*target, id)) continue;
+            note_marked(*target, number, pool);
+            put_state(*target, number, {});
         }
         put_number(meta, meta_key(MetaSpace::next), id + 1);
         put_number(meta, by_uuid(uuid), id);
@@ -246,6 +290,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
         Target& target = core.target(index);
         write_in_batches(target, {}, [&](WriteTransaction& transaction, auto&, auto& released) {
             erase_sealed(transaction, container_key(id).view());
+            note_marked(transaction, id, "pool " + core.path());
             return erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
                    erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
                    erase_batch(transaction, container_prefix(Space::history, id).view(), released);
@@ -260,6 +305,23 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
         }
         erase_sealed(meta, meta_key(MetaSpace::destroying, id).view());
     });
+}
+
+bool abandon_container(PoolCore& core, std::uint32_t id)
+{
+    bool known = false;
+    core.storage().meta().write([&](WriteTransaction& meta) {
+        Bytes there;
+        known = meta.get(meta_key(MetaSpace::container, id).view(), there) ||
+                meta.get(meta_key(MetaSpace::destroying, id).view(), there);
+        if (known) return;
+        // Who may be at work with this number is refused, since the next one changes.
+        if (number_at(meta, meta_key(MetaSpace::next), core.path()) <= id)
+            put_number(meta, meta_key(MetaSpace::next), std::uint64_t{id} + 1);
+        put_number(meta, meta_key(MetaSpace::destroying, id), id);
+    });
+    if (!known) erase_container_records(core, id);
+    return !known;
 }
 
 void finish_destructions(PoolCore& core)

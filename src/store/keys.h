@@ -72,9 +72,16 @@ private:
     std::size_t size_ = 0;
 };
 
+constexpr std::uint32_t no_container = 0; // the numbers of containers begin at 1
+
 inline KeyBuffer container_key(std::uint32_t container)
 {
     return KeyBuffer(Space::container).add(container);
+}
+// Under it a target of a shared medium keeps the greatest number of a container that was marked on it.
+inline KeyBuffer last_marked_key()
+{
+    return container_key(no_container);
 }
 inline KeyBuffer snapshot_key(std::uint32_t container, Epoch epoch)
 {

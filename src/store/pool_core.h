@@ -131,6 +131,9 @@ std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std
 void finish_destructions(PoolCore& core);
 // Deletes the container's records on every target, in batches, and then its mark in meta.
 void erase_container_records(PoolCore& core, std::uint32_t id);
+// Takes a number, of which there are marks, away from who may be making a container with it, and removes the
+// marks. False: there is a container of this number.
+bool abandon_container(PoolCore& core, std::uint32_t id);
 // Completes the removal of snapshots that are marked in meta.
 void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<const Epoch> epochs);
 
