@@ -5,6 +5,8 @@
 
 #include "store/backend.h"
 
+#include <rados/librados.hpp>
+
 #include <algorithm>
 #include <thread>
 
@@ -238,6 +240,69 @@ TEST_F(Outage, AnAnswerThatDoesNotComeLosesNoExtent)
             EXPECT_EQ(OneExtent(path).files(), 0U);
         });
     }
+}
+
+std::size_t listed_watchers()
+{
+    librados::Rados rados;
+    librados::IoCtx io;
+    rados.init("admin");
+    rados.conf_read_file(nullptr);
+    EXPECT_EQ(rados.connect(), 0);
+    EXPECT_EQ(rados.ioctx_create("test", io), 0);
+    io.set_namespace("pool");
+    std::list<obj_watch_t> watchers;
+    EXPECT_EQ(io.list_watchers("stepstore", &watchers), 0);
+    return watchers.size();
+}
+
+// One of the two OSDs has the first copy of the header, and the other one's silence keeps the watch from being
+// taken until its process is dead. The cluster then lists it for ever.
+TEST_F(Outage, AProcessThatDiesAsItIsRegisteredKeepsNobodyFromRemovingThePool)
+{
+    run_user("", [&] { OneExtent::rados().create(path, {1, Durability::process, {}, {}}); });
+    for (const char* osd : {"0", "1"}) {
+        const pid_t dies = start_user("", [&] {
+            const auto storage = OneExtent::rados().open(path);
+            raise(SIGSTOP);
+            storage->claim();
+            for (;;)
+                sleep_for(1);
+        });
+        int status = 0;
+        EXPECT_EQ(waitpid(dies, &status, WUNTRACED), dies);
+        ASSERT_TRUE(WIFSTOPPED(status));
+        cluster.tell("osd", std::string("pause ") + osd);
+        kill(dies, SIGCONT);
+        sleep_for(0.5);
+        kill(dies, SIGKILL);
+        EXPECT_EQ(end_of(dies), -SIGKILL);
+        sleep_for(0.5);
+        cluster.tell("osd", std::string("resume ") + osd);
+        cluster.tell("wait");
+    }
+    run_user("", [&] {
+        sleep_for(12);
+        ASSERT_GT(listed_watchers(), 0U) << "nothing is tested";
+        OneExtent::rados().destroy(path);
+        EXPECT_EQ(OneExtent::rados().look(path), Found::nothing);
+        OneExtent::rados().create(path, {1, Durability::process, {}, {}});
+    });
+    // One that is stopped does not answer, and lives.
+    const pid_t stopped = start_user("", [&] {
+        const OneExtent one(path);
+        raise(SIGSTOP);
+    });
+    int status = 0;
+    EXPECT_EQ(waitpid(stopped, &status, WUNTRACED), stopped);
+    run_user("", [&] {
+        std::string message;
+        EXPECT_EQ(error_of([&] { OneExtent::rados().destroy(path); }, &message), DER_BUSY);
+        EXPECT_NE(message.find("1 other processes have it open"), std::string::npos) << message;
+    });
+    kill(stopped, SIGCONT);
+    EXPECT_EQ(end_of(stopped), 0);
+    run_user("", [&] { OneExtent::rados().destroy(path); });
 }
 
 TEST_F(Outage, AProcessCutOffBetweenAppendAndUpdateAppendsAnew)

@@ -313,11 +313,12 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
     for (const CheckFinding& one : Pool::check(path, {true, false}).findings)
         ADD_FAILURE() << one.where << ": " << one.what << " (after a repair)";
     int destroyed = -1;
+    std::string message;
     for (int wait = 0; destroyed != 0 && wait < 30; ++wait) {
-        destroyed = error_of([&] { Pool::destroy(path, true); });
+        destroyed = error_of([&] { Pool::destroy(path, true); }, &message);
         if (destroyed != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     }
-    EXPECT_EQ(destroyed, 0);
+    EXPECT_EQ(destroyed, 0) << message;
 }
 
 } // namespace

@@ -385,6 +385,40 @@ int Io::watch(const std::string& object, librados::WatchCtx2& watcher, std::uint
     return here.refused() ? -ENOTCONN : context_.watch3(object, &handle, &watcher, watch_timeout);
 }
 
+void Io::end_watch(std::uint64_t handle)
+{
+    const Use here;
+    if (here.refused()) return;
+    context_.unwatch2(handle);
+    librados::Rados(context_).watch_flush();
+}
+
+void Io::answer_notify(const std::string& object, std::uint64_t notify, std::uint64_t handle)
+{
+    const Use here;
+    Buffer nothing;
+    if (!here.refused()) context_.notify_ack(object, notify, handle, nothing);
+}
+
+int Io::served_watchers(const std::string& object, std::set<std::uint64_t>& found)
+{
+    constexpr std::uint64_t answers_within = 1000; // milliseconds
+    count_read();
+    const Use here;
+    if (here.refused()) return -ENOTCONN;
+    Buffer text, answers;
+    const int code = context_.notify2(object, text, answers_within, &answers);
+    if (code < 0 && code != -ETIMEDOUT) return code;
+    std::vector<librados::notify_ack_t> given;
+    std::vector<librados::notify_timeout_t> missing;
+    context_.decode_notify_response(answers, &given, &missing);
+    for (const auto& one : given)
+        found.insert(one.notifier_id);
+    for (const auto& one : missing)
+        found.insert(one.notifier_id);
+    return 0;
+}
+
 void Io::flush()
 {
     const Use here;

@@ -135,7 +135,7 @@ void begin_making(Io& io, const Header& making, const std::string& path)
                         "there is a pool at " + path + " already: open it, or choose another path");
         // Between its first two steps a living maker does not watch yet.
         const auto now = std::chrono::steady_clock::now();
-        const bool at_work = !living(io).empty();
+        const bool at_work = !others_living(io).empty();
         if (at_work && now > patience + 30s) {
             throw Error(-DER_BUSY,
                         "pool " + path + " is being " +
@@ -217,8 +217,7 @@ void destroy(const std::string& path)
     const auto io = connect_to(path);
     const auto found = read_header(*io);
     if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + " to destroy");
-    std::set<std::uint64_t> others = living(*io);
-    others.erase(io->instance());
+    const std::set<std::uint64_t> others = others_living(*io);
     if (!others.empty()) {
         throw Error(-DER_BUSY, "pool " + path + ": " + std::to_string(others.size()) +
                                    " other processes have it open for updates, or died in the last 10 "

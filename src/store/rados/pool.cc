@@ -80,7 +80,24 @@ std::set<std::uint64_t> living(Io& io)
     return all;
 }
 
-Watch::Watch(Io& io) : io_(io)
+std::set<std::uint64_t> others_living(Io& io)
+{
+    std::set<std::uint64_t> all = living(io);
+    all.erase(io.instance());
+    if (all.empty()) return all;
+    std::set<std::uint64_t> served;
+    const int code = io.served_watchers(header_object, served);
+    if (code < 0 && code != -ENOENT) io.failed(code, "cannot see who uses the pool");
+    std::erase_if(all, [&](std::uint64_t one) { return !served.contains(one); });
+    return all;
+}
+
+void Watch::Watcher::handle_notify(std::uint64_t notify, std::uint64_t handle, std::uint64_t, Buffer&)
+{
+    io.answer_notify(header_object, notify, handle);
+}
+
+Watch::Watch(Io& io) : io_(io), watcher_(io)
 {
     const int code = io.watch(header_object, watcher_, handle_);
     if (code == -ENOENT)
@@ -97,8 +114,7 @@ bool Watch::lost() const
 
 Watch::~Watch()
 {
-    const Use here;
-    if (!here.refused()) io_.context().unwatch2(handle_);
+    io_.end_watch(handle_);
 }
 
 RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
