@@ -1,8 +1,10 @@
 // What the steps cost: kept per rank and over the steps, in the stream and beside it.
 #include "steps/profile/profile.h"
 #include "steps/model.h"
+#include "steps/check/check.h"
 #include "steps/profile/profile_record.h"
 #include "steps/stream/stream.h"
+#include "support/location.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
@@ -15,6 +17,8 @@ namespace stepstore::steps::testing {
 namespace {
 
 using nlohmann::json;
+using stepstore::testing::new_stream;
+using stepstore::testing::on_cluster;
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 namespace fs = std::filesystem;
@@ -179,19 +183,26 @@ TEST_F(ProfileFile, OfAnotherStreamHasItsNameAndGoesWithIt)
     EXPECT_FALSE(fs::exists(pool));
 }
 
+// Also on a cluster, where a pool has no directory.
 TEST_F(ProfileFile, OfReadersIsKeptWhenTheyAskForIt)
 {
-    write(pool);
-    read(pool, false);
-    EXPECT_EQ(Reader(pool, {}, self_communicator()).readers_profile_json(), "");
-    read(pool, true);
-    const json record = json::parse(Reader(pool, {}, self_communicator()).readers_profile_json());
+    const std::string location = new_stream(directory);
+    const auto asked = [&] { return Reader(location, {}, self_communicator()).readers_profile_json(); };
+    write(location);
+    read(location, false);
+    EXPECT_EQ(asked(), "");
+    read(location, true);
+    const json record = json::parse(asked());
     EXPECT_EQ(record["side"], "readers");
     ASSERT_EQ(record["ranks"].size(), 2u);
     EXPECT_EQ(record["ranks"][1]["steps"], 4);
     EXPECT_GT(record["ranks"][0]["read_seconds"], 0.0);
     EXPECT_GT(record["ranks"][0]["data_bytes"], 0);
-    EXPECT_EQ(record["file"], "files/profiling_readers.json");
+    EXPECT_EQ(record.value("file", "none"), on_cluster() ? "none" : "files/profiling_readers.json");
+    EXPECT_EQ(kept(location)["side"], "writers");
+    EXPECT_TRUE(check_streams(location, true).findings.empty());
+    write(location); // another stream takes its place
+    EXPECT_EQ(asked(), "");
 }
 
 TEST_F(ProfileFile, ThatCannotBeWrittenFailsNoWriter)

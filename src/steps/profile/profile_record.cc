@@ -99,7 +99,7 @@ ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ra
                                      {"bytes_written", after[i].bytes_written - before_[i].bytes_written},
                                      {"bytes_read", after[i].bytes_read - before_[i].bytes_read}});
     const auto place = profile_place(location_, side_);
-    if (!place) return {record.dump(), {}};
+    if (!place) return {record.dump(), false, {}};
     std::string file_error;
     try {
         record["file"] = place->below(); // pools are moved and copied
@@ -108,7 +108,7 @@ ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ra
         record.erase("file");
         record["file_error"] = file_error = error.what();
     }
-    return {record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), file_error};
+    return {record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), true, file_error};
 }
 
 } // namespace stepstore::steps

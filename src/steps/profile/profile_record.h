@@ -1,5 +1,5 @@
-// The profile of all ranks of a program that wrote or read a stream, as JSON. It lies in the stream itself
-// (writers), and in a file in the pool's directory, where there is one:
+// The profile of all ranks of a program that wrote or read a stream, as JSON. That of writers lies in the
+// stream itself. Both lie in a file in the pool's directory. Where there is none, the stream keeps both.
 //
 //   POOL/files/profiling.json                    the writers of the stream "main" of the container "default"
 //   POOL/files/profiling/CONTAINER/STREAM.json   those of any other
@@ -33,7 +33,8 @@ public:
     // the file too; where that fails, "file_error" says why instead of "file".
     struct Finished {
         std::string json;
-        std::string file_error; // empty: the file is written, or the pool has no directory
+        bool has_file = true;   // false: the pool has no directory
+        std::string file_error; // why the file could not be written; else empty
     };
     Finished finish(const std::vector<std::string>& ranks) const;
 

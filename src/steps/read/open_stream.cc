@@ -20,6 +20,11 @@ Container container_of(const Pool& pool, const OpenedStream& opened)
     return opened.snapshot == 0 ? std::move(container) : container.at_snapshot(opened.snapshot);
 }
 
+const char* profile_key(ProfileSide side)
+{
+    return side == ProfileSide::writers ? "Profile" : "ReadersProfile";
+}
+
 } // namespace
 
 OpenStream::OpenStream(OpenedStream opened, Gets gets)
@@ -72,6 +77,23 @@ void OpenStream::refresh()
 void OpenStream::require_current()
 {
     look();
+}
+
+void OpenStream::keep_readers_profile(std::string_view json) const
+{
+    const Location& location = opened_.location;
+    const Pool pool = Pool::connect(location.pool, Access::read_write);
+    const Container container = pool.open_container(location.container, Access::read_write);
+    const Catalogue catalogue(container, location.pool + "/" + location.container, Access::read_only);
+    const auto now = catalogue.find(location.stream);
+    if (!now || now->origin != opened_.record.origin) throw replaced_error(location.text(), now);
+    container.key_value(now->side).put(profile_key(ProfileSide::readers), as_bytes(json));
+}
+
+std::string OpenStream::kept_profile(ProfileSide side) const
+{
+    const auto kept = container_.key_value(record().side, Access::read_only).get(profile_key(side));
+    return kept ? std::string(as_text(*kept)) : std::string();
 }
 
 WriterWatch& OpenStream::writer()

@@ -4,6 +4,7 @@
 
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
+#include "steps/profile/profile_record.h"
 #include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
 #include "steps/stream/writer_lease.h"
@@ -42,6 +43,10 @@ public:
     WriterWatch& writer();
     // Of what writers announce: each part of a step, the end of the stream.
     std::optional<KeyWatch> watch() const { return catalogue_.watch(opened_.location.stream); }
+    // The profile of readers, where the pool has no directory for it. -DER_NO_PERM, -DER_STALE.
+    void keep_readers_profile(std::string_view json) const;
+    // What the stream itself holds; empty: nothing.
+    std::string kept_profile(ProfileSide side) const;
 
 private:
     StreamRecord look();

@@ -227,14 +227,14 @@ std::uint64_t Reader::generation() const
 
 std::string Reader::writer_profile_json() const
 {
-    const auto stored =
-        impl_->stream->container().key_value(impl_->stream->record().side, Access::read_only).get("Profile");
-    return stored ? std::string(as_text(*stored)) : std::string();
+    return impl_->stream->kept_profile(ProfileSide::writers);
 }
 
 std::string Reader::readers_profile_json() const
 {
-    return read_profile_file(location(), ProfileSide::readers);
+    return profile_place(location(), ProfileSide::readers)
+               ? read_profile_file(location(), ProfileSide::readers)
+               : impl_->stream->kept_profile(ProfileSide::readers);
 }
 
 std::string Reader::profile_json() const

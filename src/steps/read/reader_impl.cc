@@ -313,9 +313,16 @@ void Reader::Impl::keep_profile()
 {
     const std::vector<std::string> profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
-        if (const auto finished = profile_record->finish(profiles); !finished.file_error.empty())
-            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() + " is lost: " +
-                                     finished.file_error + "; to read without a profile set Profile=off");
+        const ProfileRecord::Finished finished = profile_record->finish(profiles);
+        std::string lost = finished.file_error;
+        try {
+            if (!finished.has_file) stream->keep_readers_profile(finished.json);
+        } catch (const Error& error) {
+            lost = error.what();
+        }
+        if (!lost.empty())
+            throw Error(-DER_IO, "the profile of the readers of " + stream->location().text() +
+                                     " is lost: " + lost + "; to read without a profile set Profile=off");
         return std::vector<std::byte>();
     });
 }

@@ -92,7 +92,7 @@ struct ReaderOptions {
     double open_timeout = 0.0; // seconds to wait for a stream that is not there yet; negative: for ever
     // seconds between two looks for the next step; grows to 4 times that while nothing comes
     double poll_interval = 0.001;
-    // gathered on rank 0 at close, which is collective then, and kept as a file: profile_record.h
+    // gathered on rank 0 at close, which is collective then, and kept: profile_record.h
     bool profile = false;
 
     // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs,
