@@ -11,6 +11,8 @@
 #include "steps/layouts/step_snapshots.h"
 #include "steps/stream_record.h"
 
+#include <daos_obj.h>
+
 namespace stepstore::python {
 
 namespace {
@@ -49,6 +51,8 @@ nb::dict stream_record(const nb::bytes& bytes, const std::string& where)
     told["in_place"] = record.in_place();
     told["chunk_size"] = record.chunk_size;
     told["data_chunk_size"] = record.data_chunk_size;
+    told["object_class"] = to_text(record.object_class);
+    told["data_object_class"] = to_text(record.data_object_class);
     nb::list segments;
     for (const steps::Segment& one : record.earlier)
         segments.append(to_dict(record, one));
@@ -58,26 +62,33 @@ nb::dict stream_record(const nb::bytes& bytes, const std::string& where)
 }
 
 // Of a segment whose numbers begin at `first` in another container. Its generation stays: the blobs hold it.
-void move(steps::Segment& segment, std::uint64_t first, const steps::Layout& layout,
-          const std::string& container)
+void move(steps::Segment& segment, std::uint64_t first, const steps::StreamRecord& record,
+          const Container& container)
 {
     const std::uint64_t old = segment.side.lo;
-    for (ObjectId* id : {&segment.side, &segment.metadata, &segment.data})
-        id->lo = id->lo - old + first;
-    segment.directory = layout.data->directory ? layout.data->directory(container, first) : "";
+    const auto moved = [&](const ObjectId& id, const std::string& object_class) {
+        const auto type = id.hi >> 56 == DAOS_OT_ARRAY_BYTE ? ObjectType::array_bytes : ObjectType::key_value;
+        return container.object_id(id.lo - old + first, static_cast<std::uint32_t>(id.hi), type,
+                                   object_class);
+    };
+    segment.side = moved(segment.side, record.object_class);
+    segment.metadata = moved(segment.metadata, record.object_class);
+    segment.data = moved(segment.data, record.data_object_class);
+    const auto directory = steps::layout_of(record).data->directory;
+    segment.directory = directory ? directory(container.label(), first) : "";
 }
 
-nb::bytes moved_record(const nb::bytes& bytes, const std::string& container,
+nb::bytes moved_record(const nb::bytes& bytes, ContainerHandle& handle,
                        const std::vector<std::uint64_t>& firsts, std::uint64_t count)
 {
+    const Container& container = handle.get();
     steps::StreamRecord record = steps::decode_record(bytes_of(bytes), "the stream to copy");
-    const steps::Layout& layout = steps::layout_of(record);
     if (firsts.size() != record.earlier.size() + 1)
         throw Error(-DER_INVAL, "the stream to copy has other segments than before: it was appended to");
     for (std::size_t i = 0; i < record.earlier.size(); ++i)
-        move(record.earlier[i], firsts[i], layout, container);
+        move(record.earlier[i], firsts[i], record, container);
     steps::Segment last = steps::last_segment(record, count);
-    move(last, firsts.back(), layout, container);
+    move(last, firsts.back(), record, container);
     record.side = last.side;
     record.metadata = last.metadata;
     record.data = last.data;
@@ -115,7 +126,7 @@ void bind_copying(nb::module_& module)
     module.def("stream_record", &stream_record, nb::arg("record"), nb::arg("where"));
     module.def("moved_record", &moved_record, nb::arg("record"), nb::arg("container"), nb::arg("firsts"),
                nb::arg("steps"),
-               "The record of an ended stream whose segments' objects have these first numbers.");
+               "The record of an ended stream whose segments' objects have these first numbers there.");
     module.def("step_snapshot", &step_snapshot, nb::arg("value"), nb::arg("step"), "Its epoch; is it gone?");
     module.def(
         "encode_step_snapshot",

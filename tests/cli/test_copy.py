@@ -9,6 +9,7 @@ from conftest import object_names, write_stream
 from copies import contents, everything, healthy
 from stepstore.blobs import open_blobs
 from stepstore.copying.mark import unfinished
+from stepstore.copying.plan import STEPS_HI, type_of, user_half
 from stepstore.steps import open_steps
 from stepstore.store import Pool
 
@@ -153,6 +154,38 @@ def test_a_stream_is_copied_as_it_is_beside_others(cli, parameters):
     assert everything(f"{cli.directory}/t/default/one")[: len(expected)] == expected
     cli("rm", "t/default/one", "--yes")
     assert everything(f"{source}/default/main") == expected
+    healthy(cli, "t")
+
+
+@pytest.mark.parametrize(
+    "parameters", ["Layout=kv,Objects=per-step", "Objects=per-writer", "Steps=snapshot", "Layout=array"]
+)
+@pytest.mark.parametrize("targets", [2, 9])
+def test_a_stream_gets_the_ids_of_a_pool_with_other_targets(cli, parameters, targets):
+    cli("pool", "create", "./s", "--targets", 5)
+    source = write_stream(cli.directory, "4", *parameters.split(","))
+    write_stream(cli.directory, "2", "mode=append", *parameters.split(","))
+    expected = everything(f"{source}/default/main")
+    cli("pool", "create", "./t", "--targets", targets)
+    copied = f"{cli.directory}/t/streams/main"
+    cli("copy", "s/default/main", "t/streams")
+    assert everything(copied) == expected
+
+    def objects():
+        with Pool.connect(cli.directory / "t") as pool, pool.open_container("streams") as box:
+            return [
+                (oid.hi, box.object_id(oid.lo, STEPS_HI, kind=type_of(oid), object_class="SX").hi)
+                for oid in box._handle.objects()
+                if user_half(oid) == STEPS_HI
+            ]
+
+    made = objects()
+    assert len(made) > 4 and all(its == new for its, new in made)
+    write_stream(cli.directory, "3", f"Location={copied}", "mode=append", *parameters.split(","))
+    assert everything(copied)[: len(expected)] == expected
+    healthy(cli, "t")
+    cli("rm", "t/streams/main", "--yes")
+    assert objects() == []
     healthy(cli, "t")
 
 

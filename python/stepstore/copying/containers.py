@@ -290,7 +290,7 @@ class ContainerCopy:
         chunk, cell = self.options.chunk_size, self.options.cell_size
         if self.source.oid:
             return Plan([item_of_object(then, self.source.oid, self._objects(then, state), chunk, cell)])
-        plan = Plan(streams=self._streams(then, state))
+        plan = Plan(streams=self._streams(then, target, state))
         if self.source.stream:
             plan.items = items_of_stream(plan.streams[0], self._objects(then, state))
         else:
@@ -300,13 +300,13 @@ class ContainerCopy:
             plan.dataset = dataset_record(then) is not None
         return plan
 
-    def _streams(self, then: Container, state: dict[str, Any]) -> list[Stream]:
+    def _streams(self, then: Container, target: Container, state: dict[str, Any]) -> list[Stream]:
         if self.source.oid:
             return []
         names = [self.source.stream] if self.source.stream else stream_names(then)
-        return [self._stream(then, name, state) for name in names]
+        return [self._stream(then, target, name, state) for name in names]
 
-    def _stream(self, then: Container, name: str, state: dict[str, Any]) -> Stream:
+    def _stream(self, then: Container, target: Container, name: str, state: dict[str, Any]) -> Stream:
         record = stream_record(then, name)
         where = f"{self.source.pool}/{self.source.container}"
         if record is None:
@@ -322,7 +322,8 @@ class ContainerCopy:
                 "published when the copy began, and the copy is ended after them"
             )
         firsts = state.get("firsts", {}).get(name) or [one["first"] for one in told["segments"]]
-        return Stream(name, self.target.stream or name, record, steps, not told["closed"], told, firsts)
+        target_name = self.target.stream or name
+        return Stream(name, target_name, record, steps, not told["closed"], told, firsts, target)
 
     def _count_steps(self, name: str, told: dict[str, Any], state: dict[str, Any]) -> int:
         in_files = any(one["directory"] for one in told["segments"])
@@ -416,7 +417,7 @@ class ContainerCopy:
     def _publish(self, then: Container, plan: Plan, target_pool: Pool) -> None:
         with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as catalogue:
             for stream in plan.streams:
-                record = _core.moved_record(stream.record, self._to.label, stream.firsts, stream.steps)
+                record = _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
                 catalogue[stream.target_name] = record
                 if self.options.verify and catalogue[stream.target_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")

@@ -30,7 +30,7 @@ def copy(stream: Stream, source: Place, target: Place, verify: bool, report: Rep
             "directory, and there is none: copy it to a pool on a file system",
         ) from error
     moved = _core.stream_record(
-        _core.moved_record(stream.record, target.container, stream.firsts, stream.steps), str(target)
+        _core.moved_record(stream.record, stream.target._handle, stream.firsts, stream.steps), str(target)
     )
     for before, after in zip(folders, (one["directory"] for one in moved["segments"]), strict=True):
         for file in sorted((old / before).iterdir()):

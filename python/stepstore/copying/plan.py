@@ -64,10 +64,17 @@ class Stream:
     steps: int
     was_live: bool
     told: dict[str, Any]
-    firsts: list[int] = field(default_factory=list)  # of its segments' objects, in the target
+    firsts: list[int]  # of its segments' objects, in the target
+    target: Container
+
+    def holds_data(self, segment: int, oid: ObjectId) -> bool:
+        part = self.told["segments"][segment]
+        return bool(part["data"] <= oid.lo < part["data"] + part["ranks"])
 
     def target_of(self, segment: int, oid: ObjectId) -> ObjectId:
-        return ObjectId(oid.hi, oid.lo - self.told["segments"][segment]["first"] + self.firsts[segment])
+        number = oid.lo - self.told["segments"][segment]["first"] + self.firsts[segment]
+        made = self.told["data_object_class" if self.holds_data(segment, oid) else "object_class"]
+        return self.target.object_id(number, STEPS_HI, kind=type_of(oid), object_class=made)
 
 
 @dataclass
@@ -174,7 +181,7 @@ def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
         for number, segment in enumerate(stream.told["segments"]):
             if not segment["first"] <= oid.lo < segment["first"] + segment["numbers"]:
                 continue
-            is_data = segment["data"] <= oid.lo < segment["data"] + segment["ranks"]
+            is_data = stream.holds_data(number, oid)
             chunk = stream.told["data_chunk_size" if is_data else "chunk_size"]
             over = stream.told["in_place"] and not is_data
             items.append(Item(oid, stream.target_of(number, oid), chunk, keep=keep, over=over))
