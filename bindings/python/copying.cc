@@ -11,8 +11,6 @@
 #include "steps/layouts/step_snapshots.h"
 #include "steps/stream_record.h"
 
-#include <daos_obj.h>
-
 namespace stepstore::python {
 
 namespace {
@@ -66,15 +64,17 @@ void move(steps::Segment& segment, std::uint64_t first, const steps::StreamRecor
           const Container& container)
 {
     const std::uint64_t old = segment.side.lo;
-    const auto moved = [&](const ObjectId& id, const std::string& object_class) {
-        const auto type = id.hi >> 56 == DAOS_OT_ARRAY_BYTE ? ObjectType::array_bytes : ObjectType::key_value;
-        return container.object_id(id.lo - old + first, static_cast<std::uint32_t>(id.hi), type,
-                                   object_class);
+    const steps::Layout& layout = steps::layout_of(record);
+    const auto moved = [&](const ObjectId& id, ObjectType type, const std::string& object_class) {
+        const auto hi = static_cast<std::uint32_t>(id.hi); // the rest says type and class
+        return container.object_id(id.lo - old + first, hi, type, object_class);
     };
-    segment.side = moved(segment.side, record.object_class);
-    segment.metadata = moved(segment.metadata, record.object_class);
-    segment.data = moved(segment.data, record.data_object_class);
-    const auto directory = steps::layout_of(record).data->directory;
+    const bool single = record.objects == steps::Objects::single;
+    segment.side = moved(segment.side, ObjectType::key_value, record.object_class);
+    segment.metadata =
+        moved(segment.metadata, single ? ObjectType::array_bytes : layout.metadata_type, record.object_class);
+    segment.data = moved(segment.data, ObjectType::array_bytes, record.data_object_class);
+    const auto directory = layout.data->directory;
     segment.directory = directory ? directory(container.label(), first) : "";
 }
 

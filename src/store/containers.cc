@@ -5,9 +5,9 @@
 // container gets it, or a repair takes the marks away (abandon_container).
 //
 // Where the medium is shared, two makers may work with one number. The metadata refuses the later one, which
-// begins again with the next number. Its marks do no harm while the number's container is there. They must not
-// come when it was destroyed. So each target keeps the greatest number that was marked on it, and takes no
-// new mark of a number up to it.
+// begins again with the next number. Its marks do no harm while the number's container is there. They must
+// not come when it was destroyed. So each target keeps the greatest number that was marked on it, and takes
+// no new mark of a number up to it.
 //
 // Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes,
 // so no process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1

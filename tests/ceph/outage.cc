@@ -256,8 +256,8 @@ std::size_t listed_watchers()
     return watchers.size();
 }
 
-// One of the two OSDs has the first copy of the header, and the other one's silence keeps the watch from being
-// taken until its process is dead. The cluster then lists it for ever.
+// One of the two OSDs has the first copy of the header, and the other one's silence keeps the watch from
+// being taken until its process is dead. The cluster then lists it for ever.
 TEST_F(Outage, AProcessThatDiesAsItIsRegisteredKeepsNobodyFromRemovingThePool)
 {
     run_user("", [&] { OneExtent::rados().create(path, {1, Durability::process, {}, {}}); });

@@ -1,7 +1,7 @@
 // What the steps cost: kept per rank and over the steps, in the stream and beside it.
 #include "steps/profile/profile.h"
-#include "steps/model.h"
 #include "steps/check/check.h"
+#include "steps/model.h"
 #include "steps/profile/profile_record.h"
 #include "steps/stream/stream.h"
 #include "support/location.h"

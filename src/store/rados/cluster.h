@@ -98,8 +98,8 @@ public:
     int watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle);
     void end_watch(std::uint64_t handle); // on return the watcher is not called any more
     void answer_notify(const std::string& object, std::uint64_t notify, std::uint64_t handle);
-    // 0, or what librados says. Finds the connections whose watches of the object the cluster serves. It waits
-    // a second for their answers, and finds those too that did not give one.
+    // 0, or what librados says. Finds the connections whose watches of the object the cluster serves. It
+    // waits a second for their answers, and finds those too that did not give one.
     int served_watchers(const std::string& object, std::set<std::uint64_t>& found);
     void flush();
 

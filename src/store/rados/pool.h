@@ -46,9 +46,9 @@ struct FoundHeader {
 std::optional<FoundHeader> read_header(Io& io);
 // Connections that watch the header.
 std::set<std::uint64_t> living(Io& io);
-// The same without this process's, and without what only looks like one. A process that dies while the cluster
-// takes its watch may be listed for good, as nothing ends that watch (seen with Ceph 16.2). No notify goes to
-// it. Takes a second where a living process does not answer.
+// The same without this process's, and without what only looks like one. A process that dies while the
+// cluster takes its watch may be listed for good, as nothing ends that watch (seen with Ceph 16.2). No notify
+// goes to it. Takes a second where a living process does not answer.
 std::set<std::uint64_t> others_living(Io& io);
 
 // Watches the header as long as it lives.
