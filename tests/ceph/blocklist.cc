@@ -4,9 +4,8 @@
 #include "steps/read/reader.h"
 #include "steps/write/writer.h"
 #include "stepstore/administration.h"
+#include "support/bare_ceph.h"
 #include "support/ceph_cluster.h"
-
-#include <rados/librados.hpp>
 
 #include <atomic>
 #include <new>
@@ -54,24 +53,14 @@ protected:
     static void shut_out(const std::string& location, Who who)
     {
         run_user("", [&] {
-            librados::Rados rados;
-            librados::IoCtx io;
-            rados.init("admin");
-            rados.conf_read_file(nullptr);
-            ASSERT_EQ(rados.connect(), 0);
-            ASSERT_EQ(rados.ioctx_create("test", io), 0);
-            io.set_namespace(location.substr(location.rfind('/') + 1));
-            std::vector<std::string> objects, addresses;
-            for (auto at = io.nobjects_begin(); at != io.nobjects_end(); ++at)
-                if ((at->get_oid() == "stepstore") == (who == Who::updates)) objects.push_back(at->get_oid());
+            BareCeph ceph(location);
+            std::vector<std::string> addresses;
             const auto look = [&] {
                 addresses.clear();
-                for (const std::string& object : objects) {
-                    std::list<obj_watch_t> watchers;
-                    EXPECT_EQ(io.list_watchers(object, &watchers), 0);
-                    for (const obj_watch_t& one : watchers)
-                        addresses.emplace_back(one.addr);
-                }
+                for (const std::string& object : ceph.objects())
+                    if ((object == "stepstore") == (who == Who::updates))
+                        for (const obj_watch_t& one : ceph.watchers(object))
+                            addresses.emplace_back(one.addr);
                 return addresses.size();
             };
             ASSERT_EQ(look(), 1U);

@@ -1,9 +1,8 @@
 // Processes on a pool on Ceph that disturb each other as much as they can: updates of one key, forked
 // children with their parent's pool, and processes that die with the turn (src/store/rados/target.cc).
+#include "support/bare_ceph.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
-
-#include <rados/librados.hpp>
 
 #include <array>
 #include <atomic>
@@ -157,20 +156,13 @@ TEST_F(RadosProcesses, KilledOnesDelayTheOthersByThreeSeconds)
 TEST_F(RadosProcesses, ATurnThatNobodyGivesBackEndsAfterThreeSeconds)
 {
     EXPECT_EQ(run_in_child([&] {
-                  librados::Rados cluster;
-                  librados::IoCtx io;
-                  cluster.init("admin");
-                  cluster.conf_read_file(nullptr);
-                  EXPECT_EQ(cluster.connect(), 0);
-                  EXPECT_EQ(cluster.ioctx_create(ceph_pool(), io), 0);
-                  io.set_namespace(path.substr(path.rfind('/') + 1));
+                  BareCeph ceph(path);
+                  librados::bufferlist token;
+                  token.append("deadbeef");
                   int set = 0;
-                  for (auto at = io.nobjects_begin(); at != io.nobjects_end(); ++at) {
-                      if (!at->get_oid().ends_with(".t.0")) continue;
-                      librados::bufferlist token;
-                      token.append("deadbeef");
-                      set += io.omap_set(at->get_oid(), {{"T", token}}) == 0 ? 1 : 0;
-                  }
+                  for (const std::string& object : ceph.objects())
+                      if (object.ends_with(".t.0"))
+                          set += ceph.io.omap_set(object, {{"T", token}}) == 0 ? 1 : 0;
                   return set == 1 ? 0 : 1;
               }),
               0);
