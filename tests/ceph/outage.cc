@@ -184,7 +184,8 @@ public:
         target().write([&](WriteTransaction& transaction) {
             while (!target().holds(extent_))
                 append();
-            transaction.put(as_bytes("extent"), as_bytes(std::to_string(extent_.file)));
+            transaction.put(as_bytes("extent"),
+                            {reinterpret_cast<const std::byte*>(&extent_), sizeof extent_});
             target().entering(extent_);
         });
     }
@@ -196,6 +197,7 @@ public:
         target().read([&](ReadTransaction& transaction) {
             Bytes value;
             there = transaction.get(as_bytes("extent"), value);
+            if (there) std::memcpy(&extent_, value.data(), sizeof extent_);
         });
         std::vector<std::byte> got(bytes_.size());
         if (there) target().read_extent(extent_, 0, got);
@@ -237,6 +239,44 @@ TEST_F(Outage, AnAnswerThatDoesNotComeLosesNoExtent)
         run_user("", [&] {
             sleep_for(12);
             EXPECT_EQ(OneExtent(path).files(), 0U);
+        });
+    }
+}
+
+// The OSDs have the update and do not answer. Then the cluster shuts the process out. It learns of it by an
+// answer, or after ten seconds without one.
+TEST_F(Outage, AnUpdateOfAProcessThatIsShutOutIsInDoubtAndLosesNoExtent)
+{
+    run_user("", [&] { OneExtent::rados().create(path, {1, Durability::process, {}, {}}); });
+    for (const bool learns_first : {false, true}) {
+        const pid_t shut_out = start_user("", [&] {
+            OneExtent one(path);
+            one.append();
+            raise(SIGSTOP);
+            const int code = error_of([&] { one.publish(); });
+            EXPECT_TRUE(code == DER_NO_PERM || (code == 0 && !learns_first)) << code;
+            EXPECT_EQ(error_of([&] { one.publish(); }), DER_NO_PERM);
+            error_of([&] { one.release(); });
+        });
+        int status = 0;
+        EXPECT_EQ(waitpid(shut_out, &status, WUNTRACED), shut_out);
+        ASSERT_TRUE(WIFSTOPPED(status));
+        run_user("", [&] {
+            const auto watchers = BareCeph(path).watchers("stepstore");
+            ASSERT_EQ(watchers.size(), 1U);
+            pause();
+            kill(shut_out, SIGCONT);
+            sleep_for(0.5);
+            cluster.tell("ask", std::string("'osd blocklist' blocklistop=add addr=") + watchers[0].addr);
+            if (learns_first) sleep_for(15);
+            resume();
+        });
+        EXPECT_EQ(end_of(shut_out), 0);
+        run_user("", [&] {
+            sleep_for(12);
+            OneExtent next(path);
+            if (next.published()) next.remove();
+            EXPECT_EQ(next.files(), 0U);
         });
     }
 }
