@@ -11,7 +11,7 @@
 //
 // Epochs. A body that sees what another one changed has the greater epoch of the two, whatever the clocks of
 // their machines say. Those that do not see each other may have theirs in any order. A snapshot needs more:
-// Storage::barrier_epoch().
+// Storage::has_barriers().
 //
 // Scopes. Keys that begin with the same scope_size() bytes (keys.h) are a scope, such as the extents of a
 // chunk. Updates seek within a scope (seek_in), so that a back end without a lock can tell by one counter for
@@ -149,10 +149,10 @@ public:
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
     virtual bool erase(Bytes key) = 0; // false: there was none
 
-    // Whether no other update of this target can be committed before this one has been. Where it can, an
-    // inner transaction may be committed by what this one saw and does not hold any more. So the inner one
-    // must do no harm then.
-    virtual bool is_alone() const { return true; }
+    // This update has the epoch, which is greater than that of all updates that were committed on the target
+    // before. False: it is too late for that, and the body puts nothing. Called behind all that it looks up.
+    // Only where Storage::has_barriers().
+    virtual bool take_barrier(Epoch) { return false; }
 };
 
 // Waits for the announcements of one key (Target::watch). For one thread at a time. After a fork the child's
@@ -286,9 +286,13 @@ public:
     // An epoch greater than every one given to this process before, and than those of the updates that the
     // calling body sees, also after a crash. Nanoseconds of the real-time clock where that is greater.
     virtual Epoch next_epoch() = 0;
-    // The same, for what must have its place among all updates, as a snapshot. It is greater than those of
-    // all updates that were committed before on the targets on which this thread has write transactions open.
-    virtual Epoch barrier_epoch() { return next_epoch(); }
+    // How a snapshot gets its place among the updates of all targets. False: within write transactions that
+    // are open on all of them, which keep every other update off. True: there is nothing that keeps them off.
+    // So its epoch lies ahead of theirs, and each target takes it by itself (take_barrier).
+    virtual bool has_barriers() const { return false; }
+    // Greater than `least`, and far enough ahead that all targets can take it. refused: how many were not
+    // taken just before.
+    virtual Epoch barrier_epoch(Epoch /*least*/, unsigned /*refused*/) { return 0; }
 
     struct Space {
         std::uint64_t total = 0; // of the file system or cluster; 0: not known

@@ -78,7 +78,8 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     case MetaSpace::snapshot: {
         SnapshotRecord record;
         decode_snapshot(body, record);
-        (record.removing ? view.removing : view.snapshots)
+        if (record.state == SnapshotState::gone) break;
+        (record.state == SnapshotState::removing ? view.removing : view.snapshots)
             .emplace(id, load_big<std::uint64_t>(entry.key.data() + 5));
         break;
     }

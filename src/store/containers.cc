@@ -1,13 +1,13 @@
 // Containers: made, found and destroyed.
 //
-// Creating: one write transaction on meta and every target. The targets commit first, meta last, and meta is
-// the truth. A crash in between leaves marks on targets, under a number that no container has. The next
-// container gets it, or a repair takes the marks away (abandon_container).
+// Creating: 1. meta: the next number is read. 2. each target: marked with it. 3. meta: the number is taken, and
+// the names (the truth), if it is the next one still; else 1 again. A crash in between leaves marks under a
+// number that no container has. The next container gets it, or a repair takes the marks away
+// (abandon_container).
 //
-// Where the medium is shared, two makers may work with one number. The metadata refuses the later one, which
-// begins again with the next number. Its marks do no harm while the number's container is there. They must
-// not come when it was destroyed. So each target keeps the greatest number that was marked on it, and takes
-// no new mark of a number up to it.
+// Two makers may mark one number, and one of them gets it. The other's marks do no harm while the number's
+// container is there. They must not come when it was destroyed. So each target keeps the greatest number that
+// was marked on it, and takes no new mark of a number up to it.
 //
 // Destroying: 1. meta: names gone, container marked (the truth). 2. each target: the container's mark goes,
 // so no process writes to it any more, and its records in batches. 3. meta: the mark goes. A crash after 1
@@ -64,30 +64,34 @@ bool is_marked(ReadTransaction& target, std::uint64_t id)
     return target.get(container_key(static_cast<std::uint32_t>(id)).view(), there);
 }
 
-// From `least` on, the first number that was no other container's. A mark that is there is that of another
-// maker, dead or at work: the metadata decides who has the number.
-std::uint64_t free_number(std::span<WriteTransaction* const> targets, std::uint64_t least,
-                          const std::string& where)
-{
-    for (bool free = false; !free && least <= UINT32_MAX;) {
-        free = true;
-        for (WriteTransaction* target : targets) {
-            const KeyBuffer mark = container_key(static_cast<std::uint32_t>(least));
-            const KeyBuffer last = last_marked_key();
-            const Bytes keys[] = {mark.view(), last.view()};
-            target->expect(keys);
-            const std::uint64_t gone = is_marked(*target, least) ? 0 : last_marked(*target, where);
-            if (gone < least) continue;
-            least = gone + 1;
-            free = false;
-        }
-    }
-    return least;
-}
-
 void note_marked(WriteTransaction& target, std::uint32_t id, const std::string& where)
 {
-    if (!target.is_alone() && last_marked(target, where) < id) put_state(target, no_container, {id});
+    if (last_marked(target, where) < id) put_state(target, no_container, {id});
+}
+
+// Gives 0, or a greater number up to which none can be marked any more on some target. A mark that is there is
+// that of another maker, dead or at work: the metadata decides who has the number.
+std::uint64_t mark_everywhere(PoolCore& core, std::uint32_t id)
+{
+    const std::string where = "pool " + core.path();
+    std::vector<std::uint64_t> passed(core.storage().targets());
+    core.storage().meta().at_once(passed.size(), [&](std::size_t index) {
+        core.target(static_cast<unsigned>(index)).write([&](WriteTransaction& target) {
+            const KeyBuffer mark = container_key(id);
+            const KeyBuffer last = last_marked_key();
+            const Bytes keys[] = {mark.view(), last.view()};
+            target.expect(keys);
+            passed[index] = 0;
+            if (is_marked(target, id)) return;
+            if (const std::uint64_t number = last_marked(target, where); number >= id) {
+                passed[index] = number;
+                return;
+            }
+            put_state(target, no_container, {id});
+            put_state(target, id, {});
+        });
+    });
+    return std::ranges::max(passed);
 }
 
 // Container::query() and Pool::containers() share it.
@@ -176,35 +180,37 @@ ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, B
     require_write("creating a container");
     PoolCore& core = *core_;
     require_label("pool " + core.path() + ": the container label", label);
-    ContainerInfo info{uuid, std::string(label), 0, 0, 0};
-    core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
-        const std::string pool = "pool " + core.path();
-        const std::string where = pool + ": there is a container ";
+    const std::string pool = "pool " + core.path();
+    // The number that it would get now.
+    const auto next_number = [&](ReadTransaction& meta) {
+        const std::string there = pool + ": there is a container ";
         if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0)
-            fail(DER_EXIST, where + "'" + std::string(label) + "' already: open it, or choose another label");
+            fail(DER_EXIST, there + "'" + std::string(label) + "' already: open it, or choose another label");
         if (number_at(meta, by_uuid(uuid), core.path()) != 0)
-            fail(DER_EXIST, where + text(uuid) + " already: open it, or choose another uuid");
-        std::uint64_t id =
-            std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
-        if (!meta.is_alone()) id = free_number(targets, id, pool);
+            fail(DER_EXIST, there + text(uuid) + " already: open it, or choose another uuid");
+        return std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
+    };
+    ContainerInfo info{uuid, std::string(label), 0, 0, 0};
+    for (std::uint64_t id = 0, passed = 0; info.created == 0;) {
+        id = std::max(passed + 1, look_at(core.storage().meta(), next_number));
         if (id > UINT32_MAX) fail(DER_NOSPACE, pool + " has had 4,294,967,295 containers: make a new pool");
-        info.created = core.storage().next_epoch();
-        const auto number = static_cast<std::uint32_t>(id);
-        for (WriteTransaction* target : targets) {
-            if (!target->is_alone() && is_marked(*target, id)) continue;
-            note_marked(*target, number, pool);
-            put_state(*target, number, {});
-        }
-        put_number(meta, meta_key(MetaSpace::next), id + 1);
-        put_number(meta, by_uuid(uuid), id);
-        if (!label.empty()) put_number(meta, by_label(label), id);
-        BodyWriter body;
-        body.bytes(std::as_bytes(std::span(uuid)))
-            .bytes(as_bytes(label))
-            .number(info.created)
-            .bytes(properties);
-        put_sealed(meta, meta_key(MetaSpace::container, id).view(), body.view());
-    });
+        passed = mark_everywhere(core, static_cast<std::uint32_t>(id));
+        if (passed != 0) continue;
+        core.storage().meta().write([&](WriteTransaction& meta) {
+            info.created = 0;
+            if (next_number(meta) > id) return; // another one has it
+            info.created = core.storage().next_epoch();
+            put_number(meta, meta_key(MetaSpace::next), id + 1);
+            put_number(meta, by_uuid(uuid), id);
+            if (!label.empty()) put_number(meta, by_label(label), id);
+            BodyWriter body;
+            body.bytes(std::as_bytes(std::span(uuid)))
+                .bytes(as_bytes(label))
+                .number(info.created)
+                .bytes(properties);
+            put_sealed(meta, meta_key(MetaSpace::container, id).view(), body.view());
+        });
+    }
     return info;
 }
 
@@ -286,8 +292,8 @@ void Pool::destroy_container(std::string_view name, bool force)
 void erase_container_records(PoolCore& core, std::uint32_t id)
 {
     Storage& storage = core.storage();
-    for (unsigned index = 0; index < storage.targets(); ++index) {
-        Target& target = core.target(index);
+    storage.meta().at_once(storage.targets(), [&](std::size_t index) {
+        Target& target = core.target(static_cast<unsigned>(index));
         write_in_batches(target, {}, [&](WriteTransaction& transaction, auto&, auto& released) {
             erase_sealed(transaction, container_key(id).view());
             note_marked(transaction, id, "pool " + core.path());
@@ -295,7 +301,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
                    erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
                    erase_batch(transaction, container_prefix(Space::history, id).view(), released);
         });
-    }
+    });
     storage.meta().write([&](WriteTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot, id);
         Entry entry;
@@ -343,7 +349,7 @@ void finish_destructions(PoolCore& core)
              more = meta.next(entry)) {
             SnapshotRecord record;
             if (entry.key.size() == 13 && unseal(entry.key, entry.value, body) &&
-                decode_snapshot(body, record) && record.removing) {
+                decode_snapshot(body, record) && record.state == SnapshotState::removing) {
                 snapshots[load_big<std::uint32_t>(entry.key.data() + 1)].push_back(
                     load_big<std::uint64_t>(entry.key.data() + 5));
             }

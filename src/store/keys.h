@@ -78,7 +78,7 @@ inline KeyBuffer container_key(std::uint32_t container)
 {
     return KeyBuffer(Space::container).add(container);
 }
-// Under it a target of a shared medium keeps the greatest number of a container that was marked on it.
+// Under it a target keeps the greatest number of a container that was marked on it.
 inline KeyBuffer last_marked_key()
 {
     return container_key(no_container);

@@ -137,12 +137,17 @@ bool abandon_container(PoolCore& core, std::uint32_t id);
 // Completes the removal of snapshots that are marked in meta.
 void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<const Epoch> epochs);
 
+enum class SnapshotState : std::uint8_t {
+    there,
+    removing,
+    gone // kept while it is the newest, so that the newest in meta only ever gets later
+};
 struct SnapshotRecord {
-    bool removing = false;
+    SnapshotState state = SnapshotState::there;
     std::string name;
 };
 bool decode_snapshot(Bytes body, SnapshotRecord& record);
-// Those of a container that are not being removed.
+// Those of a container that are there.
 std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path,
                                          std::uint64_t container);
 // After a walk over records of meta: DER_CSUM where a damaged one beside them may be one of `what`.

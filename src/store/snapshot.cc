@@ -5,6 +5,12 @@
 // epoch on some targets. They keep more history than needed until the next creation, which removes what is
 // newer than meta's newest.
 //
+// Creating where nothing keeps others off (Storage::has_barriers): 1. An epoch is chosen that lies ahead.
+// 2. Each target notes it, all at once, unless it is too late there; then 1 again. 3. meta, if it has no newer
+// one; else 1 again. So a mark on a target that is older than meta's newest, and not in meta, is of nobody, and
+// goes when a snapshot is removed. For that meta's newest must never get older: its record stays when it is
+// removed, until there is a newer one.
+//
 // Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the
 // history that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2
 // and 3 to the next open for writing or repair.
@@ -30,7 +36,7 @@ KeyBuffer meta_snapshot(std::uint64_t container, Epoch epoch)
 void put_snapshot(WriteTransaction& meta, std::uint64_t container, Epoch epoch, const SnapshotRecord& record)
 {
     BodyWriter body;
-    body.number(record.removing ? 1 : 0).bytes(as_bytes(record.name));
+    body.number(static_cast<std::uint64_t>(record.state)).bytes(as_bytes(record.name));
     put_sealed(meta, meta_snapshot(container, epoch).view(), body.view());
 }
 
@@ -54,7 +60,7 @@ void drop_strays(WriteTransaction& target, std::uint32_t container, Epoch newest
         target.erase(snapshot_key(container, stray).view());
 }
 
-// Those that meta knows, or that are being removed.
+// Those that meta has a record of.
 std::set<Epoch> epochs_in_meta(Target& meta, std::uint64_t container)
 {
     return look_at(meta, [&](ReadTransaction& transaction) {
@@ -84,9 +90,8 @@ void drop_old_strays(WriteTransaction& target, std::uint32_t container, const st
         target.erase(snapshot_key(container, stray).view());
 }
 
-void note_snapshot(WriteTransaction& target, std::uint32_t container, Epoch newest, Epoch epoch)
+void note_snapshot(WriteTransaction& target, std::uint32_t container, Epoch epoch)
 {
-    drop_strays(target, container, newest);
     put_sealed(target, snapshot_key(container, epoch).view(), {});
     put_state(target, container, {epoch});
 }
@@ -131,11 +136,51 @@ bool mark_removed(WriteTransaction& meta, const std::string& path, std::uint64_t
     const KeyBuffer key = meta_snapshot(container, epoch);
     put_back(meta, key.view());
     if (!get_sealed(meta, key.view(), body, "pool " + path + ", metadata") ||
-        !decode_snapshot(body, record) || record.removing)
+        !decode_snapshot(body, record) || record.state != SnapshotState::there)
         return false;
-    record.removing = true;
+    record.state = SnapshotState::removing;
     put_snapshot(meta, container, epoch, record);
     return true;
+}
+
+// Its removal is done.
+void forget_snapshot(WriteTransaction& meta, std::uint64_t container, Epoch epoch)
+{
+    if (newest_epoch(meta, meta_key(MetaSpace::snapshot, container)) == epoch)
+        put_snapshot(meta, container, epoch, {SnapshotState::gone, ""});
+    else
+        meta.erase(meta_snapshot(container, epoch).view());
+}
+
+// The newest from now on. The one before goes if it is `gone`.
+void record_snapshot(WriteTransaction& meta, const std::string& path, std::uint64_t container, Epoch before,
+                     Epoch epoch, std::string_view name)
+{
+    Bytes body;
+    SnapshotRecord record;
+    const KeyBuffer key = meta_snapshot(container, before);
+    if (before != 0 && get_sealed(meta, key.view(), body, "pool " + path + ", metadata") &&
+        decode_snapshot(body, record) && record.state == SnapshotState::gone)
+        meta.erase(key.view());
+    put_snapshot(meta, container, epoch, {SnapshotState::there, std::string(name)});
+}
+
+// False: it is too late for this epoch on some target, which has later updates or snapshots.
+bool note_everywhere(PoolCore& core, std::uint32_t container, Epoch epoch)
+{
+    const std::size_t targets = core.storage().targets();
+    std::vector<std::uint8_t> noted(targets);
+    core.storage().meta().at_once(targets, [&](std::size_t index) {
+        core.target(static_cast<unsigned>(index)).write([&](WriteTransaction& target) {
+            Bytes there;
+            if (!target.get(container_key(container).view(), there))
+                fail(DER_NONEXIST,
+                     "pool " + core.path() + ": this container was destroyed; close the handle");
+            noted[index] = target.take_barrier(epoch) ? 1 : 0;
+            if (noted[index] != 0) note_snapshot(target, container, epoch);
+        });
+    });
+    return std::ranges::all_of(noted, [](std::uint8_t one) { return one != 0; });
 }
 
 } // namespace
@@ -143,9 +188,10 @@ bool mark_removed(WriteTransaction& meta, const std::string& path, std::uint64_t
 bool decode_snapshot(Bytes body, SnapshotRecord& record)
 {
     BodyReader reader(body);
-    record.removing = reader.number() != 0;
+    const std::uint64_t state = reader.number();
+    record.state = static_cast<SnapshotState>(state);
     record.name = as_text(reader.bytes());
-    return reader.complete();
+    return reader.complete() && state <= static_cast<std::uint64_t>(SnapshotState::gone);
 }
 
 Epoch Container::create_snapshot(std::string_view name)
@@ -157,18 +203,30 @@ Epoch Container::create_snapshot(std::string_view name)
                             std::to_string(name.size()));
     }
     const auto id = static_cast<std::uint32_t>(id_);
-    Epoch epoch = 0;
-    core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
-        read_container(meta, core.path(), id_);
-        const Epoch known = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
-        // A newer one may be there by now: only who is alone knows that it is a stray.
-        const Epoch newest = meta.is_alone() ? known : latest;
-        epoch = core.storage().barrier_epoch();
-        for (WriteTransaction* target : targets)
-            note_snapshot(*target, id, newest, epoch);
-        put_snapshot(meta, id_, epoch, {false, std::string(name)});
-    });
-    return epoch;
+    Epoch epoch = 0, newest = 0;
+    if (!core.storage().has_barriers()) {
+        core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
+            read_container(meta, core.path(), id_);
+            newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+            epoch = core.storage().next_epoch();
+            for (WriteTransaction* target : targets) {
+                drop_strays(*target, id, newest);
+                note_snapshot(*target, id, epoch);
+            }
+            record_snapshot(meta, core.path(), id_, newest, epoch, name);
+        });
+        return epoch;
+    }
+    for (unsigned refused = 0;; ++refused) {
+        epoch = core.storage().barrier_epoch(newest, refused);
+        if (!note_everywhere(core, id, epoch)) continue;
+        core.storage().meta().write([&](WriteTransaction& meta) {
+            read_container(meta, core.path(), id_);
+            newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+            if (newest < epoch) record_snapshot(meta, core.path(), id_, newest, epoch, name);
+        });
+        if (newest < epoch) return epoch;
+    }
 }
 
 std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::string& path,
@@ -182,7 +240,7 @@ std::vector<SnapshotInfo> list_snapshots(ReadTransaction& meta, const std::strin
         SnapshotRecord record;
         if (entry.key.size() != 13 || !unseal(entry.key, entry.value, body) || !decode_snapshot(body, record))
             fail_damaged("pool " + path + ", metadata: a snapshot's record is damaged");
-        if (!record.removing)
+        if (record.state == SnapshotState::there)
             all.push_back({load_big<std::uint64_t>(entry.key.data() + 5), std::move(record.name)});
     }
     require_all_listed(entries, path, "snapshots");
@@ -214,7 +272,7 @@ bool Container::has_snapshot(Epoch epoch)
         Bytes body;
         SnapshotRecord record;
         return get_sealed(meta, meta_snapshot(id_, epoch).view(), body, "pool " + path + ", metadata") &&
-               decode_snapshot(body, record) && !record.removing;
+               decode_snapshot(body, record) && record.state == SnapshotState::there;
     });
 }
 
@@ -249,7 +307,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
         target.write([&](WriteTransaction& transaction) {
             for (const Epoch epoch : epochs)
                 erase_sealed(transaction, snapshot_key(container, epoch).view());
-            if (!transaction.is_alone()) drop_old_strays(transaction, container, known);
+            if (storage.has_barriers()) drop_old_strays(transaction, container, known);
             Bytes value;
             // Not of a container that was destroyed.
             if (!transaction.get(container_key(container).view(), value)) return;
@@ -263,7 +321,7 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
     });
     storage.meta().write([&](WriteTransaction& meta) {
         for (const Epoch epoch : epochs)
-            meta.erase(meta_snapshot(container, epoch).view());
+            forget_snapshot(meta, container, epoch);
     });
 }
 

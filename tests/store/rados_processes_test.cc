@@ -4,6 +4,8 @@
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
+#include "store/keys.h"
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -174,6 +176,52 @@ TEST_F(RadosProcesses, ATurnThatNobodyGivesBackEndsAfterThreeSeconds)
                   EXPECT_LT(seconds_since(begin), 6);
                   container->kv_put(kv_object(1), as_bytes("key"), as_bytes("other"));
                   EXPECT_LT(seconds_since(begin), 7);
+                  return HasFailure() ? 1 : 0;
+              }),
+              0);
+}
+
+// A process that knows nothing of a key supposes that there is none. Then it looks at those around it.
+TEST_F(RadosProcesses, AnUpdateThatSupposedWronglyAndThenLooksSeesOneMoment)
+{
+    const std::array keys{snapshot_key(7, 1), snapshot_key(7, 2), snapshot_key(7, 3)};
+    const KeyBuffer scope = container_prefix(Space::snapshot, 7);
+    const auto walk = [&](ReadTransaction& open) {
+        std::set<std::string> found;
+        Entry entry;
+        for (bool more = open.seek_in(scope.view(), scope.view(), entry); more; more = open.next(entry))
+            found.emplace(as_text(entry.key));
+        return found;
+    };
+    EXPECT_EQ(run_in_child([&] {
+                  storage()->target(0).write([&](WriteTransaction& open) {
+                      for (const KeyBuffer& key : keys)
+                          open.put(key.view(), as_bytes("here"));
+                  });
+                  return 0;
+              }),
+              0);
+    EXPECT_EQ(run_in_child([&] {
+                  const auto mine = storage();
+                  bool first = false, second = false;
+                  std::set<std::string> left;
+                  mine->target(0).write([&](WriteTransaction& open) { // from now on it looks at the scope
+                      walk(open);
+                      open.put(as_bytes("count"), as_bytes("1"));
+                  });
+                  mine->target(0).write([&](WriteTransaction& open) {
+                      first = open.erase(keys[0].view());
+                      second = open.erase(keys[1].view());
+                      left = walk(open);
+                      open.put(as_bytes("count"), as_bytes("2"));
+                  });
+                  EXPECT_TRUE(first);
+                  EXPECT_TRUE(second);
+                  const std::set<std::string> expected{std::string(as_text(keys[2].view()))};
+                  EXPECT_EQ(left, expected);
+                  mine->target(0).read([&](ReadTransaction& open) { left = walk(open); });
+                  EXPECT_EQ(left, expected);
+                  mine->target(0).write([&](WriteTransaction& open) { open.erase(keys[2].view()); });
                   return HasFailure() ? 1 : 0;
               }),
               0);

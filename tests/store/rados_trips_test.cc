@@ -165,5 +165,25 @@ TEST_P(Trips, ALargeValueIsItsDataAndOneWrite)
               (Counted{0, 2}));
 }
 
+// What concerns all targets goes to all of them at once.
+TEST_P(Trips, ASnapshotAndAContainerTakeTheSameWhateverTheTargets)
+{
+    warm_up();
+    Epoch epoch = 0;
+    const auto make = [&] { epoch = container->create_snapshot(""); };
+    const auto create = [&] { pool->create_container(uuid_of(9), "more", {}); };
+    std::uint64_t made = UINT64_MAX, removed = made, created = made, destroyed = made;
+    for (int round = 0; round < 3; ++round) { // another one may have updated a target just before
+        made = std::min(made, trips_of(make).sum());
+        removed = std::min(removed, trips_of([&] { container->destroy_snapshot(epoch); }).sum());
+        created = std::min(created, trips_of(create).sum());
+        destroyed = std::min(destroyed, trips_of([&] { pool->destroy_container("more", false); }).sum());
+    }
+    EXPECT_EQ(made, 2U);
+    EXPECT_LE(removed, 10U);
+    EXPECT_LE(created, 5U);
+    EXPECT_LE(destroyed, 8U);
+}
+
 } // namespace
 } // namespace stepstore::testing

@@ -13,6 +13,7 @@ namespace stepstore::testing {
 
 struct Counted {
     std::uint64_t reads = 0, writes = 0;
+    std::uint64_t sum() const { return reads + writes; }
     friend bool operator==(const Counted&, const Counted&) = default;
     friend std::ostream& operator<<(std::ostream& out, const Counted& one)
     {

@@ -6,6 +6,7 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <map>
 
 namespace stepstore::store::rados {
@@ -113,6 +114,17 @@ Epoch RadosStorage::next_epoch()
     const Epoch epoch = Clock::next();
     RadosTarget::took(epoch);
     return epoch;
+}
+
+// All targets must take it before their updates get there. What was enough the last time nearly is.
+Epoch RadosStorage::barrier_epoch(Epoch least, unsigned refused)
+{
+    constexpr Epoch shortest = 32'000'000, longest = 4'000'000'000; // nanoseconds
+    static std::atomic<Epoch> ahead{2 * shortest};
+    const Epoch before = ahead;
+    const Epoch now = refused == 0 ? std::max(before * 3 / 4, shortest) : std::min(2 * before, longest);
+    ahead = now;
+    return std::max(Clock::now(), least) + now;
 }
 
 Storage::Space RadosStorage::space()

@@ -20,7 +20,8 @@ public:
     bool is_current() override;
     void claim() override;
     Epoch next_epoch() override;
-    Epoch barrier_epoch() override { return RadosTarget::barrier_epoch(); }
+    bool has_barriers() const override { return true; }
+    Epoch barrier_epoch(Epoch least, unsigned refused) override;
     Space space() override;
 
 private:

@@ -74,11 +74,6 @@ void wait_a_little(int refused)
     std::this_thread::sleep_for(std::chrono::microseconds(random() % most));
 }
 
-// How far ahead of all that was committed a barrier's epoch lies. All targets must take its marks in that
-// time.
-constexpr Epoch shortest_ahead = 32'000'000, longest_ahead = 4'000'000'000;
-std::atomic<Epoch> ahead{64'000'000};
-
 bool is_refusal(int code)
 {
     return code == -ECANCELED || code == -ERANGE || code == -EOVERFLOW;
@@ -142,18 +137,6 @@ void RadosTarget::took(Epoch epoch)
 {
     for (const Running& one : running)
         if (one.transaction->writes_) one.transaction->took(epoch);
-}
-
-Epoch RadosTarget::barrier_epoch()
-{
-    Epoch least = Clock::now();
-    for (const Running& one : running)
-        if (one.transaction->writes_) least = std::max(least, one.transaction->limit());
-    const Epoch epoch = least + ahead.load(); // the clock goes there once the marks are seen
-    for (const Running& one : running)
-        if (one.transaction->writes_) one.transaction->barrier_ = epoch;
-    took(epoch);
-    return epoch;
 }
 
 Transaction* RadosTarget::transaction_here()
@@ -234,10 +217,7 @@ void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransact
             Clock::saw(transaction.seen_);
             continue;
         }
-        if (send(transaction, turn) == Sent::done) {
-            if (transaction.barrier_ != 0 && !nested) ahead = std::max(ahead * 3 / 4, shortest_ahead);
-            return;
-        }
+        if (send(transaction, turn) == Sent::done) return;
         ++refused;
         if (refused > 1) wait_a_little(refused);
         if (refused > 1 && !transaction.entering_.empty()) let_go_of_lost(transaction);
@@ -248,8 +228,6 @@ void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransact
         transaction.refresh();
         if (!transaction.turn_.empty() && transaction.turn_ != turn) wait_for_turn(transaction, turn);
         transaction.remember_all();
-        if (transaction.barrier_ != 0 && transaction.limit() >= transaction.barrier_)
-            ahead = std::min<Epoch>(2 * ahead, longest_ahead);
         if (transaction.limit_)
             memory_.limit = std::max(memory_.limit.load(), from_ordered(*transaction.limit_));
     }

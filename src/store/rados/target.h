@@ -44,7 +44,6 @@ public:
 
     // Of all transactions that this thread has open.
     static void took(Epoch epoch);
-    static Epoch barrier_epoch();
 
     // Removes what dead clients left: connections that are not among the living.
     void clean_up(const std::set<std::uint64_t>& dead_clients);

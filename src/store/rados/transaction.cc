@@ -98,12 +98,17 @@ std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
 void Transaction::take_page(const Fetch::Page& page, std::uint64_t version, Cover& cover)
 {
     std::string last;
+    bool contradicts = false; // what the body has got
     for (const auto& [stored, value] : page.got) {
         last = key_of(stored);
         Cell& cell = cells_[last];
-        cell = {std::make_shared<const std::string>(to_string(value)), version, cell.got, false};
+        std::string now = to_string(value);
+        contradicts = contradicts || (cell.got && (!cell.raw || *cell.raw != now));
+        if (cell.guessed) memory_.guessed_wrong(last);
+        cell = {std::make_shared<const std::string>(std::move(now)), version, cell.got, false};
     }
     cover.add(page.from, page.more && !page.got.empty() ? last + '\0' : behind(page.prefix));
+    if (contradicts) throw Again{this};
 }
 
 void Transaction::fetch_from(const Span& span, const std::string& from, std::uint64_t most)
@@ -244,6 +249,19 @@ void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
 {
     if (pinned_ && cover_.end_at(text_of(from)) == nullptr)
         expected_pages_.push_back({text_of(from), text_of(prefix), entries});
+}
+
+bool Transaction::take_barrier(Epoch epoch)
+{
+    const Epoch limit =
+        limit_known_ ? this->limit() : memory_.limit.load(); // the operation has it as a condition
+    if (const Epoch last = std::max(seen_, limit); last >= epoch) {
+        Clock::saw(last);
+        return false;
+    }
+    barrier_ = epoch;
+    took(epoch);
+    return true;
 }
 
 Transaction::Cell& Transaction::cell(const std::string& key)

@@ -51,7 +51,7 @@ public:
     void put(Bytes key, Bytes value) override;
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
-    bool is_alone() const override { return false; }
+    bool take_barrier(Epoch epoch) override;
 
     // ---- for Target
     void begin();   // another run of the body
