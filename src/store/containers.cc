@@ -1,8 +1,8 @@
 // Containers: made, found and destroyed.
 //
-// Creating: 1. meta: the next number is read. 2. each target: marked with it. 3. meta: the number is taken, and
-// the names (the truth), if it is the next one still; else 1 again. A crash in between leaves marks under a
-// number that no container has. The next container gets it, or a repair takes the marks away
+// Creating: 1. meta: the next number is read. 2. each target: marked with it. 3. meta: the number is taken,
+// and the names (the truth), if it is the next one still; else 1 again. A crash in between leaves marks under
+// a number that no container has. The next container gets it, or a repair takes the marks away
 // (abandon_container).
 //
 // Two makers may mark one number, and one of them gets it. The other's marks do no harm while the number's
@@ -69,8 +69,8 @@ void note_marked(WriteTransaction& target, std::uint32_t id, const std::string& 
     if (last_marked(target, where) < id) put_state(target, no_container, {id});
 }
 
-// Gives 0, or a greater number up to which none can be marked any more on some target. A mark that is there is
-// that of another maker, dead or at work: the metadata decides who has the number.
+// Gives 0, or a greater number up to which none can be marked any more on some target. A mark that is there
+// is that of another maker, dead or at work: the metadata decides who has the number.
 std::uint64_t mark_everywhere(PoolCore& core, std::uint32_t id)
 {
     const std::string where = "pool " + core.path();

@@ -5,11 +5,11 @@
 // epoch on some targets. They keep more history than needed until the next creation, which removes what is
 // newer than meta's newest.
 //
-// Creating where nothing keeps others off (Storage::has_barriers): 1. An epoch is chosen that lies ahead.
-// 2. Each target notes it, all at once, unless it is too late there; then 1 again. 3. meta, if it has no newer
-// one; else 1 again. So a mark on a target that is older than meta's newest, and not in meta, is of nobody, and
-// goes when a snapshot is removed. For that meta's newest must never get older: its record stays when it is
-// removed, until there is a newer one.
+// Creating where nothing keeps others off (Storage::has_barriers): 1. An epoch is chosen that lies ahead. 2.
+// Each target notes it, all at once, unless it is too late there; then 1 again. 3. meta, if it has no newer
+// one; else 1 again. So a mark on a target that is older than meta's newest, and not in meta, is of nobody,
+// and goes when a snapshot is removed. For that meta's newest must never get older: its record stays when it
+// is removed, until there is a newer one.
 //
 // Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the
 // history that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2
