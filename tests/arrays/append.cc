@@ -209,16 +209,14 @@ TEST_F(Append, KilledWriters)
         ASSERT_EQ(pipe(opened), 0);
         const pid_t child = start_child([&] {
             const auto store = open(Mode::write);
-            if (::write(opened[1], "x", 1) != 1) return 1;
-            for (std::int64_t version = last + 1;; ++version)
+            for (std::int64_t version = last + 1; ::write(opened[1], "x", 1) == 1; ++version)
                 write(*store, version);
-            return 0;
+            return 1;
         });
-        // Every second one is killed while it opens, or soon after.
+        // Every second one is killed while it opens, or soon after, every fourth when it has written.
         char ready = 0;
-        if (round % 2 == 0) {
+        for (int told = round % 4 == 0 ? 2 : 1 - static_cast<int>(round % 2); told > 0; --told)
             ASSERT_EQ(::read(opened[0], &ready, 1), 1);
-        }
         usleep(static_cast<useconds_t>(2000 + below(random, slow ? 200000 : 30000)));
         kill(child, SIGKILL);
         end_of(child);
