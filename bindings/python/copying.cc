@@ -9,6 +9,7 @@
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/step_snapshots.h"
+#include "steps/stream/catalogue.h"
 #include "steps/stream_record.h"
 
 namespace stepstore::python {
@@ -63,19 +64,12 @@ nb::dict stream_record(const nb::bytes& bytes, const std::string& where)
 void move(steps::Segment& segment, std::uint64_t first, const steps::StreamRecord& record,
           const Container& container)
 {
-    const std::uint64_t old = segment.side.lo;
-    const steps::Layout& layout = steps::layout_of(record);
-    const auto moved = [&](const ObjectId& id, ObjectType type, const std::string& object_class) {
-        const auto hi = static_cast<std::uint32_t>(id.hi); // the rest says type and class
-        return container.object_id(id.lo - old + first, hi, type, object_class);
-    };
-    const bool single = record.objects == steps::Objects::single;
-    segment.side = moved(segment.side, ObjectType::key_value, record.object_class);
-    segment.metadata =
-        moved(segment.metadata, single ? ObjectType::array_bytes : layout.metadata_type, record.object_class);
-    segment.data = moved(segment.data, ObjectType::array_bytes, record.data_object_class);
-    const auto directory = layout.data->directory;
-    segment.directory = directory ? directory(container.label(), first) : "";
+    steps::StreamRecord part = steps::segment_record(record, segment);
+    steps::place_objects(container, part, first);
+    segment.side = part.side;
+    segment.metadata = part.metadata;
+    segment.data = part.data;
+    segment.directory = part.directory;
 }
 
 nb::bytes moved_record(const nb::bytes& bytes, ContainerHandle& handle,

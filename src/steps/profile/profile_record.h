@@ -20,6 +20,11 @@
 namespace stepstore::steps {
 
 enum class ProfileSide { writers, readers };
+// Of the stream's side object.
+constexpr const char* profile_key(ProfileSide side)
+{
+    return side == ProfileSide::writers ? "Profile" : "ReadersProfile";
+}
 
 class ProfileRecord {
 public:

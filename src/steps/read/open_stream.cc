@@ -20,11 +20,6 @@ Container container_of(const Pool& pool, const OpenedStream& opened)
     return opened.snapshot == 0 ? std::move(container) : container.at_snapshot(opened.snapshot);
 }
 
-const char* profile_key(ProfileSide side)
-{
-    return side == ProfileSide::writers ? "Profile" : "ReadersProfile";
-}
-
 } // namespace
 
 OpenStream::OpenStream(OpenedStream opened, Gets gets)

@@ -70,11 +70,17 @@ std::vector<std::string> Catalogue::streams() const
 
 void assign_objects(Container& container, StreamRecord& record)
 {
-    const Layout& layout = layout_of(record);
     const std::uint64_t first =
         container.allocate_oids(2 + record.ranks + metadata_numbers(record.objects, record.ranks));
     record.generation = first;
     if (record.origin == no_generation) record.origin = first;
+    place_objects(container, record, first);
+    record.format = std::max(record.format, layout_of(record).data->format);
+}
+
+void place_objects(const Container& container, StreamRecord& record, std::uint64_t first)
+{
+    const Layout& layout = layout_of(record);
     record.side = container.object_id(first, stream_hi, ObjectType::key_value, record.object_class);
     const bool single = record.objects == Objects::single;
     record.metadata =
@@ -82,9 +88,8 @@ void assign_objects(Container& container, StreamRecord& record)
                             single ? ObjectType::array_bytes : layout.metadata_type, record.object_class);
     record.data =
         container.object_id(first + 2, stream_hi, ObjectType::array_bytes, record.data_object_class);
-    const DataStore& data = *layout.data;
-    record.directory = data.directory ? data.directory(container.label(), record.generation) : "";
-    record.format = std::max(record.format, data.format);
+    const auto directory = layout.data->directory;
+    record.directory = directory ? directory(container.label(), first) : "";
 }
 
 void destroy_stream_objects(Container& container, const std::string& pool, const StreamRecord& record)

@@ -33,6 +33,8 @@ ObjectId catalogue_id(const Container& container);
 ObjectId stream_object_id(const Container& container, std::uint64_t number);
 // A new record's object ids: allocates numbers.
 void assign_objects(Container& container, StreamRecord& record);
+// The ids of its last segment's objects, whose numbers begin at `first`, and their directory.
+void place_objects(const Container& container, StreamRecord& record, std::uint64_t first);
 // Everything that the record's last segment has stored; what is not there any more is no error.
 void destroy_segment_objects(Container& container, const std::string& pool, const StreamRecord& record);
 // That of all segments, the dropped ones included.

@@ -401,7 +401,8 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     on_root(*communicator, [&] {
         // also when the record cannot be stored
         const std::unique_ptr<WriterLease> until_the_end = std::move(lease);
-        if (profile_record) side->put("Profile", as_bytes(profile_record->finish(profiles).json));
+        if (profile_record)
+            side->put(profile_key(ProfileSide::writers), as_bytes(profile_record->finish(profiles).json));
         mark_closed(least);
         return std::vector<std::byte>();
     });

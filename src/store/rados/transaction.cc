@@ -73,7 +73,6 @@ std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
     }
     if (writes_) {
         limit_ = fetch.raw(limit_key);
-        limit_known_ = true;
     }
     if (scoped) {
         ScopeView& view = scopes_[span->prefix];
@@ -191,7 +190,6 @@ void Transaction::refresh()
         take_page(page, version_, scope == scopes_.end() ? cover_ : scope->second.cover);
     }
     limit_ = fetch.raw(limit_key);
-    limit_known_ = true;
     turn_ = fetch.raw(turn_key) ? *fetch.raw(turn_key) : std::string();
     if (!pinned_) version_ = 0;
 }
@@ -203,15 +201,6 @@ void Transaction::remember_all()
             memory_.remember(key, found->second.raw);
     for (const auto& [scope, view] : scopes_)
         memory_.forget_scope(scope);
-}
-
-Epoch Transaction::limit()
-{
-    if (!limit_known_) {
-        Fetch fetch;
-        run(fetch, nullptr);
-    }
-    return limit_ ? from_ordered(*limit_) : 0;
 }
 
 // ---- what the body sees
@@ -253,8 +242,7 @@ void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
 
 bool Transaction::take_barrier(Epoch epoch)
 {
-    const Epoch limit =
-        limit_known_ ? this->limit() : memory_.limit.load(); // the operation has it as a condition
+    const Epoch limit = limit_ ? from_ordered(*limit_) : memory_.limit.load(); // the operation verifies it
     if (const Epoch last = std::max(seen_, limit); last >= epoch) {
         Clock::saw(last);
         return false;

@@ -66,7 +66,6 @@ public:
         first_epoch_ = first_epoch_ == 0 ? epoch : first_epoch_;
         last_epoch_ = epoch;
     }
-    Epoch limit(); // of the target, read anew
 
     using Changes =
         std::map<std::string, std::optional<std::string>, std::less<>>; // values with room for a header
@@ -106,8 +105,7 @@ public:
     bool note_ = false;            // it makes one
     Epoch raised_limit_ = 0;       // to which it raises the target's
     std::string turn_;             // whose turn refresh() found it to be
-    Raw limit_;
-    bool limit_known_ = false;
+    Raw limit_;                    // of the target, as read last; nullptr: not read
 
 private:
     struct Span { // where a seek looks
