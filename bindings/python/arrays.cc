@@ -108,13 +108,14 @@ void require_room(const Buffer& buffer, const arrays::Numbers& count, const arra
                     "the memory has room for fewer than the " + std::to_string(elements) + " elements");
 }
 
-void read(ArraysHandle& self, const nb::bytes& name, const TypeNumbers& type, const arrays::Numbers& start,
-          const arrays::Numbers& count, nb::handle into)
+void read(ArraysHandle& self, const nb::bytes& name, const TypeNumbers& type, std::uint64_t generation,
+          const arrays::Numbers& start, const arrays::Numbers& count, nb::handle into)
 {
     const Buffer buffer(into, true);
     const arrays::ReadCall call{.name = key_of(name),
                                 .type = type_of(type),
                                 .dimensions = static_cast<unsigned>(count.size()),
+                                .generation = generation,
                                 .start = start,
                                 .count = count,
                                 .data = buffer.writable().data()};
@@ -185,8 +186,8 @@ void bind_arrays(nb::module_& module)
              [](ArraysHandle& self) { return texts(self.use([](Store& store) { return store.list(); })); })
         .def("info", &info, nb::arg("name"))
         .def("blocks", &blocks, nb::arg("name"))
-        .def("read", &read, nb::arg("name"), nb::arg("type"), nb::arg("start"), nb::arg("count"),
-             nb::arg("into"))
+        .def("read", &read, nb::arg("name"), nb::arg("type"), nb::arg("generation"), nb::arg("start"),
+             nb::arg("count"), nb::arg("into"), "generation: of info, else Error DER_STALE.")
         .def("write", &write, nb::arg("name"), nb::arg("type"), nb::arg("shape"), nb::arg("data"),
              nb::arg("append_along"), nb::arg("object_class"), nb::arg("chunk_size"), nb::arg("checksum"))
         .def(

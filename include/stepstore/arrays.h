@@ -138,7 +138,8 @@ STEPSTORE_API const char* stepstore_arrays_message(void);
  * [in] name     1 to 1,024 bytes, without a zero byte
  * [in] type     of the elements
  * [in] ndim     number of dimensions, 1 to 7
- * [in] shape    of the whole array, elements; the same on all ranks, each at least 1
+ * [in] shape    of the whole array, elements; the same on all ranks. With a 0 in it the array has no
+ *               elements, such as a table that is appended to later
  * [in] start    where this rank's block begins, from 0
  * [in] count    its extents; a rank with a 0 among them has no block
  * [in] data     the block's first element

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
 
-from stepstore.buffers import memory_of, plain, room_for, size_in_bytes
+from stepstore.buffers import memory_of, numpy_of, plain, room_for, size_in_bytes, unmasked
 from stepstore.errors import DER_INVAL, Error
 from stepstore.handles import StoredObject, Waits
 
@@ -96,7 +96,9 @@ class Array(StoredObject):
 
     # ---- reading and writing
     def write(self, index: int, data: Memory | str) -> None:
-        """Writes bytes, or any array, from cell `index` on; its size is a multiple of the cell size."""
+        """Writes bytes, or an array, from cell `index` on; its size is a multiple of the cell size. Error
+        DER_INVAL: an array of another dtype than the one that this array was opened with."""
+        self._require_same(data)
         self._handle.write(index, memory_of(data))
 
     @overload
@@ -119,12 +121,13 @@ class Array(StoredObject):
         if dtype is None:
             return self._handle.read(index, self._checked_size(index, count))
         values = self._room(index, count, dtype)
-        self.read_into(index, values)
+        self._handle.read_into(index, room_for(values))
         return values
 
     def read_into(self, index: int, into: Room) -> int:
         """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many
         of them lie behind the end of the array; these read as zero."""
+        self._require_same(into)
         return self._handle.read_into(index, room_for(into))
 
     def resize(self, cells: int) -> None:
@@ -138,6 +141,7 @@ class Array(StoredObject):
     # ---- awaitable
     async def awrite(self, index: int, data: Memory | str) -> None:
         """write. The memory must not change before it has completed."""
+        self._require_same(data)
         await self._waits.queues.call(self._handle, "write", index, memory_of(data))
 
     async def aread(
@@ -152,7 +156,7 @@ class Array(StoredObject):
             index, count = self._cut(index, count, await self._asize())
         if dtype is not None:
             values = self._room(index, count, dtype)
-            short = await self.aread_into(index, values)
+            short = await self._aread_into(index, values)
             return values[: (values.nbytes - short * self.cell_size) // values.itemsize]
         call = self._waits.queues.call
         data, short = await call(self._handle, "read", index, self._checked_size(index, count))
@@ -162,6 +166,10 @@ class Array(StoredObject):
 
     async def aread_into(self, index: int, into: Room) -> int:
         """read_into."""
+        self._require_same(into)
+        return await self._aread_into(index, into)
+
+    async def _aread_into(self, index: int, into: Room) -> int:
         memory = room_for(into)
         short: int | None = await self._waits.queues.call(self._handle, "read_into", index, memory)
         if short is None:  # a DAOS system does not say
@@ -195,7 +203,7 @@ class Array(StoredObject):
             wanted = range(number, number + 1)
         else:
             wanted = range(*self._slice(key).indices(self.size))
-        values = np.asarray(value, dtype=self.dtype)
+        values = np.asarray(unmasked(value), dtype=self.dtype)
         if values.size > 1 and values.shape != (len(wanted),):
             raise ValueError(
                 f"array {self.id} of {self.size} cells: {len(wanted)} cells are assigned values of shape "
@@ -231,6 +239,20 @@ class Array(StoredObject):
         yield "cells", self.size
 
     # ---- inside
+    def _require_same(self, memory: Any) -> None:
+        """Error DER_INVAL: elements that would be taken for others. Bytes are never."""
+        if self._dtype is None or numpy_of(memory) is None:
+            return
+        given = memory.dtype
+        is_raw = given == "u1" or (given.kind == "V" and not given.names)
+        if given == self._dtype or is_raw or given.hasobject:
+            return
+        raise Error(
+            DER_INVAL,
+            f"elements of {given} are not those of array {self.id}, which was opened with {self._dtype}: "
+            "assign to array[i:j], which converts them, or give memory.view('u1') for their bytes",
+        )
+
     def _cut(self, index: int, count: int | None, size: int) -> tuple[int, int]:
         index = min(index, size)
         return index, size - index if count is None else min(count, size - index)

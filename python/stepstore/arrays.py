@@ -27,11 +27,12 @@ import numpy as np
 
 from stepstore import _core
 from stepstore.aio import in_thread
-from stepstore.buffers import decode_key, encode_key, room_for
-from stepstore.errors import DER_INVAL, Error
+from stepstore.buffers import decode_key, encode_key, room_for, unmasked
+from stepstore.errors import DER_BUSY, DER_INVAL, DER_STALE, Error
 from stepstore.handles import Handle, Waits
 
 _SHOWN = 50  # arrays in a notebook
+_MOST_ATTEMPTS = 100  # of a read, while its array is replaced again and again
 _CHARACTER, _LOGICAL8, _LOGICAL32 = 15, 17, 18
 _TYPES: dict[int, np.dtype[Any]] = {
     **{1 + place: np.dtype(f"int{8 << place}") for place in range(4)},
@@ -43,6 +44,7 @@ _TYPES: dict[int, np.dtype[Any]] = {
     _LOGICAL8: np.dtype(bool),
     _LOGICAL32: np.dtype(bool),
 }
+_LOGICAL: dict[int, np.dtype[Any]] = {_LOGICAL8: np.dtype(np.uint8), _LOGICAL32: np.dtype(np.int32)}
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,32 @@ class Arrays(Handle):
         count: Sequence[int] | None = None,
         out: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """An array, or the box start, count of it. A count of -1 goes to the end. out: memory to read into,
-        contiguous, of the shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or
-        out is not like it, or not contiguous. BufferError: out is read-only."""
-        found = self._handle.info(encode_key(name))
+        """An array, or the box start, count of it: of one version, also while it is replaced by one of
+        another type or shape. A count of -1 goes to the end. out: memory to read into, contiguous, of the
+        shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or out is not like it,
+        or not contiguous. BufferError: out is read-only. Error DER_BUSY: it is replaced again and again."""
+        for _ in range(_MOST_ATTEMPTS):
+            found = self._handle.info(encode_key(name))
+            try:
+                return self._read(name, found, start, count, out)
+            except Error as error:
+                if error.code != DER_STALE:
+                    raise
+        raise Error(
+            DER_BUSY,
+            f"{self.location}: array {name!r} was replaced {_MOST_ATTEMPTS} times while it was read: read it "
+            "when its writer pauses",
+        )
+
+    def _read(
+        self,
+        name: str,
+        found: dict[str, Any],
+        start: Sequence[int] | None,
+        count: Sequence[int] | None,
+        out: np.ndarray[Any, Any] | None,
+    ) -> np.ndarray[Any, Any]:
+        """Error DER_STALE: it was replaced since `found`."""
         shape = tuple(found["shape"])
         first = tuple(start) if start is not None else (0,) * len(shape)
         size = tuple(count) if count is not None else (-1,) * len(shape)
@@ -152,9 +176,9 @@ class Arrays(Handle):
             except Error as error:
                 raise Error(error.code, f"{self.location}: array {name!r}: {error}") from None
         data = out if out is not None and dtype == stored else np.empty(size, stored)
-        if 0 not in size:
-            self._handle.read(encode_key(name), found["type"], list(first), list(size), data)
-        if data.dtype != dtype:
+        box = list(first), list(size)
+        self._handle.read(encode_key(name), found["type"], found["generation"], *box, data)
+        if data.dtype != dtype:  # any value but 0 is true
             data = np.not_equal(data, 0, out=out)
         return data
 
@@ -171,16 +195,15 @@ class Arrays(Handle):
         """Writes an array, or replaces the one of that name: readers see the old or the new one, whole.
 
         append: instead, grows the array along this dimension by data, or makes it. object_class ("SX"),
-        chunk_size (bytes, 1 MiB), checksum: of an array that is made. Error DER_INVAL: a dtype that cannot be
-        stored, no dimension or more than 7; DER_MISMATCH: append to an array of another dtype or shape."""
-        values = np.ascontiguousarray(data)
-        if values.ndim != np.ndim(data):  # numpy gives what has no dimension one
+        chunk_size (bytes, 1 MiB), checksum: of an array that is made. An array may have extents of 0: a table
+        that is appended to later. Error DER_INVAL: a dtype that cannot be stored, masked elements, no
+        dimension or more than 7; DER_MISMATCH: append to an array of another dtype or shape."""
+        values, number = self._stored(data, f"array {name!r}")
+        if np.ndim(data) == 0:  # numpy gives what has no dimension one
             raise Error(DER_INVAL, f"{self.location}: array {name!r}: a single value has no dimension")
-        number = _number(values.dtype, f"{self.location}: array {name!r}")
-        memory = values.astype(values.dtype.newbyteorder("="), copy=False)
         along = None if append is None else append + values.ndim if append < 0 else append
         self._handle.write(
-            encode_key(name), number, list(values.shape), memory, along, object_class, chunk_size, checksum
+            encode_key(name), number, list(values.shape), values, along, object_class, chunk_size, checksum
         )
 
     # ---- awaitable: a thread of the event loop's waits
@@ -217,6 +240,15 @@ class Arrays(Handle):
             )
         )
 
+    def _stored(self, data: Any, what: str) -> tuple[np.ndarray[Any, Any], tuple[int, int]]:
+        """The elements as they are stored, and the number of their type. Error DER_INVAL: they cannot be."""
+        try:
+            values = np.ascontiguousarray(unmasked(data))
+            number = _number(values.dtype)
+        except Error as error:
+            raise Error(error.code, f"{self.location}: {what}: {error}") from None
+        return values.astype(values.dtype.newbyteorder("="), copy=False), number
+
     def remove(self, name: str) -> None:
         """An array with its attributes."""
         self._handle.remove(encode_key(name))
@@ -231,18 +263,37 @@ class Arrays(Handle):
         number, count, raw = self._handle.attribute(encode_key(name), encode_key(attribute))
         if number[0] == _CHARACTER and count <= 1:
             return decode_key(raw)
-        values = np.frombuffer(raw, _stored(number)).astype(_dtype(number))
+        values = np.frombuffer(raw, _stored(number))
+        if values.dtype != _dtype(number):
+            values = np.not_equal(values, 0)  # any value but 0 is true
         return values[0] if count == 1 else values
 
     def set_attribute(self, name: str, attribute: str, value: Any) -> None:
-        """value: a str, a number, or an array of one dimension."""
+        """value: a str, a number, bytes, or an array of one dimension. Bytes come back as a str, and an array
+        of one element as a scalar. Error DER_INVAL: a dtype that cannot be stored, masked elements, or more
+        than one dimension."""
         if isinstance(value, str):
             raw = encode_key(value)
             number, count = (_CHARACTER, max(len(raw), 1)), 1 if raw else 0
         else:
-            values = np.ascontiguousarray(value)
+            what = f"attribute {attribute!r} of {name!r}"
+            values, number = self._stored(value, what)
+            if values.ndim > 1:
+                raise Error(
+                    DER_INVAL,
+                    f"{self.location}: {what}: it has the shape {values.shape}, and attributes have one "
+                    "dimension: write an array, or give .ravel() and keep the shape in another attribute",
+                )
+            if number[0] == _CHARACTER and values.size == 0:
+                raise Error(
+                    DER_INVAL,
+                    f"{self.location}: {what}: an array of no texts would be read as an empty text: leave it "
+                    "out",
+                )
             raw, count = values.tobytes(), values.size
-            number = _number(values.dtype, f"{self.location}: attribute {attribute!r} of {name!r}")
+            if number[0] == _CHARACTER and count == 1:  # a text, without the zeros that fill it up
+                raw = values[0]
+                number, count = (_CHARACTER, max(len(raw), 1)), 1 if raw else 0
         self._handle.set_attribute(encode_key(name), encode_key(attribute), number, count, raw)
 
     def remove_attribute(self, name: str, attribute: str) -> None:
@@ -267,10 +318,11 @@ def _dtype(number: tuple[int, int]) -> np.dtype[Any]:
 
 
 def _stored(number: tuple[int, int]) -> np.dtype[Any]:
-    return np.dtype(np.int32) if number[0] == _LOGICAL32 else _dtype(number)
+    """As the elements lie in memory. Logical values of C and Fortran may be any number."""
+    return _LOGICAL.get(number[0]) or _dtype(number)
 
 
-def _number(dtype: np.dtype[Any], what: str) -> tuple[int, int]:
+def _number(dtype: np.dtype[Any]) -> tuple[int, int]:
     if dtype.kind == "S" and dtype.itemsize:
         return _CHARACTER, dtype.itemsize
     for number, known in _TYPES.items():
@@ -278,6 +330,6 @@ def _number(dtype: np.dtype[Any], what: str) -> tuple[int, int]:
             return number, 1
     raise Error(
         DER_INVAL,
-        f"{what}: elements of {dtype} cannot be stored: use integers, float32, float64, complex64, "
-        "complex128, bool, or bytes of a fixed length (S8)",
+        f"elements of {dtype} cannot be stored: convert them (astype) to integers, float32, float64, "
+        "complex64, complex128, bool, or bytes of a fixed length (S8)",
     )

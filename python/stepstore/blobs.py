@@ -44,7 +44,7 @@ from stepstore import _core
 from stepstore.blob_space import Numbers, destroy_array, open_array, open_writers, reclaim
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error
 from stepstore.array import Array
-from stepstore.buffers import encode_key
+from stepstore.buffers import encode_key, memory_of
 from stepstore.key_value import KeyValue
 from stepstore.store import Container, Pool
 
@@ -174,11 +174,9 @@ class Blobs:
 
     def write(self, key: str, data: Any, *, new: bool = False) -> bool:
         """Puts a blob, or replaces it. new: only if there is none; False: there was one, and it is kept.
-        data: any object with contiguous memory."""
+        data: bytes or any array, element after element. Error DER_INVAL: Python objects, masked elements."""
         name = _name(key)
-        view = memoryview(data)
-        if not view.c_contiguous:
-            raise Error(DER_INVAL, f"{self._text(key)}: its new value is not contiguous: give a copy of it")
+        view = _memory(data)
         if view.nbytes <= LARGEST_SMALL:
             return self._publish(name, _HEAD.pack(_SMALL, time.time_ns()) + view, new)
         with self._numbers.one() as number:
@@ -192,9 +190,10 @@ class Blobs:
 
     async def awrite(self, key: str, data: Any, *, new: bool = False) -> bool:
         """write. In another thread from 256 KiB on."""
-        if memoryview(data).nbytes < IN_THREAD:
-            return self.write(key, data, new=new)
-        return await asyncio.to_thread(self.write, key, data, new=new)
+        view = _memory(data)
+        if view.nbytes < IN_THREAD:
+            return self.write(key, view, new=new)
+        return await asyncio.to_thread(self.write, key, view, new=new)
 
     def writer(self, key: str, *, new: bool = False) -> BlobWriter:
         """For a blob that is written piece by piece and appears whole."""
@@ -364,17 +363,17 @@ class BlobWriter:
         self.size = 0
         self.closed = False
 
-    def write(self, data: Bytes) -> None:
+    def write(self, data: Any) -> None:
         if self.closed:
             raise ValueError(f"{self._text}: this writer is closed")
-        size = memoryview(data).nbytes
-        if self._array is None and self.size + size <= LARGEST_SMALL:
-            self._small += data
+        view = _memory(data)
+        if self._array is None and self.size + view.nbytes <= LARGEST_SMALL:
+            self._small += view
         else:
             if self._array is None:
                 self._begin_array()
-            self._array.write(self.size, data)
-        self.size += size
+            self._array.write(self.size, view)
+        self.size += view.nbytes
 
     def _begin_array(self) -> None:
         self._number = self._blobs._numbers.one()
@@ -417,6 +416,13 @@ class BlobWriter:
             self.close()
         else:
             self.discard()
+
+
+def _memory(data: Any) -> memoryview:
+    if isinstance(data, str):
+        raise TypeError("the value of a blob is bytes or an array, not str: encode it")
+    memory: Any = memory_of(data)
+    return memoryview(memory)
 
 
 def _name(key: str) -> bytes:

@@ -59,23 +59,28 @@ def checked_key(key: object) -> bytes:
 
 
 def memory_of(data: Any) -> Room:
-    """What a put takes: the bytes of the value as they lie in memory. Only what is not contiguous is copied.
-    TypeError: it has no memory to take bytes from. Error DER_INVAL: it consists of Python objects."""
+    """What a put takes: the bytes of the value, element after element. Only what is not contiguous is copied.
+    TypeError: it has no memory to take bytes from. Error DER_INVAL: it consists of Python objects, or has
+    masked elements."""
     if isinstance(data, str):
         return data.encode()
     if isinstance(data, bytes):
         return data
-    if (numpy := _numpy_of(data)) is not None:
-        return _bytes_of(numpy.ascontiguousarray(data))
+    if (numpy := numpy_of(data)) is not None:
+        return _bytes_of(numpy.ascontiguousarray(unmasked(data)))
     view = _viewed(data, "a value is text, bytes")
     return view if view.c_contiguous else view.tobytes()
 
 
 def room_for(into: Any) -> Room:
     """What a read fills: the memory itself. TypeError: it has none. BufferError: it is read-only. Error
-    DER_INVAL: it is not contiguous, or consists of Python objects."""
+    DER_INVAL: it is not contiguous, consists of Python objects, or is a masked array."""
     view: Any
-    if (numpy := _numpy_of(into)) is not None and isinstance(into, numpy.ndarray):
+    if (numpy := numpy_of(into)) is not None and isinstance(into, numpy.ndarray):
+        if isinstance(into, numpy.ma.MaskedArray):
+            raise Error(
+                DER_INVAL, "the memory to read into is a masked array, whose mask would stay: give its .data"
+            )
         contiguous, read_only = into.flags.c_contiguous, not into.flags.writeable
     else:
         view = _viewed(into, "memory to read into is a bytearray")
@@ -104,11 +109,28 @@ def plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
+def unmasked(data: Any) -> Any:
+    """The data themselves. Error DER_INVAL: some of their elements are masked."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(data, numpy.ma.MaskedArray):
+        return data
+    mask = numpy.ma.getmaskarray(data).reshape(-1)
+    if mask.dtype.names:  # of each field
+        mask = mask.view(bool).reshape(len(mask), -1).any(axis=1) if len(mask) else mask.view(bool)
+    if mask.any():
+        raise Error(
+            DER_INVAL,
+            f"{numpy.count_nonzero(mask)} of {data.size} elements are masked ({data.dtype}), and a mask is "
+            "not stored: give .filled(VALUE), and store the mask (numpy.ma.getmaskarray) beside it",
+        )
+    return data.data
+
+
 def size_in_bytes(memory: Any) -> int:
     return memoryview(memory).nbytes
 
 
-def _numpy_of(data: object) -> Any:
+def numpy_of(data: object) -> Any:
     """The module numpy, where this is an array or a scalar of it; nobody else needs to have it imported."""
     numpy = sys.modules.get("numpy")
     return numpy if numpy is not None and isinstance(data, numpy.ndarray | numpy.generic) else None
@@ -116,7 +138,7 @@ def _numpy_of(data: object) -> Any:
 
 def _bytes_of(values: np.ndarray[Any, Any]) -> Room:
     plain(values.dtype)
-    return values.reshape(-1).view("u1") if values.size else bytearray()
+    return values.reshape(-1).view("u1") if values.nbytes else bytearray()
 
 
 def _viewed(data: Any, what: str) -> memoryview:

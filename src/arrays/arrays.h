@@ -40,7 +40,7 @@ using Numbers = std::vector<std::int64_t>;
 struct WriteCall {
     std::string name;
     ElementType type;
-    Numbers shape;              // of the array; of the slab, where it is appended
+    Numbers shape;              // of the array; of the slab, where it is appended; a 0 in it: no elements
     Numbers start = {};         // of this rank's block; empty, with count: the whole
     Numbers count = {};         // a 0 in it: this rank has no block
     Numbers strides = {};       // bytes; empty: contiguous
@@ -55,8 +55,9 @@ struct ReadCall {
     std::string name;
     ElementType type;
     unsigned dimensions = 0;
-    Numbers shape = {}; // expected; empty: any
-    Numbers start = {}; // empty, with count: the whole array
+    Numbers shape = {};                           // expected; empty: any
+    std::optional<std::uint64_t> generation = {}; // of inquire(), expected, else -DER_STALE; nullopt: any
+    Numbers start = {};                           // empty, with count: the whole array
     Numbers count = {};
     Numbers strides = {};
     void* data = nullptr;

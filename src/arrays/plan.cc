@@ -28,7 +28,7 @@ WriteWish wish_of(const WriteCall& call, Order order, Memory& memory)
     wish.type = call.type;
     wish.dimensions = checked_dimensions(call.shape.size());
     const Naming naming{order, wish.dimensions};
-    wish.shape = to_extents(call.shape, naming, "the extent", 1);
+    wish.shape = to_extents(call.shape, naming, "the extent", 0);
     wish.box.count = wish.shape;
     if (!call.start.empty() || !call.count.empty()) {
         wish.box.start = to_extents(call.start, naming, "the start", 0);
@@ -193,9 +193,12 @@ private:
                 plan.end = last->second.end;
             }
         }
-        if (!last_object)
-            plan.fresh = {session_.take_numbers(one_object ? 1 : count), one_object ? 1 : count};
+        if (!last_object) { // one number also without a block: it is the generation
+            const std::uint64_t objects = one_object ? 1 : std::max<std::uint64_t>(count, 1);
+            plan.fresh = {session_.take_numbers(objects), objects};
+        }
         std::uint64_t object = last_object.value_or(plan.fresh.first);
+        plan.object = object;
         const std::uint64_t grown_from = plan.before ? plan.before->shape[*plan.wish.along] : 0;
         for (const Box& box : boxes) {
             plan.places.emplace_back();

@@ -30,7 +30,8 @@ struct Plan {
     std::optional<Header> before; // what is appended to
     DataLayout layout;
     ObjectRange fresh;         // objects that this write makes; count 0: none
-    std::vector<Place> places; // of each rank
+    std::vector<Place> places; // of each rank; one without a block has none
+    std::uint64_t object = 0;  // the first that this write fills; of one_object the only one
     std::vector<StoredBlock> blocks;
     std::uint64_t end = 0; // of the object, where it is one
     bool published = false;

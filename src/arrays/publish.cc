@@ -114,7 +114,7 @@ void publish(Store::Session& session, Plan& plan)
     });
     plan.published = true;
     if (plan.wish.along && plan.wish.placement == Placement::one_object)
-        session.append_places[head.name()] = {fresh->generation, plan.places.front().object, plan.end};
+        session.append_places[head.name()] = {fresh->generation, plan.object, plan.end};
     else
         session.append_places.erase(head.name());
     try {

@@ -13,9 +13,10 @@ namespace {
 constexpr int most_attempts = 100; // while an array is replaced again and again
 
 struct ReadWish : Elements {
-    std::optional<Extents> shape; // that is expected
-    std::optional<Box> box;       // nullopt: the whole
-    std::uint64_t known = 0;      // fingerprint of the header that this rank has
+    std::optional<Extents> shape;            // that is expected
+    std::optional<Box> box;                  // nullopt: the whole
+    std::uint64_t known = 0;                 // fingerprint of the header that this rank has
+    std::optional<std::uint64_t> generation; // that is expected
 };
 
 ReadWish wish_of(const ReadCall& call, Order order)
@@ -26,7 +27,8 @@ ReadWish wish_of(const ReadCall& call, Order order)
     wish.type = call.type;
     wish.dimensions = checked_dimensions(call.dimensions);
     const Naming naming{order, wish.dimensions};
-    if (!call.shape.empty()) wish.shape = to_extents(call.shape, naming, "the extent", 1);
+    if (!call.shape.empty()) wish.shape = to_extents(call.shape, naming, "the extent", 0);
+    wish.generation = call.generation;
     if (!call.start.empty() || !call.count.empty()) {
         wish.box.emplace();
         wish.box->start = to_extents(call.start, naming, "the start", 0);
@@ -41,6 +43,8 @@ std::vector<std::byte> encode(const ReadWish& wish)
     WireWriter to(bytes);
     write_elements(to, wish);
     to.fixed(wish.known);
+    to.fixed(static_cast<std::uint8_t>(wish.generation.has_value()));
+    to.fixed(wish.generation.value_or(0));
     to.fixed(static_cast<std::uint8_t>(wish.shape.has_value()));
     if (wish.shape) write_extents(to, *wish.shape, wish.dimensions);
     to.fixed(static_cast<std::uint8_t>(wish.box.has_value()));
@@ -55,6 +59,9 @@ ReadWish decode_read_wish(Bytes bytes)
     ReadWish wish;
     static_cast<Elements&>(wish) = read_elements(from);
     wish.known = from.fixed<std::uint64_t>();
+    const bool expected = from.fixed<std::uint8_t>() != 0;
+    const auto generation = from.fixed<std::uint64_t>();
+    if (expected) wish.generation = generation;
     if (from.fixed<std::uint8_t>() != 0) wish.shape = read_extents(from, wish.dimensions);
     if (from.fixed<std::uint8_t>() != 0) {
         wish.box.emplace();
@@ -70,6 +77,11 @@ void require_same_reads(const ReadWish& first, const ReadWish& other, std::size_
     require_same_elements(first, other, rank);
     const auto shape = [&](const ReadWish& one) { return one.shape ? naming.extents(*one.shape) : "none"; };
     if (first.shape != other.shape) ranks_differ("shape", shape(first), rank, shape(other));
+    const auto generation = [](const ReadWish& one) {
+        return one.generation ? std::to_string(*one.generation) : "none";
+    };
+    if (first.generation != other.generation)
+        ranks_differ("generation", generation(first), rank, generation(other));
 }
 
 void require_fitting(const Header& header, const ReadWish& wish, const std::string& where, Order order)
@@ -197,7 +209,7 @@ private:
     // What can be said of the memory before the shape is known.
     void look_at_memory(const ReadWish& wish) const
     {
-        if (arguments_.data == nullptr && (!wish.box || !is_empty(*wish.box, wish.dimensions)))
+        if (arguments_.data == nullptr && wish.box && !is_empty(*wish.box, wish.dimensions))
             throw Error(-DER_INVAL, "the address of the memory is null: give memory for the data");
         const Naming naming{session_->options.order, wish.dimensions};
         if (wish.box)
@@ -226,6 +238,8 @@ private:
             if (!header || header->removed)
                 throw Error(-DER_NONEXIST,
                             "there is no " + head.where() + ": list the arrays to see which there are");
+            if (wishes.front().generation.value_or(header->generation) != header->generation)
+                throw Error(-DER_STALE, head.where() + " was replaced: inquire it again, and read it then");
             require_fitting(*header, wishes.front(), head.where(), order);
             const Naming naming{order, header->dimensions};
             const std::uint64_t fingerprint = checksum(found.header);
@@ -254,6 +268,8 @@ private:
             [this] {
                 const Header& is = array_->header;
                 const Naming naming{session_->options.order, is.dimensions};
+                if (arguments_.data == nullptr)
+                    throw Error(-DER_INVAL, "the address of the memory is null: give memory for the data");
                 const Memory memory =
                     to_memory(arguments_.data, arguments_.strides, box_, naming, size_of(is.type));
                 read_blocks(naming, memory);

@@ -169,7 +169,8 @@ std::uint64_t bytes_of(const Extents& shape, const ElementType& type, const Nami
     std::uint64_t bytes = size_of(type);
     for (unsigned i = 0; i < naming.dimensions; ++i) {
         const unsigned d = row_major(i, naming);
-        if (__builtin_mul_overflow(bytes, shape[d], &bytes) ||
+        // An empty dimension counts as 1: it may grow, and the product must not depend on the order.
+        if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(shape[d], 1), &bytes) ||
             bytes > static_cast<std::uint64_t>(INT64_MAX) / 4)
             throw Error(-DER_OVERFLOW, naming.dimension(d) + ": an array of " + to_text(type) +
                                            " of the shape " + naming.extents(shape) +

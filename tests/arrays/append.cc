@@ -144,6 +144,103 @@ TEST_F(Append, AnotherProgramsChangeIsNotOverwritten)
     expect_series(*one, 5);
 }
 
+// A rank without a block has no place: the object of all blocks is not its.
+TEST_F(Append, TheFirstRankHasNoBlock)
+{
+    run_ranks(2, [&](const std::shared_ptr<Communicator>& communicator) {
+        Store store(location, Mode::write, communicator);
+        for (double n = 0; n < 4; ++n) {
+            for (const std::string name : {"T", "U"}) {
+                const std::vector<double> values(1000, name == "T" ? n : n + 100);
+                store.write({.name = name,
+                             .type = {Kind::real64},
+                             .shape = {1000},
+                             .start = {0},
+                             .count = {store.rank() * 1000},
+                             .data = values.data(),
+                             .append_along = 0});
+            }
+        }
+        store.close();
+    });
+    const auto reader = open(Mode::read);
+    for (const std::string name : {"T", "U"}) {
+        std::vector<double> expected;
+        for (double n = 0; n < 4; ++n)
+            expected.insert(expected.end(), 1000, name == "T" ? n : n + 100);
+        EXPECT_EQ(read_vector(*reader, name), expected) << name;
+    }
+}
+
+// A table is begun empty, and grows. Elements of extent 0 take no data, whatever the other extents are.
+TEST_F(Append, ArraysWithoutElements)
+{
+    for (const Placement placement : {Placement::one_object, Placement::object_per_block}) {
+        const std::string name = placement == Placement::one_object ? "one" : "each";
+        run_ranks(2, [&](const std::shared_ptr<Communicator>& communicator) {
+            Store store(location, Mode::write, communicator);
+            const auto write = [&](std::int64_t rows, std::optional<int> along) {
+                const std::int64_t mine = store.rank() == 0 ? rows : 0;
+                const std::vector<double> values(static_cast<std::size_t>(mine * 3), 7);
+                store.write({.name = name,
+                             .type = {Kind::real64},
+                             .shape = {rows, 3},
+                             .start = {0, 0},
+                             .count = {mine, 3},
+                             .data = mine == 0 ? nullptr : values.data(),
+                             .placement = placement,
+                             .append_along = along});
+            };
+            write(5, {});
+            const std::uint64_t before = store.inquire(name).generation;
+            write(0, {});
+            EXPECT_EQ(store.inquire(name).shape, (Dims{0, 3}));
+            EXPECT_NE(store.inquire(name).generation, before);
+            store.read({.name = name, .type = {Kind::real64}, .dimensions = 2, .shape = {0, 3}});
+            store.read(
+                {.name = name, .type = {Kind::real64}, .dimensions = 2, .start = {0, 1}, .count = {0, 2}});
+            write(2, 0);
+            write(0, 0);
+            write(1, 0);
+            EXPECT_EQ(store.inquire(name).shape, (Dims{3, 3}));
+            std::vector<double> all(9);
+            store.read({.name = name, .type = {Kind::real64}, .dimensions = 2, .data = all.data()});
+            EXPECT_EQ(all, std::vector<double>(9, 7));
+            store.close();
+        });
+    }
+    const auto store = open(Mode::write);
+    store->write({.name = "wide", .type = {Kind::real64}, .shape = {0, 1LL << 50}, .append_along = 0});
+    EXPECT_EQ(open(Mode::read)->inquire("wide").shape, (Dims{0, 1ULL << 50}));
+    expect_error(-DER_OVERFLOW, {"more than 2^61 bytes"},
+                 [&] { store->write({.name = "wide", .type = {Kind::real64}, .shape = {0, 1LL << 62}}); });
+    expect_error(-DER_NONEXIST, {"'never'"}, [&] { store->inquire("never"); });
+}
+
+// What was inquired is what is read, or an error.
+TEST_F(Append, AReadOfAnotherGenerationIsRefused)
+{
+    const auto store = open(Mode::write);
+    write_vector(*store, "T", {1, 2, 3});
+    const std::uint64_t first = store->inquire("T").generation;
+    std::vector<double> values(3);
+    const auto read = [&](std::uint64_t generation) {
+        store->read({.name = "T",
+                     .type = {Kind::real64},
+                     .dimensions = 1,
+                     .generation = generation,
+                     .start = {0},
+                     .count = {2},
+                     .data = values.data()});
+    };
+    read(first);
+    EXPECT_EQ(values, (std::vector<double>{1, 2, 0}));
+    write_vector(*store, "T", {4, 5, 6, 7});
+    expect_error(-DER_STALE, {"array 'T'", "was replaced"}, [&] { read(first); });
+    read(store->inquire("T").generation);
+    EXPECT_EQ(values, (std::vector<double>{4, 5, 0}));
+}
+
 // A reader sees one version or the other, never some of both.
 TEST_F(Append, ReplacementWhileItIsRead)
 {

@@ -155,9 +155,16 @@ static void appends(const char* location)
     const int64_t slab[] = {1, 3}, start[] = {0, 0};
     struct stepstore_array_info info;
     stepstore_arrays store = 0;
+    const int64_t no_rows[] = {0, 3};
     int32_t all[4][3];
     int step, i;
     CHECK_OK(stepstore_arrays_open(location, STEPSTORE_WRITE, NULL, NULL, &store));
+    CHECK_OK(stepstore_write_array(store, "series", STEPSTORE_INT32, 2, no_rows, start, no_rows, NULL, NULL,
+                                   NULL, NULL));
+    CHECK_OK(stepstore_array_inquire(store, "series", &info));
+    CHECK(info.ndim == 2 && info.shape[0] == 0 && info.shape[1] == 3 && info.blocks == 0);
+    CHECK_OK(
+        stepstore_read_array(store, "series", STEPSTORE_INT32, 2, info.shape, NULL, NULL, NULL, NULL, NULL));
     for (step = 0; step < 4; ++step) {
         const int32_t values[] = {step, 10 + step, 20 + step};
         if (step < 2)
@@ -168,7 +175,7 @@ static void appends(const char* location)
                                              values, NULL, NULL, NULL));
     }
     CHECK_OK(stepstore_array_inquire(store, "series", &info));
-    CHECK(info.shape[0] == 4 && info.append_dimension == 0 && info.blocks == 4 && info.version == 4);
+    CHECK(info.shape[0] == 4 && info.append_dimension == 0 && info.blocks == 4 && info.version == 5);
     CHECK_OK(
         stepstore_read_array(store, "series", STEPSTORE_INT32, 2, info.shape, NULL, NULL, all, NULL, NULL));
     for (step = 0; step < 4; ++step)

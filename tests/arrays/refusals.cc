@@ -161,8 +161,8 @@ TEST_F(Refusals, ArgumentsThatAreNotValid)
                  [](WriteCall& call) { call.start = {1, -1}; });
     expect_write(-DER_INVAL, {"rank 1: dimension 0: the count is -4"},
                  [](WriteCall& call) { call.count = {-4, 4}; });
-    expect_write(-DER_INVAL, {"rank 1: dimension 0: the extent is 0"},
-                 [](WriteCall& call) { call.shape = {0, 4}; });
+    expect_write(-DER_INVAL, {"rank 1: dimension 0: the extent is -1"},
+                 [](WriteCall& call) { call.shape = {-1, 4}; });
     expect_write(-DER_INVAL, {"rank 1: the number of dimensions is 0"},
                  [](WriteCall& call) { call.shape.clear(); });
     expect_write(-DER_INVAL, {"rank 1: the number of dimensions is 8"},

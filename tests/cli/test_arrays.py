@@ -3,6 +3,9 @@
 import ctypes
 import os
 import pickle
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -62,6 +65,50 @@ def test_memory_of_the_caller_and_any_memory_order(arrays):
     arrays.write("y", data.astype(">f8"))
     assert np.array_equal(arrays.read("x"), data) and np.array_equal(arrays.read("y"), data)
     refused("DER_INVAL", "out is float32 of shape", lambda: arrays.read("x", out=np.empty((5, 12), "f4")))
+
+
+def test_tables_begin_empty_and_grow(arrays, where):
+    for shape in ((0,), (0, 3), (3, 0), (2, 0, 4)):
+        arrays.write("x", np.zeros(shape, "i2"))
+        assert arrays.info("x").shape == shape and arrays.blocks("x") == []
+        found = arrays.read("x")
+        assert found.shape == shape and found.dtype == np.int16
+        assert arrays.read("x", [0] * len(shape), [-1] * len(shape)).shape == shape
+    refused("DER_INVAL", "'x'", lambda: arrays.read("x", [0, 0, 1], [1, 1, 1]))
+    for rows in (0, 2, 0, 1):
+        arrays.write("t", np.full((rows, 3), rows), append=0)
+    assert arrays.read("t").tolist() == [[2] * 3, [2] * 3, [1] * 3]
+    arrays.write("s", np.zeros((0, 3)))
+    arrays.write("s", np.ones((1, 3)), append=0)
+    assert arrays.read("s").tolist() == [[1] * 3]
+    refused("DER_MISMATCH", "dimension 1", lambda: arrays.write("s", np.zeros((0, 4)), append=0))
+
+
+def test_a_read_is_of_one_version_also_when_the_shape_changes(arrays, where):
+    """Each version is full of its own number, and has a shape and a dtype of its own."""
+    program = """
+        import sys, numpy as np, stepstore
+        with stepstore.open_arrays(sys.argv[1], write=True) as arrays:
+            for n in range(400):
+                arrays.write("x", np.full([(200,), (300,), (20, 10), (7,)][n % 4], n, ["i4", "i8"][n % 2]))
+            arrays.write("end", np.zeros(1))
+    """
+    arrays.write("x", np.zeros(7, "i8"))
+    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), where])
+    out = np.empty(200, "i4")
+    with stepstore.open_arrays(where) as reader:
+        while "end" not in reader:
+            found = reader.read("x")
+            number = int(found.flat[0])
+            assert (found == number).all()
+            if number:
+                assert found.shape == [(200,), (300,), (20, 10), (7,)][number % 4], number
+                assert found.dtype == ["i4", "i8"][number % 2]
+            try:
+                assert (reader.read("x", out=out) == out[0]).all() and out[0] % 4 == 0
+            except stepstore.Error as error:
+                assert error.name == "DER_INVAL" and "out is int32 of shape (200,)" in str(error)
+    assert writer.wait() == 0
 
 
 def test_a_replaced_array_is_the_new_one_and_appending_grows_it(arrays, where):
@@ -152,10 +199,19 @@ def test_a_column_major_array_of_c_is_turned(where):
     assert write(store, b"x", 3, 2, shape, start, shape, data.ctypes.data, None, None, None) == 0
     one, zero = (ctypes.c_int64 * 1)(2), (ctypes.c_int64 * 1)(0)
     assert write(store, b"flags", 18, 1, one, zero, one, flags.ctypes.data, None, None, None) == 0
+    flags = flags.astype(np.int8)
+    assert write(store, b"small flags", 17, 1, one, zero, one, flags.ctypes.data, None, None, None) == 0
+    none = (ctypes.c_int64 * 1)(0)
+    assert write(store, b"empty", 3, 1, none, zero, none, None, None, None, None) == 0
     assert library.stepstore_arrays_close(ctypes.byref(store)) == 0
     with stepstore.open_arrays(where) as arrays:
+        assert arrays.read("empty").shape == (0,)
         assert arrays.info("x").column_major and arrays.read("x").tolist() == [[0, 1, 2], [3, 4, 5]]
         assert arrays.read("flags").tolist() == [False, True]  # logical(4)
+        out = np.empty(2, bool)
+        assert arrays.read("flags", out=out) is out and out.tolist() == [False, True]
+        assert arrays.read("small flags").view("u1").tolist() == [0, 1]  # logical(1)
+        assert arrays.read("small flags", out=out).view("u1").tolist() == [0, 1]
     xr = pytest.importorskip("xarray")
     with stepstore.open_arrays(where, write=True) as arrays:
         arrays.set_attribute("x", "dimensions", "row column")
@@ -166,6 +222,8 @@ def test_a_column_major_array_of_c_is_turned(where):
 def test_arrays_are_a_dataset(arrays, where):
     xr = pytest.importorskip("xarray")
     pytest.importorskip("dask")
+    from stepstore.xarray_backend.lazy import hull
+
     arrays.write("T", np.arange(48.0).reshape(6, 8))
     arrays.write("T", np.arange(48.0, 96.0).reshape(6, 8), append=0)
     arrays.set_attribute("T", "units", "K")
@@ -179,6 +237,16 @@ def test_arrays_are_a_dataset(arrays, where):
     )
     assert found.sel(x=30).T.values.tolist() == list(range(3, 96, 8)) and found.other.dims == ("place",)
     assert found.T[::-4, [7, 0]].values.tolist() == [[95, 88], [63, 56], [31, 24]]
+    nowhere = xr.open_dataset(where, engine="stepstore", drop_variables="other", cache=False).T
+    loaded = nowhere.values
+    for outside in (12, [0, 12], -13, [-13, 5]):
+        with pytest.raises(IndexError, match="out of bounds for a dimension with size 12"):
+            hull(outside, 12)
+        if np.max(outside) == 12:  # xarray adds the size to negative numbers before, and takes -13 for -1
+            with pytest.raises(IndexError, match="out of bounds for a dimension with size 12"):
+                nowhere.isel(y=outside).load()
+    for inside in (11, -12, -1, [0, -12, 11], [], slice(5, 40), slice(-40, 2)):
+        assert np.array_equal(nowhere.isel(y=inside).values, loaded[inside])
     chunked = xr.open_dataset(where, engine="stepstore", chunks={}, drop_variables="other")
     assert chunked.T.chunks == ((6, 6), (8,)) and "other" not in chunked
     for scheduler in ("threads", "processes"):

@@ -449,6 +449,17 @@ contains
     call expect(all(read_words == words), 'words')
     call store%read('field', back(1:2, :), ierr=ierr, message=message)
     call expect_error(-DER_MISMATCH, 'field')
+    ! A table without rows, which grows.
+    call store%write('table', field(:, 1:0), ierr=ierr, message=message)
+    call expect_success('write no rows')
+    call store%read('table', back(:, 1:0), ierr=ierr, message=message)
+    call expect_success('read no rows')
+    call store%write('table', field, append=2, ierr=ierr, message=message)
+    call expect_success('append to no rows')
+    back = -1
+    call store%read('table', back, ierr=ierr, message=message)
+    call expect_success('read the rows')
+    call expect(all(nint(back) == rank), 'rows')
     call close_all()
   end subroutine test_alone
 end program cases

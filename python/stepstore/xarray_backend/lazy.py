@@ -121,6 +121,7 @@ class Hull:
 
 
 def hull(key: Key, size: int) -> Hull:
+    """IndexError: beyond the end, as of numpy; negative numbers count from it."""
     if isinstance(key, slice):
         wanted = range(size)[key]
         if len(wanted) == 0:
@@ -128,11 +129,15 @@ def hull(key: Key, size: int) -> Hull:
         low, high = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
         after = slice(None, None, wanted.step if len(wanted) > 1 else 1)
         return Hull(low, high - low + 1, after)
-    if np.ndim(key) == 0:
-        return Hull(int(key) % max(size, 1), 1, 0)
-    places = np.asarray(key) % max(size, 1)
+    places = np.asarray(key)
     if places.size == 0:
-        return Hull(0, 0, places)
+        return Hull(0, 0, places.astype(np.int64))
+    outside = places[(places < -size) | (places >= size)]
+    if outside.size:
+        raise IndexError(f"index {outside.flat[0]} is out of bounds for a dimension with size {size}")
+    places = np.where(places < 0, places + size, places)
+    if places.ndim == 0:
+        return Hull(int(places), 1, 0)
     low = int(places.min())
     return Hull(low, int(places.max()) - low + 1, places - low)
 
