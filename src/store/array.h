@@ -80,8 +80,9 @@ KeyBuffer extent_key(const ObjectAccess& object, Space space, std::uint64_t chun
 // The update of one target, within its write transaction.
 class ArrayUpdate {
 public:
+    // born_by: what was born later stays, also where it is to be cleared.
     ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
-                std::vector<ExtentRef>& released);
+                std::vector<ExtentRef>& released, Epoch born_by = latest);
 
     // Takes everything in [from, to) out of the live view, at most `budget` records. False: there is more.
     bool clear(ArrayPosition from, ArrayPosition to, std::size_t budget = SIZE_MAX)
@@ -91,10 +92,7 @@ public:
     // The same where put() follows: a record that ends at `to` is left for it to replace.
     void make_room(ArrayPosition from, ArrayPosition to) { clear(from, to, SIZE_MAX, true); }
     // To be called behind clear() where nothing is put in the place of what it took out.
-    void note_removals()
-    {
-        if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
-    }
+    void note_removals();
     // Where clear() stopped for its budget.
     ArrayPosition stopped_at() const { return stopped_; }
     // Puts a record at [end - record.length, end) of the chunk, where room was made or all was cleared.
@@ -114,14 +112,11 @@ private:
     unsigned target_;
     WriteTransaction& transaction_;
     Epoch epoch_;
+    Epoch born_by_;
     ContainerState state_;
     std::vector<ExtentRef>& released_;
     ArrayPosition stopped_;
     bool removed_ = false;
 };
-
-// The end of the array at `epoch` on one target, in bytes of the whole array; 0: nothing there.
-std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
-                            const ArrayShape& shape, Epoch epoch);
 
 } // namespace stepstore::store

@@ -3,6 +3,7 @@
 // the order of ends too. But its extents, being of different times, may overlap, so its walk ends only with
 // the chunk.
 #include "store/array.h"
+#include "store/removal.h"
 
 #include <algorithm>
 #include <mutex>
@@ -15,11 +16,12 @@ using ReadPiece = Piece<MutableBytes>;
 
 class GroupRead {
 public:
+    // removal: as if it were done. nullptr: what is there.
     GroupRead(const ObjectAccess& object, std::span<const ReadPiece> pieces, unsigned target, Epoch epoch,
-              Verify verify)
+              Verify verify, const Removal* removal)
         // At a snapshot find() fills all memory with zeros first.
         : object_(object), pieces_(pieces), target_(target), epoch_(epoch),
-          verify_(epoch == latest ? verify : Verify::yes)
+          verify_(epoch == latest ? verify : Verify::yes), removal_(removal)
     {
     }
 
@@ -34,14 +36,12 @@ public:
         object_.target(target_).count({0, 1, 0, bytes});
     }
 
-    std::uint64_t bytes = 0;    // that were stored
-    ArrayPosition farthest_end; // of a record that was seen
+    std::uint64_t bytes = 0; // that were stored
 
 private:
     void find(ReadTransaction& transaction, std::vector<BulkRead>& reads)
     {
         bytes = 0;
-        farthest_end = {};
         named_.clear();
         expect(transaction);
         object_.require_epoch(transaction, target_, epoch_);
@@ -95,14 +95,14 @@ private:
             ParsedKey parsed;
             Record record;
             parse(entry, parsed, record);
-            saw(parsed);
             if (parsed.chunk != piece.chunk) break;
             const std::uint64_t start = parsed.end - record.length;
             if (start >= piece.end) break;
-            if (record.type == RecordType::marker) continue;
+            const std::uint64_t end = std::min(end_of(parsed, record), piece.end);
+            if (record.type == RecordType::marker || end <= std::max(start, piece.begin)) continue;
             if (start > filled) memory.zero(filled - piece.begin, start - filled);
-            take(piece, parsed, record, reads);
-            filled = std::min(parsed.end, piece.end);
+            take(piece, parsed, record, end, reads);
+            filled = end;
             if (filled == piece.end) return;
         }
         memory.zero(filled - piece.begin, piece.end - filled);
@@ -115,13 +115,14 @@ private:
             Record record;
             parse(entry, parsed, record);
             if (record.birth > epoch_ || (space == Space::history && parsed.death <= epoch_)) continue;
-            saw(parsed);
             const std::uint64_t start = parsed.end - record.length;
             if (start >= piece.end) {
                 if (space == Space::live) break;
                 continue;
             }
-            if (record.type != RecordType::marker) take(piece, parsed, record, reads);
+            const std::uint64_t end = std::min(end_of(parsed, record), piece.end);
+            if (record.type == RecordType::marker || end <= std::max(start, piece.begin)) continue;
+            take(piece, parsed, record, end, reads);
         }
     }
 
@@ -137,21 +138,20 @@ private:
                         reason);
     }
 
-    void saw(const ParsedKey& parsed)
+    // Where the part of the record that a read may have ends.
+    std::uint64_t end_of(const ParsedKey& parsed, const Record& record) const
     {
-        if (parsed.chunk > farthest_end.chunk)
-            farthest_end = {parsed.chunk, parsed.end};
-        else if (parsed.chunk == farthest_end.chunk)
-            farthest_end.offset = std::max(farthest_end.offset, parsed.end);
+        const std::uint64_t left =
+            removal_ == nullptr ? UINT64_MAX : removal_->left_of(parsed.chunk, record.birth);
+        return std::min(parsed.end, left);
     }
 
-    // Copies what the record has of the piece, or asks for it to be read.
-    void take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record,
+    // Copies what the record has of the piece up to `to`, or asks for it to be read.
+    void take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record, std::uint64_t to,
               std::vector<BulkRead>& reads)
     {
         const std::uint64_t start = parsed.end - record.length;
         const std::uint64_t from = std::max(start, piece.begin);
-        const std::uint64_t to = std::min(parsed.end, piece.end);
         bytes += to - from;
         const Scattered memory(piece.memory);
         if (record.type == RecordType::bulk) {
@@ -186,25 +186,126 @@ private:
     unsigned target_;
     Epoch epoch_;
     Verify verify_;
+    const Removal* removal_;
     std::vector<std::string> named_; // the extents to be read, for messages
 };
 
-std::uint64_t size_in_bytes(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
+// The body is going to look for the end of the array on this target.
+void expect_end(const ObjectAccess& object, ReadTransaction& transaction, Epoch epoch)
 {
-    std::vector<std::uint64_t> ends(object.placement.groups());
-    object.target(0).at_once(ends.size(), [&](std::size_t group) {
-        ends[group] = from_copies(object.placement.group(static_cast<unsigned>(group)), [&](unsigned index) {
-            const auto here = look_at(object.target(index), [&](ReadTransaction& transaction) {
-                return end_on_target(object, index, transaction, shape, epoch);
-            });
-            object.target(index).count({0, 1, 0, 0});
-            return here;
-        });
-    });
-    return *std::ranges::max_element(ends);
+    constexpr std::size_t few = 16; // records: an array with no more here is known by one look
+    object.expect_epoch(transaction, epoch);
+    for (const Space space : {Space::live, Space::history}) {
+        const KeyBuffer prefix = object.prefix(space, Kind::array);
+        if (space == Space::live || epoch != latest)
+            transaction.expect_from(prefix.view(), prefix.view(), few);
+    }
+}
+
+void expect_latest_removal(const ObjectAccess& object, ReadTransaction& transaction, Epoch epoch)
+{
+    const KeyBuffer key = object.prefix(Space::live, Kind::removal);
+    const Bytes one = key.view();
+    transaction.expect({&one, 1});
+    if (epoch == latest) return;
+    const KeyBuffer versions = object.prefix(Space::history, Kind::removal);
+    const KeyBuffer from = KeyBuffer(versions).add(epoch + 1);
+    transaction.expect_from(versions.view(), from.view(), 1);
+}
+
+// The end of the array at `epoch` on one target, in bytes of the whole array; 0: nothing there. removal: when
+// it is done.
+std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
+                            const ArrayShape& shape, Epoch epoch, const std::optional<Removal>& removal)
+{
+    object.require_epoch(transaction, target, epoch);
+    std::uint64_t end = removal ? removal->from.chunk * shape.chunk + removal->from.offset : 0;
+    for (const Space space : {Space::live, Space::history}) {
+        if (space == Space::history && epoch == latest) break;
+        const KeyBuffer prefix = object.prefix(space, Kind::array);
+        KeyBuffer behind = prefix;
+        behind.make_successor();
+        Entry entry;
+        // The last extent may be one whose key was damaged, and which lies behind the array's records.
+        bool more = false;
+        if (transaction.keys_are_sound()) {
+            more = transaction.seek_last_in(prefix.view(), behind.view(), entry);
+        } else {
+            more = transaction.seek(behind.view(), entry);
+            if (const char* reason = more ? damage_of(entry) : nullptr)
+                object.damaged_beside(target, "an extent behind the last one", reason);
+            more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
+        }
+        // From the end of the array back to the first record that is visible: at `latest`, that is the first
+        // one.
+        bool found = false;
+        for (; !found && more && starts_with(entry.key, prefix.view()); more = transaction.previous(entry)) {
+            ParsedKey parsed;
+            Record record;
+            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                                              : "the record's key is malformed";
+            if (reason != nullptr) object.damaged(target, "the last extent", reason);
+            found = record.birth <= epoch && (space == Space::live || epoch < parsed.death) &&
+                    (!removal || removal->left_of(parsed.chunk, record.birth) >= parsed.end);
+            if (found) end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
+        }
+        if (found || !more) continue;
+        if (const char* reason = damage_of(entry)) object.damaged_beside(target, "an extent", reason);
+    }
+    return end;
 }
 
 } // namespace
+
+ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
+{
+    const unsigned groups = object.placement.groups();
+    const auto end_here = [&](unsigned index, ReadTransaction& transaction,
+                              const std::optional<Removal>& removal) {
+        object.target(index).count({0, 1, 0, 0});
+        return end_on_target(object, index, transaction, shape, epoch, removal);
+    };
+    if (groups == 1) { // one moment shows both
+        return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
+            expect_latest_removal(object, transaction, epoch);
+            expect_end(object, transaction, epoch);
+            ArrayEnd end;
+            end.removal = latest_removal(object, index, transaction, epoch).going_on;
+            end.bytes = end_here(index, transaction, end.removal);
+            return end;
+        });
+    }
+    const auto look_at_removal = [&] {
+        return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
+            object.expect_epoch(transaction, epoch);
+            expect_latest_removal(object, transaction, epoch);
+            object.require_epoch(transaction, index, epoch);
+            return latest_removal(object, index, transaction, epoch);
+        });
+    };
+    const bool fixed =
+        epoch != latest; // what a snapshot has does not change, so it is looked at with the rest
+    std::vector<std::uint64_t> ends(groups);
+    for (LatestRemoval known;;) {
+        LatestRemoval now;
+        object.target(0).at_once(groups + (fixed ? 1 : 0), [&](std::size_t group) {
+            if (group == groups) {
+                now = look_at_removal();
+                return;
+            }
+            const auto look = [&](unsigned index, ReadTransaction& transaction) {
+                expect_end(object, transaction, epoch);
+                return end_here(index, transaction, known.going_on);
+            };
+            ends[group] = look_at_copies(object, static_cast<unsigned>(group), look);
+        });
+        if (!fixed) now = look_at_removal();
+        const bool same =
+            fixed ? now.going_on.has_value() == known.going_on.has_value() : now.birth == known.birth;
+        if (same) return {*std::ranges::max_element(ends), known.going_on};
+        known = now;
+    }
+}
 
 ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
                                  std::span<const Range> ranges, std::span<const MutableBytes> memory,
@@ -213,22 +314,25 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<MutableBytes> request(object, shape, ranges, memory);
-    ReadResult result;
-    std::uint64_t known_end = 0;
-    std::mutex guard; // of both
-    request.for_each_group(object, [&](unsigned group, std::span<const ReadPiece> pieces) {
-        from_copies(object.placement.group(group), [&](unsigned index) {
-            GroupRead read(object, pieces, index, epoch, verify);
-            read.run(pool_->access() == Access::read_write);
-            const std::lock_guard lock(guard);
-            result.bytes += read.bytes;
-            known_end = std::max(known_end, read.farthest_end.chunk * shape.chunk + read.farthest_end.offset);
-            return 0;
+    const auto read = [&](const Removal* removal) {
+        ReadResult result;
+        std::mutex guard; // of it
+        request.for_each_group(object, [&](unsigned group, std::span<const ReadPiece> pieces) {
+            from_copies(object.placement.group(group), [&](unsigned index) {
+                GroupRead of_group(object, pieces, index, epoch, verify, removal);
+                of_group.run(pool_->access() == Access::read_write);
+                const std::lock_guard lock(guard);
+                result.bytes += of_group.bytes;
+                return 0;
+            });
         });
-    });
-    if (ends == Ends::untold) return result;
-    if (known_end >= request.highest && request.bytes != 0) return result; // no range reaches beyond the end
-    const std::uint64_t size = std::max(known_end, size_in_bytes(object, shape, epoch)) / shape.cell;
+        return result;
+    };
+    ReadResult result = read(nullptr);
+    if (ends == Ends::untold || result.bytes == request.bytes) return result;
+    const ArrayEnd array = end_of_array(object, shape, epoch); // later than at the bytes: see removal.h
+    if (array.removal) result = read(&*array.removal);
+    const std::uint64_t size = array.bytes / shape.cell;
     for (const Range& range : ranges) {
         const std::uint64_t end = range.index + range.length;
         if (end > size) result.cells_short += end - std::max(size, range.index);
@@ -240,7 +344,7 @@ std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& 
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
-    return size_in_bytes(object, shape, epoch) / shape.cell;
+    return end_of_array(object, shape, epoch).bytes / shape.cell;
 }
 
 } // namespace stepstore::store

@@ -1,4 +1,5 @@
 #include "store/array.h"
+#include "store/removal.h"
 
 #include <algorithm>
 
@@ -28,8 +29,8 @@ struct ArrayUpdate::Cut {
 };
 
 ArrayUpdate::ArrayUpdate(const ObjectAccess& object, unsigned target, WriteTransaction& transaction,
-                         Epoch epoch, std::vector<ExtentRef>& released)
-    : object_(object), target_(target), transaction_(transaction), epoch_(epoch),
+                         Epoch epoch, std::vector<ExtentRef>& released, Epoch born_by)
+    : object_(object), target_(target), transaction_(transaction), epoch_(epoch), born_by_(born_by),
       state_(object.state(transaction, target)), released_(released)
 {
 }
@@ -76,6 +77,15 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         const std::uint64_t b = parsed.chunk == to.chunk ? to.offset : UINT64_MAX;
         const std::uint64_t start = parsed.end - record.length;
         if (record.type == RecordType::marker ? parsed.end > b : start >= b) return true;
+        const auto go_on_behind = [&] {
+            at = prefix;
+            at.add(parsed.chunk).add(parsed.end + 1);
+        };
+        if (record.birth > born_by_) {
+            if (parsed.end >= b) return true;
+            go_on_behind();
+            continue;
+        }
         if (budget-- == 0) {
             stopped_ = {parsed.chunk, record.type == RecordType::marker ? start - 1 : std::max(a, start)};
             return false;
@@ -91,10 +101,13 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
             retire_cut(parsed.chunk, parsed.end, key.view(), record, a, b);
         }
         if (parsed.end >= b) return true;
-        at = key;
-        at.truncate(prefix.size());
-        at.add(parsed.chunk).add(parsed.end + 1);
+        go_on_behind();
     }
+}
+
+void ArrayUpdate::note_removals()
+{
+    if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
 }
 
 // `there`: the position is at the first record behind `at`; else there is none.
@@ -206,52 +219,6 @@ void ArrayUpdate::put(std::uint64_t chunk, std::uint64_t end, NewRecord& record)
     record.birth = epoch_;
     const KeyBuffer key = extent_key(object_, Space::live, chunk, end);
     record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
-}
-
-std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
-                            const ArrayShape& shape, Epoch epoch)
-{
-    constexpr std::size_t few = 16; // records: an array with no more here is known by one look
-    object.expect_epoch(transaction, epoch);
-    for (const Space space : {Space::live, Space::history}) {
-        const KeyBuffer prefix = object.prefix(space, Kind::array);
-        if (space == Space::live || epoch != latest)
-            transaction.expect_from(prefix.view(), prefix.view(), few);
-    }
-    object.require_epoch(transaction, target, epoch);
-    std::uint64_t end = 0;
-    for (const Space space : {Space::live, Space::history}) {
-        if (space == Space::history && epoch == latest) break;
-        const KeyBuffer prefix = object.prefix(space, Kind::array);
-        KeyBuffer behind = prefix;
-        behind.make_successor();
-        Entry entry;
-        // The last extent may be one whose key was damaged, and which lies behind the array's records.
-        bool more = false;
-        if (transaction.keys_are_sound()) {
-            more = transaction.seek_last_in(prefix.view(), behind.view(), entry);
-        } else {
-            more = transaction.seek(behind.view(), entry);
-            if (const char* reason = more ? damage_of(entry) : nullptr)
-                object.damaged_beside(target, "an extent behind the last one", reason);
-            more = more ? transaction.previous(entry) : transaction.seek_last(behind.view(), entry);
-        }
-        // From the end of the array back to the first record that is visible: at `latest`, that is the first
-        // one.
-        bool found = false;
-        for (; !found && more && starts_with(entry.key, prefix.view()); more = transaction.previous(entry)) {
-            ParsedKey parsed;
-            Record record;
-            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                              : "the record's key is malformed";
-            if (reason != nullptr) object.damaged(target, "the last extent", reason);
-            found = record.birth <= epoch && (space == Space::live || epoch < parsed.death);
-            if (found) end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
-        }
-        if (found || !more) continue;
-        if (const char* reason = damage_of(entry)) object.damaged_beside(target, "an extent", reason);
-    }
-    return end;
 }
 
 } // namespace stepstore::store

@@ -1,6 +1,4 @@
-// Array writes, punches and sizes.
-//
-// array_write: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's
+// Array writes: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's
 // part is one append of its large pieces, straight from the caller's memory, and one transaction. So a reader
 // sees each target's part whole or not at all. As on DAOS, parts on several targets are not published at one
 // instant together.
@@ -9,8 +7,6 @@
 namespace stepstore::store {
 
 namespace {
-
-constexpr std::size_t cleared_at_once = 1000; // records taken out per transaction
 
 // A piece made ready outside the transaction.
 struct Prepared {
@@ -89,42 +85,6 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-// Takes [from, to) of the array out of the live view of one group's targets, in batches.
-void clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPosition from, ArrayPosition to)
-{
-    for (bool done = false; !done;) {
-        ArrayPosition next = from;
-        object.update(set, {}, [&](auto transactions, auto released) {
-            const Epoch epoch = object.core.storage().next_epoch();
-            done = true;
-            for (unsigned copy = 0; copy < set.count; ++copy) {
-                ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
-                const ArrayPosition end = done ? to : next; // the second copy no farther than the first
-                if (!update.clear(from, end, cleared_at_once) && copy == 0) {
-                    done = false;
-                    next = update.stopped_at();
-                }
-                update.note_removals();
-            }
-        });
-        from = next;
-    }
-    for (unsigned copy = 0; copy < set.count; ++copy)
-        object.target(set.targets[copy]).count({1, 0, 0, 0});
-}
-
-void clear_groups(const ObjectAccess& object, ArrayPosition from, ArrayPosition to)
-{
-    object.target(0).at_once(object.placement.groups(), [&](std::size_t group) {
-        clear_group(object, object.placement.group(static_cast<unsigned>(group)), from, to);
-    });
-}
-
-ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
-{
-    return {byte / shape.chunk, byte % shape.chunk};
-}
-
 } // namespace
 
 void Container::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
@@ -141,60 +101,6 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
     // nothing to write: the container must still be there
     const unsigned first = object.placement.group(0).targets[0];
     object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
-}
-
-void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
-                            std::span<const Range> ranges)
-{
-    pool_->require_write("array_punch");
-    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    const ArrayShape shape(object, attributes);
-    for (const Range& range : ranges) {
-        const ByteRange bounds(object, shape, range);
-        if (bounds.begin == bounds.end) continue;
-        const ArrayPosition from = position_of(shape, bounds.begin);
-        ArrayPosition to = position_of(shape, bounds.end);
-        // An end marker at a chunk's end belongs to that chunk.
-        if (to.offset == 0) to = {to.chunk - 1, shape.chunk};
-        if (from.chunk == to.chunk) {
-            clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
-            continue;
-        }
-        clear_groups(object, from, to);
-    }
-}
-
-void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
-{
-    pool_->require_write("array_set_size");
-    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    const ArrayShape shape(object, attributes);
-    const ByteRange bounds(object, shape, {0, cells});
-    const ArrayPosition from = position_of(shape, bounds.end);
-    clear_groups(object, from, {UINT64_MAX, UINT64_MAX});
-    if (cells == 0) return;
-    // The end: a record of its own unless an extent ends there.
-    ArrayPosition end = from;
-    if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
-    const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
-    object.update(set, {}, [&](auto transactions, auto released) {
-        const Epoch epoch = object.core.storage().next_epoch();
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
-            Bytes value;
-            const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
-            put_back(*transactions[copy], key.view());
-            if (transactions[copy]->get(key.view(), value)) continue;
-            // An extent over the end was cut there by clear_group; a writer that came after it may have
-            // written farther.
-            NewRecord marker;
-            marker.type = RecordType::marker;
-            Entry entry;
-            const KeyBuffer array = object.prefix(Space::live, Kind::array);
-            if (transactions[copy]->seek_in(array.view(), key.view(), entry)) continue;
-            update.put(end.chunk, end.offset, marker);
-        }
-    });
 }
 
 } // namespace stepstore::store

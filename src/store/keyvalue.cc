@@ -6,6 +6,7 @@
 // after the commit, bytes that nothing refers to any more: check gives both back.
 #include "store/bulk.h"
 #include "store/object.h"
+#include "store/removal.h"
 #include "store/store.h"
 
 #include <map>

@@ -47,6 +47,28 @@ void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, 
     }
 }
 
+bool ObjectAccess::find_single(unsigned target, ReadTransaction& transaction, Kind kind, Epoch epoch,
+                               Record& record, const char* what) const
+{
+    KeyBuffer key = prefix(Space::live, kind);
+    Bytes value;
+    bool there = transaction.get(key.view(), value);
+    const char* reason =
+        there ? parse_record(key.view(), value, record) : damaged_neighbour(transaction, key.view());
+    if (reason == nullptr && epoch != latest && (!there || record.birth > epoch)) {
+        const KeyBuffer versions = prefix(Space::history, kind);
+        key = versions;
+        key.add(epoch + 1);
+        Entry entry;
+        there = transaction.seek_in(versions.view(), key.view(), entry);
+        if (there) reason = parse_record(entry.key, entry.value, record);
+        there = there && (reason != nullptr || record.birth <= epoch);
+        if (!there) reason = damaged_neighbour(transaction, key.view());
+    }
+    if (reason != nullptr) damaged(target, what, reason);
+    return there;
+}
+
 void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const
 {
     std::array<std::vector<ExtentRef>, max_replicas> released; // by the run of `body` that is going on
@@ -148,25 +170,6 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
     put_back(transaction, key.view());
     rekey(key.view(), copy);
     transaction.put(key.view(), copy);
-}
-
-void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
-                  Epoch epoch, std::vector<ExtentRef>& released)
-{
-    const KeyBuffer key = object.prefix(Space::live, Kind::removal);
-    Bytes value;
-    const bool there = transaction.get(key.view(), value) ||
-                       (put_back(transaction, key.view()) && transaction.get(key.view(), value));
-    if (Record old; there) {
-        const bool damaged = parse_record(key.view(), value, old) != nullptr;
-        if (!damaged && old.birth >= epoch) return; // of somebody between the batches of a long punch
-        retire(transaction, object.container, state, key.view(), value, damaged ? nullptr : &old, epoch,
-               released);
-    }
-    NewRecord record;
-    record.type = RecordType::marker;
-    record.birth = epoch;
-    record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
 }
 
 Appended::~Appended()

@@ -104,6 +104,15 @@ public:
         const Bytes keys[] = {state.view(), key};
         transaction.expect(keys);
     }
+    // The body is going to look at the state, at an array's attributes and at the latest removal.
+    void expect_attributes(ReadTransaction& transaction) const
+    {
+        const KeyBuffer state = container_key(container);
+        const KeyBuffer attributes = prefix(Space::live, Kind::attributes);
+        const KeyBuffer removal = prefix(Space::live, Kind::removal);
+        const Bytes keys[] = {state.view(), attributes.view(), removal.view()};
+        transaction.expect(keys);
+    }
     // The body is going to call require_epoch().
     void expect_epoch(ReadTransaction& transaction, Epoch epoch) const
     {
@@ -112,6 +121,10 @@ public:
         const Bytes key = state.view();
         transaction.expect({&key, 1});
     }
+    // The version at the epoch of the one record that the object has of this kind on a target (attributes,
+    // removal). False: there is none. what: names it in messages.
+    bool find_single(unsigned target, ReadTransaction& transaction, Kind kind, Epoch epoch, Record& record,
+                     const char* what) const;
     // DER_NONEXIST when the container was destroyed.
     ContainerState state(ReadTransaction& transaction, unsigned target) const;
     // For reads. DER_NONEXIST when the container was destroyed, or `epoch` is neither `latest` nor a
@@ -153,10 +166,6 @@ KeyBuffer history_key(Bytes live_key, Epoch death);
 // read at that snapshot reports it as damaged and not as absent.
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
             Bytes live_key, Bytes value, const Record* record, Epoch death, std::vector<ExtentRef>& released);
-
-// Notes that something of the object was taken out of the view `latest` at this epoch.
-void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
-                  Epoch epoch, std::vector<ExtentRef>& released);
 
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
 

@@ -1,6 +1,7 @@
-// What holds for objects of either kind: array attributes, the last update, punching, enumeration.
+// What holds for objects of either kind: array attributes, the last update, enumeration.
 #include "store/array.h"
 #include "store/object.h"
+#include "store/removal.h"
 #include "store/store.h"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 namespace stepstore::store {
 
 namespace {
-
-constexpr std::size_t retired_at_once = 1000; // records taken out per transaction
 
 bool visible(const ParsedKey& parsed, const Record& record, Epoch epoch)
 {
@@ -51,44 +50,6 @@ bool holds_here(const ObjectAccess& object, unsigned target, ReadTransaction& tr
     return any;
 }
 
-// Retires up to `retired_at_once` records born by `epoch`, from `from` on. True when there are no more.
-bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
-                 std::vector<std::byte>& from, std::vector<ExtentRef>& released)
-{
-    const ContainerState state = object.state(transaction, target);
-    const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
-    KeyBuffer behind = prefix;
-    behind.make_successor();
-    for (const KeyBuffer& border : {prefix, behind}) // else they would come back later
-        put_back(transaction, border.view());
-    std::vector<std::vector<std::byte>> keys;
-    Entry entry;
-    bool more = transaction.seek_in(prefix.view(), from, entry);
-    for (; more && keys.size() < retired_at_once;
-         more = transaction.next(entry) && starts_with(entry.key, prefix.view()))
-        keys.emplace_back(entry.key.begin(), entry.key.end());
-    if (more) from.assign(entry.key.begin(), entry.key.end());
-    bool removed = false;
-    for (const auto& key : keys) {
-        Bytes value;
-        Record record;
-        if (!transaction.get(key, value)) continue;
-        const bool damaged = parse_record(key, value, record) != nullptr;
-        if (damaged && put_back(transaction, key)) { // it may be another object's: begin again
-            from.assign(prefix.view().begin(), prefix.view().end());
-            return false;
-        }
-        if (!damaged && record.birth > epoch) continue; // written after the punch began
-        // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
-        retire(transaction, object.container, state, key, value, damaged ? nullptr : &record, epoch,
-               released);
-        transaction.erase(key);
-        removed = true;
-    }
-    if (removed) note_removal(object, transaction, state, epoch, released);
-    return !more;
-}
-
 // The next object of the container on this target at or behind `from` that holds something. False: none. An
 // object's only record may lie under a damaged key, as the last one of the object before or the first one of
 // the object behind.
@@ -118,7 +79,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
 {
     pool_->require_write("array_create");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    ArrayShape(object, attributes); // one that reads and writes take
+    const ArrayShape shape(object, attributes); // one that reads and writes take
     std::byte payload[16];
     store_little(payload, attributes.cell_size);
     store_little(payload + 8, attributes.chunk_size);
@@ -128,22 +89,30 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
     record.pieces = {&piece, 1};
     record.payload_sum = checksum_of(record.pieces);
     const ReplicaSet set = object.placement.group(0);
-    object.update(set, {}, [&](auto transactions, auto) {
-        record.birth = object.core.storage().next_epoch();
-        const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            object.state(*transactions[copy], set.targets[copy]);
-            Bytes value;
-            Record old;
-            put_back(*transactions[copy], key.view());
-            if (copy == 0 && transactions[copy]->get(key.view(), value) &&
-                parse_record(key.view(), value, old) == nullptr) {
-                fail(DER_EXIST, "pool " + object.path + ": array " + text(oid) +
-                                    " has attributes already: open it, or destroy it first");
-            }
-            record.encode(key.view(), transactions[copy]->reserve(key.view(), record.stored_size()));
+    const KeyBuffer key = object.prefix(Space::live, Kind::attributes);
+    std::optional<Removal> unfinished; // what it leaves would come back in the new array
+    const auto put = [&](unsigned copy, WriteTransaction& transaction) {
+        object.expect_attributes(transaction);
+        object.state(transaction, set.targets[copy]);
+        Bytes value;
+        Record old;
+        put_back(transaction, key.view());
+        if (copy == 0 && transaction.get(key.view(), value) &&
+            parse_record(key.view(), value, old) == nullptr) {
+            fail(DER_EXIST, "pool " + object.path + ": array " + text(oid) +
+                                " has attributes already: open it, or destroy it first");
         }
-    });
+        if (copy == 0) unfinished = latest_removal(object, set.targets[copy], transaction).going_on;
+        if (!unfinished) record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
+    };
+    do {
+        if (unfinished) finish_removal(object, shape, *unfinished);
+        object.update(set, {}, [&](auto transactions, auto) {
+            record.birth = object.core.storage().next_epoch();
+            for (unsigned copy = 0; copy < set.count; ++copy)
+                put(copy, *transactions[copy]);
+        });
+    } while (unfinished);
     for (unsigned copy = 0; copy < set.count; ++copy)
         object.target(set.targets[copy]).count({1, 0, sizeof payload, 0});
 }
@@ -153,29 +122,14 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     return from_copies(object.placement.group(0), [&](unsigned index) {
         const auto look = [&](ReadTransaction& transaction) -> std::optional<ArrayAttributes> {
-            KeyBuffer key = object.prefix(Space::live, Kind::attributes);
-            object.expect_with_state(transaction, key.view());
+            object.expect_with_state(transaction, object.prefix(Space::live, Kind::attributes).view());
             object.require_epoch(transaction, index, epoch);
-            Entry entry;
-            Bytes value;
             Record record;
-            const char* reason = nullptr;
-            bool there = transaction.get(key.view(), value);
-            if (there) reason = parse_record(key.view(), value, record);
-            if (!there) reason = damaged_neighbour(transaction, key.view());
-            if (reason == nullptr && epoch != latest && (!there || record.birth > epoch)) {
-                const KeyBuffer prefix = object.prefix(Space::history, Kind::attributes);
-                key = prefix;
-                key.add(epoch + 1);
-                there = transaction.seek_in(prefix.view(), key.view(), entry);
-                if (there) reason = parse_record(entry.key, entry.value, record);
-                there = there && (reason != nullptr || record.birth <= epoch);
-                if (!there) reason = damaged_neighbour(transaction, key.view());
-            }
-            if (reason == nullptr && there && (record.length != 16 || !payload_intact(record)))
-                reason = "the checksum of the attributes does not match";
-            if (reason != nullptr) object.damaged(index, "the array's attributes", reason);
-            if (!there) return std::nullopt;
+            constexpr char what[] = "the array's attributes";
+            if (!object.find_single(index, transaction, Kind::attributes, epoch, record, what))
+                return std::nullopt;
+            if (record.length != 16 || !payload_intact(record))
+                object.damaged(index, what, "the checksum of the attributes does not match");
             return ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
                                    load_little<std::uint64_t>(record.payload.data() + 8)};
         };
@@ -202,27 +156,6 @@ Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
         newest = std::max(newest, look_at_copies(object, group, look));
     }
     return newest;
-}
-
-void Container::punch(const ObjectId& oid)
-{
-    pool_->require_write("punch");
-    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
-    for (unsigned group = 0; group < object.placement.groups(); ++group) {
-        const ReplicaSet set = object.placement.group(group);
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            Target& target = object.target(set.targets[copy]);
-            Epoch epoch = 0; // one for all batches: what is written after the first one stays
-            write_in_batches(
-                target, object_prefix(Space::live, object.container, oid),
-                [&](WriteTransaction& transaction, auto& from, auto& released) {
-                    const bool first = equal(from, object_prefix(Space::live, object.container, oid).view());
-                    if (first) epoch = object.core.storage().next_epoch();
-                    return punch_batch(object, set.targets[copy], transaction, epoch, from, released);
-                });
-            target.count({1, 0, 0, 0});
-        }
-    }
 }
 
 bool Container::holds(const ObjectId& oid, Epoch epoch)

@@ -1,0 +1,380 @@
+#include "store/removal.h"
+
+#include <algorithm>
+
+namespace stepstore::store {
+
+namespace {
+
+constexpr std::size_t taken_at_once = 1000; // records per transaction
+constexpr ArrayPosition behind_all{UINT64_MAX, UINT64_MAX};
+
+// A note: the epoch and, where it is not the whole object, chunk and byte from which on it goes.
+constexpr std::size_t whole_size = 8;
+constexpr std::size_t part_size = 24;
+
+std::vector<std::byte> encoded(const Removal& removal)
+{
+    std::vector<std::byte> note(removal.whole ? whole_size : part_size);
+    store_little(note.data(), removal.epoch);
+    if (removal.whole) return note;
+    store_little(note.data() + 8, removal.from.chunk);
+    store_little(note.data() + 16, removal.from.offset);
+    return note;
+}
+
+bool on_one_target(const ObjectAccess& object)
+{
+    return object.placement.groups() == 1 && object.placement.group(0).count == 1;
+}
+
+std::optional<Removal> going_on(const ObjectAccess& object, unsigned target, ReadTransaction& transaction)
+{
+    return latest_removal(object, target, transaction).going_on;
+}
+
+// ---- the note of a removal that several targets take part in
+
+// Step 1; the removal gets its epoch. Gives another one that has to be finished first, and notes nothing
+// then.
+std::optional<Removal> begin(const ObjectAccess& object, Removal& removal)
+{
+    std::optional<Removal> other;
+    const ReplicaSet set = object.placement.group(0);
+    object.update(set, {}, [&](auto transactions, auto released) {
+        removal.epoch = object.core.storage().next_epoch();
+        other.reset(); // all of the object: that includes what another one meant
+        if (!removal.whole) other = going_on(object, set.targets[0], *transactions[0]);
+        if (other) return;
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            WriteTransaction& transaction = *transactions[copy];
+            const ContainerState state = object.state(transaction, set.targets[copy]);
+            note_removal(object, transaction, state, removal.epoch, released[copy], Note::set, &removal);
+        }
+    });
+    return other;
+}
+
+// Step 3. The note of a later removal stays.
+void end(const ObjectAccess& object, const Removal& removal)
+{
+    const ReplicaSet set = object.placement.group(0);
+    object.update(set, {}, [&](auto transactions, auto released) {
+        const Epoch epoch = object.core.storage().next_epoch();
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            WriteTransaction& transaction = *transactions[copy];
+            const auto noted = going_on(object, set.targets[copy], transaction);
+            if (!noted || noted->epoch != removal.epoch) continue;
+            const ContainerState state = object.state(transaction, set.targets[copy]);
+            note_removal(object, transaction, state, epoch, released[copy], Note::dropped);
+        }
+    });
+}
+
+// By which epoch everything was born that it takes. 0: each target's first batch tells it. Where processes
+// have clocks of their own, what was stored before may have a greater epoch than the note.
+Epoch born_by(const ObjectAccess& object, const Removal& removal)
+{
+    return object.core.storage().has_barriers() ? 0 : removal.epoch;
+}
+
+// ---- batches
+
+// Retires up to `taken_at_once` records born by `epoch`, from `from` on. True when there are no more.
+bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
+                 std::vector<std::byte>& from, std::vector<ExtentRef>& released)
+{
+    const ContainerState state = object.state(transaction, target);
+    const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
+    KeyBuffer behind = prefix;
+    behind.make_successor();
+    for (const KeyBuffer& border : {prefix, behind}) // else they would come back later
+        put_back(transaction, border.view());
+    std::vector<std::vector<std::byte>> keys;
+    Entry entry;
+    bool more = transaction.seek_in(prefix.view(), from, entry);
+    for (; more && keys.size() < taken_at_once;
+         more = transaction.next(entry) && starts_with(entry.key, prefix.view())) {
+        // The record of the latest removal is the last one, and stays.
+        if (entry.key.size() != kind_prefix_size ||
+            entry.key.back() != std::byte{static_cast<std::uint8_t>(Kind::removal)})
+            keys.emplace_back(entry.key.begin(), entry.key.end());
+    }
+    if (more) from.assign(entry.key.begin(), entry.key.end());
+    bool removed = false;
+    for (const auto& key : keys) {
+        Bytes value;
+        Record record;
+        if (!transaction.get(key, value)) continue;
+        const bool damaged = parse_record(key, value, record) != nullptr;
+        if (damaged && put_back(transaction, key)) { // it may be another object's: begin again
+            from.assign(prefix.view().begin(), prefix.view().end());
+            return false;
+        }
+        if (!damaged && record.birth > epoch) continue; // written after the punch began
+        // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
+        retire(transaction, object.container, state, key, value, damaged ? nullptr : &record, epoch,
+               released);
+        transaction.erase(key);
+        removed = true;
+    }
+    if (removed) note_removal(object, transaction, state, epoch, released);
+    return !more;
+}
+
+// Takes [from, to) of the array out of the live view of one group's targets, in batches. born_by: what was
+// born later stays; 0: than the first batch. removal: on one target, to be noted by the first batch if that
+// is not all of it; its epoch is 0 if it was. Gives another one that has to be finished first.
+std::optional<Removal> clear_group(const ObjectAccess& object, const ReplicaSet& set, ArrayPosition from,
+                                   ArrayPosition to, Epoch born_by = 0, Removal* removal = nullptr)
+{
+    std::optional<Removal> other;
+    bool done = false;
+    for (bool first = true; !done && !other; first = false) {
+        ArrayPosition next = from;
+        Epoch epoch = 0;
+        object.update(set, {}, [&](auto transactions, auto released) {
+            epoch = object.core.storage().next_epoch();
+            done = true;
+            other.reset();
+            if (removal != nullptr) {
+                if (first) removal->epoch = 0;
+                other = going_on(object, set.targets[0], *transactions[0]);
+                if (other && other->epoch == removal->epoch) other.reset();
+                if (other) return;
+            }
+            for (unsigned copy = 0; copy < set.count; ++copy) {
+                WriteTransaction& transaction = *transactions[copy];
+                ArrayUpdate update(object, set.targets[copy], transaction, epoch, released[copy],
+                                   born_by != 0 ? born_by : epoch);
+                const ArrayPosition end = done ? to : next; // the second copy no farther than the first
+                if (!update.clear(from, end, taken_at_once) && copy == 0) {
+                    done = false;
+                    next = update.stopped_at();
+                }
+                update.note_removals();
+                if (removal == nullptr || !first || done) continue;
+                removal->epoch = epoch;
+                note_removal(object, transaction, object.state(transaction, set.targets[copy]), epoch,
+                             released[copy], Note::set, removal);
+            }
+        });
+        if (born_by == 0) born_by = epoch;
+        from = next;
+    }
+    for (unsigned copy = 0; copy < set.count; ++copy)
+        object.target(set.targets[copy]).count({1, 0, 0, 0});
+    return other;
+}
+
+void clear_groups(const ObjectAccess& object, ArrayPosition from, ArrayPosition to, Epoch born_by = 0)
+{
+    object.target(0).at_once(object.placement.groups(), [&](std::size_t group) {
+        clear_group(object, object.placement.group(static_cast<unsigned>(group)), from, to, born_by);
+    });
+}
+
+// All of the object on one target that was born by `epoch`; 0: by the first batch. alone: there is no other
+// target, so the batches make the note, and take it away.
+void punch_target(const ObjectAccess& object, unsigned index, Epoch epoch, bool alone)
+{
+    Target& target = object.target(index);
+    const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
+    const bool given = epoch != 0;
+    write_in_batches(target, prefix, [&](WriteTransaction& transaction, auto& from, auto& released) {
+        // One for all batches: what is written after the first one stays.
+        const bool first = equal(from, prefix.view());
+        if (first && !given) epoch = object.core.storage().next_epoch();
+        const bool done = punch_batch(object, index, transaction, epoch, from, released);
+        if (!alone) return done;
+        const Removal removal{.epoch = epoch, .whole = true, .from = {}};
+        const ContainerState state = object.state(transaction, index);
+        if (!done && first)
+            note_removal(object, transaction, state, epoch, released, Note::set, &removal);
+        else if (done && going_on(object, index, transaction))
+            note_removal(object, transaction, state, object.core.storage().next_epoch(), released,
+                         Note::dropped);
+        return done;
+    });
+    target.count({1, 0, 0, 0});
+}
+
+void punch_groups(const ObjectAccess& object, Epoch epoch, bool alone)
+{
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        const ReplicaSet set = object.placement.group(group);
+        for (unsigned copy = 0; copy < set.count; ++copy)
+            punch_target(object, set.targets[copy], epoch, alone);
+    }
+}
+
+// Whether readers could take a part of the object for all: it is an array.
+bool has_extents(const ObjectAccess& object)
+{
+    const KeyBuffer extents = object.prefix(Space::live, Kind::array);
+    for (unsigned group = 0; group < object.placement.groups(); ++group) {
+        const bool any = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
+            Entry entry;
+            return (group == 0 && going_on(object, index, transaction)) ||
+                   transaction.seek_in(extents.view(), extents.view(), entry);
+        });
+        if (any) return true;
+    }
+    return false;
+}
+
+// ---- sizes
+
+ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
+{
+    return {byte / shape.chunk, byte % shape.chunk};
+}
+
+// The end of an array: a record of its own unless an extent ends there.
+void put_end(const ObjectAccess& object, const ArrayShape& shape, ArrayPosition end)
+{
+    if (end.chunk == 0 && end.offset == 0) return;
+    // At a chunk's end it belongs to that chunk.
+    if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
+    const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
+    object.update(set, {}, [&](auto transactions, auto released) {
+        const Epoch epoch = object.core.storage().next_epoch();
+        for (unsigned copy = 0; copy < set.count; ++copy) {
+            ArrayUpdate update(object, set.targets[copy], *transactions[copy], epoch, released[copy]);
+            Bytes value;
+            const KeyBuffer key = extent_key(object, Space::live, end.chunk, end.offset);
+            put_back(*transactions[copy], key.view());
+            if (transactions[copy]->get(key.view(), value)) continue;
+            // An extent over the end was cut there by clear_group; a writer that came after it may have
+            // written farther.
+            NewRecord marker;
+            marker.type = RecordType::marker;
+            Entry entry;
+            const KeyBuffer array = object.prefix(Space::live, Kind::array);
+            if (transactions[copy]->seek_in(array.view(), key.view(), entry)) continue;
+            update.put(end.chunk, end.offset, marker);
+        }
+    });
+}
+
+} // namespace
+
+LatestRemoval latest_removal(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
+                             Epoch epoch)
+{
+    constexpr char what[] = "the record of its latest removal";
+    LatestRemoval found;
+    Record record;
+    if (!object.find_single(target, transaction, Kind::removal, epoch, record, what)) return found;
+    found.birth = record.birth;
+    if (record.type != RecordType::inlined) return found;
+    const Bytes note = record.payload;
+    if (!payload_intact(record) || (note.size() != whole_size && note.size() != part_size))
+        object.damaged(target, what, "the checksum of its note does not match");
+    Removal removal{load_little<std::uint64_t>(note.data()), note.size() == whole_size, {}};
+    if (!removal.whole)
+        removal.from = {load_little<std::uint64_t>(note.data() + 8),
+                        load_little<std::uint64_t>(note.data() + 16)};
+    found.going_on = removal;
+    return found;
+}
+
+void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
+                  Epoch epoch, std::vector<ExtentRef>& released, Note note, const Removal* removal)
+{
+    const KeyBuffer key = object.prefix(Space::live, Kind::removal);
+    std::vector<std::byte> content;
+    if (note == Note::set) content = encoded(*removal);
+    Bytes value;
+    const bool there = transaction.get(key.view(), value) ||
+                       (put_back(transaction, key.view()) && transaction.get(key.view(), value));
+    if (Record old; there) {
+        const bool damaged = parse_record(key.view(), value, old) != nullptr;
+        if (!damaged && old.birth >= epoch) { // of somebody between the batches of a long removal
+            if (note == Note::kept) return;
+            epoch = old.birth;
+        }
+        if (!damaged && note == Note::kept && payload_intact(old))
+            content.assign(old.payload.begin(), old.payload.end());
+        retire(transaction, object.container, state, key.view(), value, damaged ? nullptr : &old, epoch,
+               released);
+    }
+    const Bytes piece(content);
+    NewRecord record;
+    record.birth = epoch;
+    record.type = content.empty() ? RecordType::marker : RecordType::inlined;
+    record.length = content.size();
+    record.pieces = {&piece, 1};
+    record.payload_sum = checksum_of(record.pieces);
+    record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
+}
+
+void finish_removal(const ObjectAccess& object, const ArrayShape& shape, const Removal& removal)
+{
+    if (removal.whole) {
+        punch_groups(object, removal.epoch, false);
+    } else {
+        clear_groups(object, removal.from, behind_all, removal.epoch);
+        put_end(object, shape, removal.from);
+    }
+    end(object, removal);
+}
+
+void Container::punch(const ObjectId& oid)
+{
+    pool_->require_write("punch");
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    if (on_one_target(object)) return punch_groups(object, 0, true);
+    Removal removal{.epoch = 0, .whole = true, .from = {}};
+    const bool noted = has_extents(object);
+    if (noted) begin(object, removal);
+    punch_groups(object, born_by(object, removal), false);
+    if (noted) end(object, removal);
+}
+
+void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+                            std::span<const Range> ranges)
+{
+    pool_->require_write("array_punch");
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    const ArrayShape shape(object, attributes);
+    for (const Range& range : ranges) {
+        const ByteRange bounds(object, shape, range);
+        if (bounds.begin == bounds.end) continue;
+        const ArrayPosition from = position_of(shape, bounds.begin);
+        ArrayPosition to = position_of(shape, bounds.end);
+        // An end marker at a chunk's end belongs to that chunk.
+        if (to.offset == 0) to = {to.chunk - 1, shape.chunk};
+        if (from.chunk == to.chunk) {
+            clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
+            continue;
+        }
+        clear_groups(object, from, to);
+    }
+}
+
+void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+{
+    pool_->require_write("array_set_size");
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    const ArrayShape shape(object, attributes);
+    const ByteRange bounds(object, shape, {0, cells});
+    Removal removal{.epoch = 0, .whole = false, .from = position_of(shape, bounds.end)};
+    for (std::optional<Removal> other;;) {
+        if (on_one_target(object)) {
+            other = clear_group(object, object.placement.group(0), removal.from, behind_all, 0, &removal);
+        } else {
+            const ArrayEnd end = end_of_array(object, shape, latest);
+            other = end.removal;
+            removal.epoch = 0;
+            if (!other && end.bytes > bounds.end) other = begin(object, removal);
+            if (!other) clear_groups(object, removal.from, behind_all, born_by(object, removal));
+        }
+        if (!other) break;
+        finish_removal(object, shape, *other);
+    }
+    put_end(object, shape, removal.from);
+    if (removal.epoch != 0) end(object, removal);
+}
+
+} // namespace stepstore::store

@@ -1,0 +1,358 @@
+// Arrays that are removed or made shorter in many transactions: whoever reads between two of them gets all,
+// or is told that it is short. Each such moment is hit exactly, by a back end that calls back after each
+// commit.
+#include "store/builtin.h"
+#include "support/processes.h"
+#include "support/store_fixture.h"
+
+#include <atomic>
+#include <csignal>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace stepstore::testing {
+namespace {
+
+std::function<void()> after_commit; // nothing is open on any target then
+thread_local int nested = 0;
+
+class WatchedTarget final : public Target {
+public:
+    explicit WatchedTarget(Target& real) : real_(real) {}
+    void write(FunctionRef<void(WriteTransaction&)> body) override
+    {
+        ++nested;
+        try {
+            real_.write(body);
+        } catch (...) {
+            --nested;
+            throw;
+        }
+        if (--nested != 0 || !after_commit) return;
+        const auto look = std::exchange(after_commit, nullptr); // not for what it does itself
+        look();
+        after_commit = look;
+    }
+    void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
+    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
+    void entering(const ExtentRef& appended) override { real_.entering(appended); }
+    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
+    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    {
+        real_.read_extent(extent, skip, into);
+    }
+    void release(const ExtentRef& extent) override { real_.release(extent); }
+    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
+    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
+    bool begin_sync(bool own) override { return real_.begin_sync(own); }
+    void sync(bool own) override { real_.sync(own); }
+    Usage usage() override { return real_.usage(); }
+    std::vector<std::string> check() override { return real_.check(); }
+    void count(const Counters& added) override { real_.count(added); }
+    Counters counters() override { return real_.counters(); }
+
+private:
+    Target& real_;
+};
+
+class WatchedStorage final : public Storage {
+public:
+    explicit WatchedStorage(std::unique_ptr<Storage> real) : real_(std::move(real))
+    {
+        for (unsigned index = 0; index < real_->targets(); ++index)
+            targets_.emplace_back(real_->target(index));
+        targets_.emplace_back(real_->meta());
+    }
+    const std::string& path() const override { return real_->path(); }
+    unsigned targets() const override { return real_->targets(); }
+    Durability durability() const override { return real_->durability(); }
+    Target& target(unsigned index) override { return targets_[index]; }
+    Target& meta() override { return targets_.back(); }
+    bool is_current() override { return real_->is_current(); }
+    void claim() override { real_->claim(); }
+    Epoch next_epoch() override { return real_->next_epoch(); }
+    Space space() override { return real_->space(); }
+
+private:
+    const std::unique_ptr<Storage> real_;
+    std::deque<WatchedTarget> targets_; // meta last
+};
+
+// Over another back end, for paths that end with the name.
+template <Backend (*real)()>
+Backend watched(const char* name)
+{
+    return {
+        name,
+        [](const std::string& path, const NewPool& options) -> std::unique_ptr<Storage> {
+            return std::make_unique<WatchedStorage>(real().create(path, options));
+        },
+        [](const std::string& path) -> std::unique_ptr<Storage> {
+            return std::make_unique<WatchedStorage>(real().open(path));
+        },
+        [](const std::string& path) { real().destroy(path); },
+        [](const std::string&) { return Found::nothing; },
+    };
+}
+
+constexpr ArrayAttributes shape{1, 64};
+constexpr std::uint64_t piece = 16;
+constexpr std::uint64_t pieces = 2500; // so many records, and not in one transaction
+constexpr std::uint64_t cells = piece * pieces;
+
+// Each piece is a record of its own.
+void fill_with_pieces(Container& container, const ObjectId& oid, const std::vector<std::byte>& content)
+{
+    container.array_create(oid, shape);
+    for (std::uint64_t n = 0; n < pieces; n += 500) {
+        std::vector<Range> ranges;
+        for (std::uint64_t one = n; one < n + 500; ++one)
+            ranges.push_back({one * piece, piece});
+        const Bytes memory = Bytes(content).subspan(n * piece, 500 * piece);
+        container.array_write(oid, shape, ranges, {&memory, 1});
+    }
+}
+
+struct Case {
+    std::string backend;
+    const char* name;
+    std::uint64_t object_class;
+};
+
+class Removed : public ::testing::TestWithParam<Case> {
+protected:
+    void SetUp() override
+    {
+        path = directory / (GetParam().backend + "-watched");
+        PoolOptions options;
+        options.targets = 4;
+        pool = Pool::create(path, options);
+        pool->create_container(uuid_of(1), "test", {});
+        container = pool->open_container("test");
+        fill(*container);
+    }
+    void TearDown() override
+    {
+        after_commit = nullptr;
+        container.reset();
+        pool.reset();
+        EXPECT_TRUE(undamaged(Pool::check(path, {})));
+        Pool::destroy(path, true);
+    }
+    ObjectId oid() const { return array_object(7, GetParam().object_class); }
+    void fill(Container& in) const { fill_with_pieces(in, oid(), content); }
+    // What a reader gets: all `before` cells, or all that are left of them.
+    void expect_all_or_short(Container& in, std::uint64_t before, std::uint64_t after, Epoch epoch = latest)
+    {
+        const std::uint64_t size = in.array_size(oid(), shape, epoch);
+        EXPECT_TRUE(size == before || size == after) << size;
+        for (const Range range : {Range{0, before}, Range{0, before / 3}, Range{before / 2, before / 2},
+                                  Range{before - piece, piece}, Range{5, 100}}) {
+            ReadResult result;
+            const auto bytes = read_cells(in, oid(), shape, range.index, range.length, epoch, &result);
+            const std::uint64_t end = range.index + range.length;
+            const std::uint64_t left = std::max(std::min(after, end), range.index);
+            EXPECT_TRUE(result.cells_short == 0 || result.cells_short == end - left) << result.cells_short;
+            const std::uint64_t whole = result.cells_short == 0 ? range.length : left - range.index;
+            EXPECT_TRUE(
+                std::ranges::equal(Bytes(bytes).first(whole), Bytes(content).subspan(range.index, whole)))
+                << "cells " << range.index << " to " << end << ", " << result.cells_short << " short";
+        }
+    }
+    // Reads after each commit of `change`, and takes a snapshot at one of them. How many there were.
+    int watch(std::uint64_t before, std::uint64_t after, const std::function<void()>& change)
+    {
+        int commits = 0;
+        Epoch snapshot = 0;
+        after_commit = [&] {
+            expect_all_or_short(*container, before, after);
+            if (++commits == 2) snapshot = container->create_snapshot("between");
+            if (snapshot != 0) expect_all_or_short(*container, before, after, snapshot);
+        };
+        change();
+        after_commit = nullptr;
+        EXPECT_EQ(container->array_size(oid(), shape), after);
+        EXPECT_NE(snapshot, 0U) << "one transaction did it all";
+        expect_all_or_short(*container, before, after, snapshot);
+        return commits;
+    }
+
+    const std::vector<std::byte> content = pattern(cells, 1);
+    TemporaryDirectory directory;
+    std::string path;
+    std::shared_ptr<Pool> pool;
+    std::shared_ptr<Container> container;
+};
+
+Backend watched_lmdb()
+{
+    Backend one = watched<lmdb::backend>("watched-lmdb");
+    one.names = [](const std::string& path) { return path.ends_with("lmdb-watched"); };
+    return one;
+}
+Backend watched_memory()
+{
+    Backend one = watched<memory::backend>("watched-memory");
+    one.names = [](const std::string& path) { return path.ends_with("memory-watched"); };
+    return one;
+}
+[[maybe_unused]] const bool registered =
+    (register_backend(watched_lmdb()), register_backend(watched_memory()), true);
+
+std::vector<Case> cases()
+{
+    std::vector<Case> all;
+    for (const char* backend : {"lmdb", "memory"}) {
+        all.push_back({backend, "S1", class_s1});
+        all.push_back({backend, "SX", class_sx});
+        all.push_back({backend, "RP_2G1", class_rp_2g1});
+        all.push_back({backend, "RP_2GX", class_rp_2gx});
+    }
+    return all;
+}
+INSTANTIATE_TEST_SUITE_P(Classes, Removed, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.backend + "_" + info.param.name; });
+
+TEST_P(Removed, ADestroyedArrayIsThereOrGone)
+{
+    watch(cells, 0, [&] { container->punch(oid()); });
+    EXPECT_FALSE(container->holds(oid()));
+    fill(*container);
+    expect_all_or_short(*container, cells, cells);
+}
+
+TEST_P(Removed, AShorterArrayIsThereOrShorter)
+{
+    for (const std::uint64_t left :
+         {std::uint64_t{0}, cells / 2 + 3, std::uint64_t{64 * 5}, std::uint64_t{1}}) {
+        watch(cells, left, [&] { container->array_set_size(oid(), shape, left); });
+        container->punch(oid());
+        fill(*container);
+    }
+}
+
+TEST_P(Removed, AnArrayOfADestroyedContainerIsThereOrAnError)
+{
+    int errors = 0;
+    after_commit = [&] {
+        const int code = error_of([&] { expect_all_or_short(*container, cells, cells); });
+        EXPECT_TRUE(code == 0 || code == DER_NONEXIST) << code;
+        errors += code == 0 ? 0 : 1;
+    };
+    pool->destroy_container("test", true);
+    after_commit = nullptr;
+    EXPECT_GT(errors, 0);
+}
+
+// Holes stay holes: of arrays that nothing was removed from, and of those that grew again.
+TEST_P(Removed, AHoleIsNoEnd)
+{
+    container->punch(oid());
+    container->array_create(oid(), shape);
+    const std::vector<std::byte> zeros(1000);
+    const auto expect_hole = [&] {
+        ReadResult result;
+        EXPECT_EQ(read_cells(*container, oid(), shape, 50, 1000, latest, &result), zeros);
+        EXPECT_EQ(result.cells_short, 0U);
+    };
+    write_cells(*container, oid(), shape, 4000, Bytes(content).first(piece));
+    expect_hole();
+    container->array_set_size(oid(), shape, 3000);
+    expect_hole();
+    container->array_set_size(oid(), shape, 5000);
+    expect_hole();
+}
+
+// A process is killed after each of its transactions in turn.
+TEST_P(Removed, AfterAKillItIsThereOrGoneAndTheNextOneBeginsAnew)
+{
+    if (GetParam().backend != "lmdb") GTEST_SKIP() << "its pools do not survive their process";
+    const std::uint64_t half = cells / 2 + 3;
+    for (const bool destroy : {true, false}) {
+        const std::uint64_t left = destroy ? 0 : half;
+        for (int commit = 1;; ++commit) {
+            const int status = run_in_child([&] {
+                const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+                int commits = 0;
+                after_commit = [&] {
+                    if (++commits == commit) raise(SIGKILL);
+                };
+                if (destroy)
+                    mine->punch(oid());
+                else
+                    mine->array_set_size(oid(), shape, half);
+                return 0;
+            });
+            expect_all_or_short(*container, cells, left);
+            if (destroy && !container->array_attributes(oid())) {
+                container->array_create(oid(), shape); // finishes what was left
+                EXPECT_EQ(container->array_size(oid(), shape), 0U);
+                write_cells(*container, oid(), shape, 100, Bytes(content).first(piece));
+                ReadResult result;
+                auto expected = std::vector<std::byte>(116);
+                std::ranges::copy(Bytes(content).first(piece), expected.begin() + 100);
+                EXPECT_EQ(read_cells(*container, oid(), shape, 0, 116, latest, &result), expected);
+                EXPECT_EQ(result.cells_short, 0U);
+                EXPECT_EQ(container->array_size(oid(), shape), 116U);
+            }
+            if (!destroy) { // who goes on writes behind the new end, and finishes it by a size of its own
+                const std::uint64_t size = container->array_size(oid(), shape);
+                write_cells(*container, oid(), shape, size + 500, Bytes(content).first(piece));
+                container->array_set_size(oid(), shape, size + 1000);
+                ReadResult result;
+                const auto bytes = read_cells(*container, oid(), shape, size, 1000, latest, &result);
+                auto expected = std::vector<std::byte>(1000);
+                std::ranges::copy(Bytes(content).first(piece), expected.begin() + 500);
+                EXPECT_EQ(bytes, expected) << "after commit " << commit;
+                EXPECT_EQ(result.cells_short, 0U);
+            }
+            container->punch(oid());
+            EXPECT_FALSE(container->holds(oid()));
+            fill(*container);
+            if (status == 0 || HasFailure()) {
+                EXPECT_GT(commit, 3);
+                break;
+            }
+            EXPECT_EQ(status, -SIGKILL);
+        }
+    }
+}
+
+// ---- on every back end, at whatever moments come
+
+class RemovedMeanwhile : public StoreTest {};
+std::vector<std::string> unwatched()
+{
+    auto all = backends_here();
+    std::erase_if(all, [](const std::string& name) { return name.starts_with("watched"); });
+    return all;
+}
+INSTANTIATE_TEST_SUITE_P(Backends, RemovedMeanwhile, ::testing::ValuesIn(unwatched()), backend_name);
+
+TEST_P(RemovedMeanwhile, ReadersSeeAllOrTooLittle)
+{
+    const std::vector<std::byte> content = pattern(cells, 1);
+    for (const std::uint64_t object_class : {class_s1, class_sx}) {
+        for (std::uint64_t round = 0; round < 3; ++round) {
+            const ObjectId oid = array_object(10 + round, object_class);
+            fill_with_pieces(*container, oid, content);
+            std::atomic<bool> done = false;
+            std::jthread destroyer([&] {
+                container->punch(oid);
+                done = true;
+            });
+            for (bool last = false; !last;) {
+                last = done;
+                ReadResult result;
+                const auto bytes = read_cells(*container, oid, shape, 0, cells, latest, &result);
+                EXPECT_TRUE(result.cells_short == cells || bytes == content) << result.cells_short;
+                EXPECT_TRUE(!last || result.cells_short == cells);
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace stepstore::testing
