@@ -5,9 +5,13 @@
 
 namespace stepstore {
 
-// The symbol of a module that lies beside the library or program with the code `here`, or in the folders
-// stepstore, ../lib and ../lib64 seen from there. nullptr: `tried` tells where it was looked for, and why it
-// could not be loaded. A module stays loaded for the life of the process.
+// The symbol of a module that lies beside the library with the code `here`, or in its folder `lib`. A program
+// that has the code in itself looks beside itself, and in ../lib and ../lib64. Where that is the system says,
+// and neither the name that the program was called by nor its working directory. A folder or module that
+// somebody else owns (not root, and not the owner of that library or program), or that everybody may write,
+// is left out.
+// nullptr: `tried` tells where it was looked for, and why it could not be loaded. A module stays loaded for
+// the life of the process.
 void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried);
 
 } // namespace stepstore

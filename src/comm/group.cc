@@ -139,7 +139,7 @@ MpiModule& load_module(const LoadedMpi& mpi)
                                        STEPSTORE_MPI_MODULE_FILE, mpi_module_symbol, tried)) {
         module = reinterpret_cast<MpiModuleFactory>(factory)(mpi_module_version);
         if (module != nullptr) return *module;
-        tried += "\n  it was made for another version of Stepstore";
+        tried += " it was made for another version of Stepstore";
     }
     throw Error(
         -DER_NOSYS,
