@@ -11,6 +11,10 @@ namespace stepstore::store {
 
 namespace {
 
+// The blocks of a large payload are large, and a record may say that those of any payload are. No more memory
+// than this is taken for a block.
+constexpr std::uint64_t largest_buffer = 1 << 20;
+
 // False: the extent is shorter than that, or its file is gone.
 bool read_extent(Target& target, const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
 {
@@ -94,12 +98,35 @@ MutableBytes Scattered::contiguous(std::uint64_t offset, std::uint64_t length) c
     return {};
 }
 
+namespace {
+
+// The block [begin, end), of which [at, to) is wanted as far as it has that.
+bool read_by_parts(Target& target, const BulkSource& source, std::uint64_t begin, std::uint64_t end,
+                   std::uint64_t at, std::uint64_t to, const Scattered& into, std::uint64_t offset)
+{
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(largest_buffer);
+    ChecksumStream sum;
+    for (std::uint64_t part = begin; part < end;) {
+        const MutableBytes room(buffer.get(), std::min(largest_buffer, end - part));
+        if (!read_extent(target, source.extent, part, room)) return false;
+        sum.update(room);
+        const std::uint64_t first = std::max(part, at), last = std::min(part + room.size(), to);
+        if (first < last)
+            into.copy_in(offset + (first - at), Bytes(room).subspan(first - part, last - first));
+        part += room.size();
+    }
+    return sum.digest() == load_little<std::uint64_t>(source.sums.data() + 8 * (begin >> source.block_shift));
+}
+
+} // namespace
+
 bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
                       std::uint64_t offset) const
 {
     const std::uint64_t block = std::uint64_t{1} << block_shift;
     const std::uint64_t run = std::max(block, target.read_at_once());
-    const std::uint64_t most = std::max<std::uint64_t>(block, 64 << 10); // read at once into the buffer
+    const std::uint64_t most =
+        std::clamp<std::uint64_t>(block, 64 << 10, largest_buffer); // read at once there
     std::unique_ptr<std::byte[]> buffer; // not zeroed, which would cost as much as the read
     for (std::uint64_t at = from; at < to;) {
         const std::uint64_t begin = at & ~(block - 1);
@@ -116,6 +143,11 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
                 room = into.contiguous(offset + (begin - from), end - begin);
         }
         const bool in_place = !room.empty();
+        if (!in_place && block > most) {
+            if (!read_by_parts(target, *this, begin, end, at, to, into, offset + (at - from))) return false;
+            at = std::min(end, to);
+            continue;
+        }
         if (!in_place) {
             // With the blocks behind it, as long as they have no place of their own in the caller's memory
             // either.

@@ -120,7 +120,9 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
                    record.type == RecordType::bulk) {
             released.push_back(record.extent);
         }
-        std::byte key[ReadTransaction::max_key];
+        std::byte key[512];
+        if (entry.key.size() > sizeof key)
+            fail_damaged("a key that is too long for any record: " + quoted(entry.key));
         std::memcpy(key, entry.key.data(), entry.key.size());
         transaction.erase({key, entry.key.size()});
         more = transaction.next(entry) && starts_with(entry.key, prefix);
@@ -130,18 +132,27 @@ bool erase_batch(WriteTransaction& transaction, Bytes prefix, std::vector<Extent
 
 } // namespace
 
-void require_label(const std::string& what, std::string_view label)
+namespace {
+
+// nullptr: it can be a label.
+const char* why_no_label(std::string_view label)
 {
-    const std::string where = what + " " + quoted(as_bytes(label));
-    if (label.size() > longest_label)
-        fail(DER_INVAL, where + " is longer than " + std::to_string(longest_label) + " characters");
+    if (label.size() > longest_label) return " is longer than 127 characters";
     for (const char c : label) {
         const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
                           c == '.' || c == '_' || c == ':' || c == '-';
-        if (!good) fail(DER_INVAL, where + " has a character other than A-Z a-z 0-9 . _ : -");
+        if (!good) return " has a character other than A-Z a-z 0-9 . _ : -";
     }
-    if (label == "." || label == "..") fail(DER_INVAL, where + " names a directory: choose another one");
-    if (parse_uuid(label)) fail(DER_INVAL, where + " has the form of a uuid: choose another one");
+    if (label == "." || label == "..") return " names a directory: choose another one";
+    if (parse_uuid(label)) return " has the form of a uuid: choose another one";
+    return nullptr;
+}
+
+} // namespace
+
+void require_label(const std::string& what, std::string_view label)
+{
+    if (const char* why = why_no_label(label)) fail(DER_INVAL, what + " " + quoted(as_bytes(label)) + why);
 }
 
 bool decode_container(Bytes body, ContainerRecord& record)
@@ -152,6 +163,8 @@ bool decode_container(Bytes body, ContainerRecord& record)
     record.created = reader.number();
     const Bytes properties = reader.bytes();
     record.properties.assign(properties.begin(), properties.end());
+    if (!record.label.empty() && why_no_label(record.label) != nullptr)
+        return false; // it becomes part of paths
     if (!reader.complete() || uuid.size() != record.uuid.size()) return false;
     std::memcpy(record.uuid.data(), uuid.data(), uuid.size());
     return true;

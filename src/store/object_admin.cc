@@ -128,7 +128,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
             constexpr char what[] = "the array's attributes";
             if (!object.find_single(index, transaction, Kind::attributes, epoch, record, what))
                 return std::nullopt;
-            if (record.length != 16 || !payload_intact(record))
+            if (record.type != RecordType::inlined || record.length != 16 || !payload_intact(record))
                 object.damaged(index, what, "the checksum of the attributes does not match");
             return ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
                                    load_little<std::uint64_t>(record.payload.data() + 8)};

@@ -53,6 +53,8 @@ const char* parse_body(Bytes body, Record& record)
                          load_little<std::uint64_t>(body.data() + 16), record.length};
         const auto shift = load_little<std::uint64_t>(body.data() + 24);
         if (shift < least_block_shift || shift > 48) return "the record's block size is out of bounds";
+        if (record.length > static_cast<std::uint64_t>(INT64_MAX))
+            return "the record's length is out of bounds";
         record.block_shift = static_cast<unsigned>(shift);
         record.sums = body.subspan(extent_size);
         if (record.sums.size() % 8 != 0 ||

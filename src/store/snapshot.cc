@@ -83,6 +83,7 @@ void drop_old_strays(WriteTransaction& target, std::uint32_t container, const st
     Entry entry;
     for (bool more = target.seek_in(prefix.view(), prefix.view(), entry); more; more = target.next(entry)) {
         if (!starts_with(entry.key, prefix.view())) break;
+        if (entry.key.size() != prefix.size() + sizeof(Epoch)) continue; // check reports it
         const auto epoch = load_big<std::uint64_t>(entry.key.data() + prefix.size());
         if (!known.empty() && epoch < *known.rbegin() && !known.contains(epoch)) strays.push_back(epoch);
     }

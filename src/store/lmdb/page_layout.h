@@ -15,6 +15,9 @@
 
 namespace stepstore::store::lmdb {
 
+// Bytes of a key that a back end may be asked for, and a little more. A longer one was not put by us.
+inline constexpr std::size_t longest_key = 512;
+
 inline constexpr std::size_t page_header_size = 16;
 inline constexpr std::size_t node_header_size = 8;
 inline constexpr unsigned branch_flag = 0x01, leaf_flag = 0x02, overflow_flag = 0x04, meta_flag = 0x08;

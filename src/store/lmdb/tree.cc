@@ -243,7 +243,7 @@ bool Tree::give(Entry& entry, bool forward, bool ascends)
 {
     const Level& leaf = path_[bottom()];
     position_ = node(leaf.page, leaf.index).key;
-    if (position_.empty()) damaged(leaf.page.number, "the size of a key");
+    if (position_.empty() || position_.size() > longest_key) damaged(leaf.page.number, "the size of a key");
     // The caller may stop here, or merge this walk with another, because this one is so far away.
     Bytes ahead;
     const unsigned index = leaf.index;

@@ -69,7 +69,7 @@ void Tree::verify_page(const Path& path, unsigned level) const
     // The first key of a branch is not used.
     for (unsigned index = leaf ? 0 : 1; index < page.nodes; ++index) {
         const Bytes key = node(page, index).key;
-        if (key.empty() || key.size() > max_key + 12) damaged(page.number, "the size of a key");
+        if (key.empty() || key.size() > longest_key) damaged(page.number, "the size of a key");
         if (!before.empty() && compare(before, key) >= 0) damaged(page.number, "its keys are not in order");
         if (before.empty() && lower_border(path, level, border) && compare(key, border) < 0)
             damaged(page.number, "a key belongs before it");

@@ -13,7 +13,10 @@
 //    objects are gone. What a dead client has noted is removed by the process that cleans up.
 #pragma once
 
+#include "stepstore/error.h"
 #include "store/rados/index.h"
+
+#include <daos_errno.h>
 
 #include <functional>
 #include <memory>
@@ -31,6 +34,9 @@ struct LaneRecord {
     std::string encoded() const { return big(published, 4) + big(pieces, 4); }
     static LaneRecord decode(std::string_view text)
     {
+        if (text.size() != 8)
+            throw Error(-DER_CSUM, "the record of a client's lane has " + std::to_string(text.size()) +
+                                       " bytes instead of 8: the index is damaged");
         return {static_cast<std::uint32_t>(from_big(text.substr(0, 4))),
                 static_cast<std::uint32_t>(from_big(text.substr(4, 4)))};
     }

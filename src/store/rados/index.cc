@@ -2,6 +2,8 @@
 
 #include "store/rados/errors.h"
 
+#include <daos_errno.h>
+
 #include <algorithm>
 
 namespace stepstore::store::rados {
@@ -23,6 +25,9 @@ std::string encode(const ExtentRef& extent)
 
 ExtentRef decode_extent(std::string_view text)
 {
+    if (text.size() != 24)
+        throw Error(-DER_CSUM, "a place of an extent in the index has " + std::to_string(text.size()) +
+                                   " bytes instead of 24: the index is damaged");
     return {from_big(text.substr(0, 8)), from_big(text.substr(8, 8)), from_big(text.substr(16, 8))};
 }
 

@@ -32,7 +32,7 @@ inline std::string stored_key(std::string_view key)
 }
 inline std::string_view key_of(std::string_view stored)
 {
-    return stored.substr(1, stored.size() - 2);
+    return stored.size() < 2 ? std::string_view() : stored.substr(1, stored.size() - 2);
 }
 inline std::string guard_key(std::string_view scope)
 {
@@ -96,7 +96,7 @@ inline bool is_spilled(const Raw& raw)
     return raw && raw->size() > stamp_size && (*raw)[stamp_size] == spilled_value;
 }
 std::string encode(const ExtentRef& extent);
-ExtentRef decode_extent(std::string_view text);
+ExtentRef decode_extent(std::string_view text); // -DER_CSUM
 
 // What one read asks for, and gets.
 struct Fetch {

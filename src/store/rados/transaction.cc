@@ -287,6 +287,9 @@ bool Transaction::get(Bytes given, Bytes& value)
 Bytes Transaction::value_of(const Raw& raw)
 {
     const std::string_view all = *kept_.emplace_back(raw); // the cell may be read anew meanwhile
+    if (all.size() < header_size)
+        throw Error(-DER_CSUM, index_.where + ": a value of the index has " + std::to_string(all.size()) +
+                                   " bytes, fewer than each begins with: it is damaged");
     if (!is_spilled(raw)) return as_bytes(all).subspan(header_size);
     std::string& value = spilled_.emplace_back();
     if (!extents_.read_spilled(decode_extent(all.substr(header_size)), value)) {
