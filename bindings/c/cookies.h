@@ -1,13 +1,13 @@
 // Handles of a C interface: numbers that are never given out twice, so a stale or foreign one is refused.
 #pragma once
 
+#include "base/fork.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -21,19 +21,19 @@ public:
 
     std::uint64_t insert(std::shared_ptr<T> one)
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(held_over_fork(ForkLock::handles));
         open_.emplace(next_, std::move(one));
         return next_++;
     }
     // -DER_NO_HDL: it is not open.
     std::shared_ptr<T> get(std::uint64_t cookie)
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(held_over_fork(ForkLock::handles));
         return find(cookie)->second;
     }
     std::shared_ptr<T> take(std::uint64_t cookie)
     {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(held_over_fork(ForkLock::handles));
         const auto found = find(cookie);
         std::shared_ptr<T> one = std::move(found->second);
         open_.erase(found);
@@ -50,7 +50,7 @@ private:
         return found;
     }
 
-    std::mutex mutex_; // guards all below
+    // All guarded by ForkLock::handles.
     std::unordered_map<std::uint64_t, std::shared_ptr<T>> open_;
     std::uint64_t next_;
     const char* what_;

@@ -19,36 +19,43 @@ public:
         arrays::OpenOptions options;
         options.snapshot = snapshot;
         const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
-        store_ = std::make_unique<Store>(location, mode, self_communicator(), options);
+        open_->store = std::make_unique<Store>(location, mode, self_communicator(), options);
     }
 
     template <class Body>
     auto use(Body&& body)
     {
         return unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            if (!store_) throw Error(-DER_NO_HDL, "this location is closed: open it again");
-            return body(*store_);
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            if (!open.store) throw Error(-DER_NO_HDL, "this location is closed: open it again");
+            return body(*open.store);
         });
     }
     void close()
     {
+        if (!open_.mine()) return; // the parent's
         unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            if (const auto last = std::move(store_)) last->close();
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            if (const auto last = std::move(open.store)) last->close();
         });
     }
     bool closed()
     {
-        return unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            return store_ == nullptr;
+        return !open_.mine() || unlocked([&] {
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            return open.store == nullptr;
         });
     }
 
 private:
-    std::mutex mutex_;
-    std::unique_ptr<Store> store_;
+    struct Open {
+        std::mutex mutex; // of OwnState::array_location: guards store
+        std::unique_ptr<Store> store;
+    };
+    OfProcess<OwnState::array_location, Open> open_ = std::make_shared<Open>();
 };
 
 // (number of the kind, bytes of a text): the package knows what numpy calls it.

@@ -8,6 +8,8 @@
 // 3. A call keeps its memory until the loop has taken its result, also where nobody waits for it.
 #include "common.h"
 
+#include "base/fork.h"
+
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -67,7 +69,8 @@ nb::object Call::result()
 class Completions {
 public:
     explicit Completions(EventQueue queue)
-        : queue_(std::move(queue)), readable_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), process_(getpid())
+        : queue_(std::move(queue)), readable_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+          generation_(process_generation())
     {
         if (readable_ < 0) throw Error(-DER_NOMEM, "there is no file descriptor left for an event loop");
         thread_ = std::thread([this] { wait_for_calls(); });
@@ -80,7 +83,7 @@ public:
     Completions(const Completions&) = delete;
     Completions& operator=(const Completions&) = delete;
 
-    bool of_this_process() const { return getpid() == process_; }
+    bool of_this_process() const { return generation_ == process_generation(); }
     int descriptor() const { return readable_; }
     template <class Start>
     void launch(std::unique_ptr<Call> call, Start&& start);
@@ -93,7 +96,7 @@ private:
 
     std::optional<EventQueue> queue_; // none: closed
     const int readable_;
-    const pid_t process_;
+    const std::uint64_t generation_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::unordered_map<Pending::Id, std::unique_ptr<Call>> in_flight_; // guarded by mutex_

@@ -2,6 +2,8 @@
 // names on top.
 #include "common.h"
 
+#include "client/in_doubt.h"
+
 #include <Python.h>
 
 namespace {
@@ -27,6 +29,7 @@ NB_MODULE(_core, module)
     // Python defines the exception class (it has properties and a text of its own), and hands it over once.
     module.def("set_error_type", [](nb::object type) { error_type = type.release().ptr(); });
     module.def("error_name", [](int code) { return std::string(d_errstr(code)); });
+    module.def("is_in_doubt", [](int code) { return stepstore::is_in_doubt(stepstore::Error(code, "")); });
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
         try {
             std::rethrow_exception(thrown);

@@ -31,7 +31,7 @@ public:
         for (const auto& [name, value] : settings) {
             if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
         }
-        reader_.emplace(location, options, self_communicator());
+        open_->reader.emplace(location, options, self_communicator());
     }
     ~StepsHandle()
     {
@@ -44,23 +44,27 @@ public:
     auto use(Body&& body)
     {
         return unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            if (!reader_) throw Error(-DER_NO_HDL, "this stream is closed: open it again");
-            return body(*reader_);
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            if (!open.reader) throw Error(-DER_NO_HDL, "this stream is closed: open it again");
+            return body(*open.reader);
         });
     }
     void close()
     {
+        if (!open_.mine()) return; // the parent's
         unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            reader_.reset();
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            open.reader.reset();
         });
     }
     bool closed()
     {
-        return unlocked([&] {
-            const std::lock_guard lock(mutex_);
-            return !reader_;
+        return !open_.mine() || unlocked([&] {
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            return !open.reader;
         });
     }
 
@@ -73,8 +77,11 @@ private:
         return "a reader has no option '" + name + "': the options are " + known;
     }
 
-    std::mutex mutex_;
-    std::optional<Reader> reader_;
+    struct Open {
+        std::mutex mutex; // of OwnState::stream_reader: guards reader
+        std::optional<Reader> reader;
+    };
+    OfProcess<OwnState::stream_reader, Open> open_ = std::make_shared<Open>();
 };
 
 using Step = std::optional<std::uint64_t>;

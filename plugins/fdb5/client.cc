@@ -53,11 +53,12 @@ Client::Client(const fdb5::Config& config, const std::string& name) : LocalFDB(w
 
 fdb5::ListIterator Client::inspect(const metkit::mars::MarsRequest& request)
 {
+    Own& own = *own_;
     {
-        const std::lock_guard lock(making_);
-        if (!inspection_) inspection_ = std::make_unique<Inspection>(config_);
+        const std::lock_guard lock(own.making);
+        if (!own.inspection) own.inspection = std::make_unique<Inspection>(config_);
     }
-    return iterator(new Found(inspection_->fields_of(request)));
+    return iterator(new Found(own.inspection->fields_of(request)));
 }
 
 fdb5::ListIterator Client::list(const fdb5::FDBToolRequest& request, int level)

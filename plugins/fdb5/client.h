@@ -5,6 +5,8 @@
 
 #include "inspection.h"
 
+#include "base/own_state.h"
+
 #include "fdb5/api/LocalFDB.h"
 
 #include <memory>
@@ -21,8 +23,11 @@ public:
     fdb5::ListIterator list(const fdb5::FDBToolRequest& request, int level) override;
 
 private:
-    std::mutex making_;
-    std::unique_ptr<Inspection> inspection_;
+    struct Own {
+        std::mutex making; // of OwnState::fdb_client: guards inspection while it is made
+        std::unique_ptr<Inspection> inspection;
+    };
+    PerProcess<OwnState::fdb_client, Own> own_{[] { return std::make_unique<Own>(); }};
 };
 
 } // namespace stepstore::fdb_plugin

@@ -50,7 +50,7 @@ private:
                  const metkit::mars::MarsRequest& request, Elements& found);
 
     const fdb5::Config config_;
-    std::mutex mutex_;
+    std::mutex mutex_;                                  // of OwnState::fdb_client: guards all below
     std::shared_ptr<const Rules> rules_;                // of the configuration
     std::vector<RuleExpansion> datasets_;               // for each of them
     std::unordered_map<std::string, OpenDataset> open_; // by their values

@@ -6,6 +6,8 @@
 #include "settings.h"
 #include "uri.h"
 
+#include "base/own_state.h"
+
 #include <mutex>
 #include <ostream>
 #include <set>
@@ -17,11 +19,15 @@ namespace {
 // by this process takes them.
 void purge_left_containers(fields::Session& session, const std::string& before, bool doit, std::ostream& out)
 {
-    static std::mutex guard; // guards purged
-    static std::set<std::pair<std::string, bool>> purged;
+    struct Purged {
+        std::mutex guard; // of OwnState::fdb_client: guards pools
+        std::set<std::pair<std::string, bool>> pools;
+    };
+    static const PerProcess<OwnState::fdb_client, Purged> all([] { return std::make_unique<Purged>(); });
     {
-        const std::lock_guard lock(guard);
-        if (!purged.emplace(session.location(), doit).second) return;
+        Purged& purged = *all;
+        const std::lock_guard lock(purged.guard);
+        if (!purged.pools.emplace(session.location(), doit).second) return;
     }
     for (const auto& label : fields::purge_pool(session, !doit))
         out << before << to_uri({.pool = session.location(), .container = label}).asRawString() << '\n';

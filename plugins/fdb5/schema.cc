@@ -3,6 +3,8 @@
 #include "failure.h"
 #include "keys.h"
 
+#include "base/own_state.h"
+
 #include "eckit/filesystem/PathName.h"
 #include "fdb5/rules/Rule.h"
 #include "fdb5/rules/SchemaParser.h"
@@ -19,10 +21,14 @@ namespace {
 template <typename Parsed, typename Parse>
 std::shared_ptr<const Parsed> parsed(const std::string& text, Parse parse)
 {
-    static std::mutex mutex;
-    static std::map<std::string, std::shared_ptr<const Parsed>> all;
-    const std::lock_guard lock(mutex);
-    auto& one = all[text];
+    struct Known {
+        std::mutex mutex; // of OwnState::fdb_client: guards texts
+        std::map<std::string, std::shared_ptr<const Parsed>> texts;
+    };
+    static const PerProcess<OwnState::fdb_client, Known> all([] { return std::make_unique<Known>(); });
+    Known& known = *all;
+    const std::lock_guard lock(known.mutex);
+    auto& one = known.texts[text];
     if (!one) {
         std::istringstream stream(text);
         one = parse(stream);

@@ -3,6 +3,8 @@
 #include "failure.h"
 #include "uri.h"
 
+#include "base/own_state.h"
+
 #include "daos_errno.h"
 
 #include "eckit/log/Log.h"
@@ -83,10 +85,14 @@ namespace {
 // As FDB says it of a root that is not there; once, since readers ask again and again.
 void warn_of_missing(const std::string& pool)
 {
-    static std::mutex mutex;
-    static std::set<std::string> known;
-    const std::lock_guard lock(mutex);
-    if (known.insert(pool).second) {
+    struct Warned {
+        std::mutex mutex; // of OwnState::fdb_client: guards pools
+        std::set<std::string> pools;
+    };
+    static const PerProcess<OwnState::fdb_client, Warned> all([] { return std::make_unique<Warned>(); });
+    Warned& warned = *all;
+    const std::lock_guard lock(warned.mutex);
+    if (warned.pools.insert(pool).second) {
         eckit::Log::warning() << "Stepstore: there is no pool " << pool
                               << ": no field is found in it until it is made" << std::endl;
     }

@@ -14,11 +14,14 @@ No object that an entry points to, or will point to, is destroyed. Its writer re
 is not in (b), had published or given up by then. A published entry is in (c), unless it was replaced. Then
 its object is free. Only a process that is seen to be dead counts as dead. One on another machine, or in
 another container, lives.
+
+An exchange that got no answer is in doubt: it may be carried out later (client/in_doubt.h). Then the writer
+does not destroy the object, and its range stays in the register while the process lives. It is seen to be
+dead before (c), so its calls are over by then.
 """
 
 from __future__ import annotations
 
-import os
 import struct
 import threading
 import weakref
@@ -29,6 +32,7 @@ from stepstore import _core
 from stepstore.errors import Error
 from stepstore.array import Array
 from stepstore.key_value import KeyValue
+from stepstore.process import PerProcess
 from stepstore.store import Container, ObjectId
 
 WRITERS_HI = 0x53530302
@@ -41,6 +45,20 @@ def array_id(container: Container, number: int) -> ObjectId:
     return container.object_id(number, DATA_HI, kind="array_bytes", object_class="S1")
 
 
+class _Own:
+    """What a process has of a container's numbers."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # guards the rest
+        self.writers: KeyValue | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        self.next = self.end = 0
+        self.ranges: list[bytes] = []
+        self.under_way = 0
+
+
 class Numbers:
     """The numbers of a process. Threads share it; a forked child begins anew."""
 
@@ -48,57 +66,54 @@ class Numbers:
         # weak: what has these numbers must end before they do, see Blobs
         self._container = container
         self._reclaim = reclaim
-        self._lock = threading.Lock()
-        self._writers: KeyValue | None = None
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        self._process = os.getpid()
-        self._next = self._end = 0
-        self._ranges: list[bytes] = []
-        self._under_way = 0
-        self._left = False
+        self._own = PerProcess(_Own)
 
     @contextmanager
     def one(self) -> Iterator[int]:
         """A number for one write, which is over at the end of the `with` block."""
-        with self._lock:
-            if self._process != os.getpid():
-                self._begin_anew()
-            if self._next == self._end:
-                self._register()
-            number = self._next
-            self._next += 1
-            self._under_way += 1
+        own = self._own.get()
+        with own.lock:
+            if own.next == own.end:
+                self._register(own)
+            number = own.next
+            own.next += 1
+            own.under_way += 1
         try:
             yield number
         finally:
-            with self._lock:
-                self._under_way -= 1
+            with own.lock:
+                own.under_way -= 1
 
-    def _register(self) -> None:
-        if self._writers is None:
-            self._writers = open_writers(self._container)
-        run = self._reclaim() if self._reclaim and not self._ranges else None
-        if run and any(_core.process_is_dead(who) for _, _, _, who in registered(self._writers)):
+    def _register(self, own: _Own) -> None:
+        if own.writers is None:
+            own.writers = open_writers(self._container)
+        run = self._reclaim() if self._reclaim and not own.ranges else None
+        if run and any(_core.process_is_dead(who) for _, _, _, who in registered(own.writers)):
             run()
         first = self._container.allocate_oids(_AT_ONCE)
         key = str(first).encode()
-        self._writers.put(key, _RANGE.pack(first, _AT_ONCE) + _core.process_record())
-        self._ranges.append(key)
-        self._next, self._end = first, first + _AT_ONCE
+        own.writers.put(key, _RANGE.pack(first, _AT_ONCE) + _core.process_record())
+        own.ranges.append(key)
+        own.next, own.end = first, first + _AT_ONCE
+
+    def keep(self, number: int) -> None:
+        """What the number stands for is in doubt: its range stays in the register."""
+        own = self._own.get()
+        with own.lock:
+            own.ranges = [key for key in own.ranges if not int(key) <= number < int(key) + _AT_ONCE]
 
     def leave(self) -> None:
         """Takes the ranges out of the register, if this process put them there and writes nothing."""
-        with self._lock:
-            if self._process != os.getpid() or self._under_way or self._writers is None:
+        own = self._own.get()
+        with own.lock:
+            if own.under_way or own.writers is None:
                 return
             try:
-                for key in self._ranges:
-                    self._writers.remove(key)
+                for key in own.ranges:
+                    own.writers.remove(key)
             except Error:
                 pass  # the pool is gone or full: the next writer reclaims
-            self._begin_anew()
+            own.begin()
 
 
 def open_writers(container: Container) -> KeyValue:

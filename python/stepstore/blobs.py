@@ -15,6 +15,8 @@ destroyed.
 - Of several writers of a key each is told of another old entry. So each array is destroyed once, by the one
   who replaced its entry. (A DAOS system has no exchange: there two writers of one key at the same time may
   leave an array that only reclaim() destroys.)
+- An exchange that got no answer may have been carried out, or may be so later. Then the writer destroys
+  nothing: reclaim() does that when the writer's process is dead.
 
 Reading: 1. The entry. 2. Its bytes, or those of the array. An array lies on one target, and a read of it sees
 one moment: all of its bytes, or none when it was destroyed after 1. In this case: 3. The entry again. It is
@@ -42,10 +44,11 @@ import numpy as np
 
 from stepstore import _core
 from stepstore.blob_space import Numbers, destroy_array, open_array, open_writers, reclaim
-from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error, is_in_doubt
 from stepstore.array import Array
 from stepstore.buffers import encode_key, memory_of
 from stepstore.key_value import KeyValue
+from stepstore.process import OfProcess, PerProcess
 from stepstore.store import Container, Pool
 
 DIRECTORY_HI = 0x53530301
@@ -273,8 +276,10 @@ class Blobs:
         entry = _PLACE.pack(_ARRAY, time.time_ns(), number, size)
         try:
             published = self._publish(name, entry, new)
-        except Error:
-            if self._entry(name) != entry:
+        except Error as error:
+            if is_in_doubt(error):
+                self._numbers.keep(number)
+            else:
                 self._destroy(number)
             raise
         if not published:
@@ -348,10 +353,12 @@ class BlobReader:
         return data
 
 
-class BlobWriter:
-    """Writes a blob piece by piece. close() publishes it; leaving `with` by an exception does not."""
+class BlobWriter(OfProcess):
+    """Writes a blob piece by piece. close() publishes it; leaving `with` by an exception does not. A forked
+    child is refused: the blob is its parent's to write."""
 
     def __init__(self, blobs: Blobs, key: str, *, new: bool = False):
+        super().__init__()
         self._blobs = blobs
         self._name = _name(key)
         self._text = blobs._text(key)
@@ -364,6 +371,7 @@ class BlobWriter:
         self.closed = False
 
     def write(self, data: Any) -> None:
+        self.require_mine(f"the writer of {self._text}")
         if self.closed:
             raise ValueError(f"{self._text}: this writer is closed")
         view = _memory(data)
@@ -384,6 +392,7 @@ class BlobWriter:
 
     def close(self) -> bool:
         """Publishes the blob. False: with `new`, there was one, and it is kept."""
+        self.require_mine(f"the writer of {self._text}")
         if self.closed:
             return True
         self.closed = True
@@ -396,8 +405,8 @@ class BlobWriter:
             self._end()
 
     def discard(self) -> None:
-        """The blob stays as it was."""
-        if self.closed:
+        """The blob stays as it was. In a forked child nothing happens."""
+        if self.closed or not self.is_mine:
             return
         self.closed = True
         if self._array is not None:
@@ -443,8 +452,14 @@ def _as_folder(folder: str) -> str:
 
 # ---- one object for all users of a container in this process
 
-_open: weakref.WeakValueDictionary[tuple[Any, ...], Blobs] = weakref.WeakValueDictionary()
-_open_lock = threading.Lock()
+
+class _Open:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # guards all
+        self.all: weakref.WeakValueDictionary[tuple[Any, ...], Blobs] = weakref.WeakValueDictionary()
+
+
+_open = PerProcess(_Open)
 
 
 def open_blobs(
@@ -457,9 +472,10 @@ def open_blobs(
     read_only = read_only or snapshot is not None
     # A pool that was removed and made again under its path is another one.
     directory = None if pool.startswith("daos://") else _identity(_core.pool_path(pool))
-    key = (pool, directory, container, read_only, snapshot, os.getpid())
-    with _open_lock:
-        blobs = _open.get(key)
+    key = (pool, directory, container, read_only, snapshot)
+    opened_here = _open.get()
+    with opened_here.lock:
+        blobs = opened_here.all.get(key)
         if blobs is None or not blobs._is_there():
             connected = Pool.connect(pool, read_only=read_only)
             if read_only:
@@ -468,7 +484,7 @@ def open_blobs(
                 opened = connected.open_or_create_container(container)
             if snapshot is not None:
                 opened = opened.at_snapshot(snapshot)
-            blobs = _open[key] = Blobs(connected, opened, read_only=read_only)
+            blobs = opened_here.all[key] = Blobs(connected, opened, read_only=read_only)
     return blobs
 
 

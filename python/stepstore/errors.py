@@ -22,6 +22,12 @@ class Error(RuntimeError):
 
 _core.set_error_type(Error)
 
+
+def is_in_doubt(error: Error) -> bool:
+    """Whether an update that failed so may have been carried out, or may be so later (client/in_doubt.h)."""
+    return _core.is_in_doubt(error.code)
+
+
 DER_NO_PERM = -1001
 DER_NO_HDL = -1002
 DER_INVAL = -1003

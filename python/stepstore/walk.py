@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.errors import Error
+from stepstore.process import PerProcess
 from stepstore.variables import StepStatus
 
 # How often waiting calls look whether the user wants to stop (Ctrl-C, a task that is cancelled).
@@ -22,26 +23,31 @@ _TIMED_OUT = -1011
 _CANCELED = -1018
 
 
+class _Begun:
+    def __init__(self) -> None:
+        self.beginning = threading.Lock()
+        self.unseen = False  # a step that no call has returned yet
+
+
 class Walk:
     """The part of Steps that walks. The awaitable calls wait in a thread of the event loop's."""
 
     def __init__(self, handle: _core.Steps):
         self._handle = handle
-        self._beginning = threading.Lock()
-        self._begun_unseen = False  # a step that no call has returned yet
+        self._own = PerProcess(_Begun)
 
     def begin_step(self, timeout: float | None = None) -> StepStatus:
         """Waits for the next step; timeout: seconds, None: for ever, 0: look once."""
         for seconds in _pieces(timeout):
             if (status := self._begin(seconds)) is not StepStatus.NOT_READY:
                 break
-        self._begun_unseen = False
+        self._own.get().unseen = False
         return status
 
     def end_step(self) -> None:
         """Done with the step: the next one may begin."""
         self._handle.end_step()
-        self._begun_unseen = False
+        self._own.get().unseen = False
 
     def follow(self, timeout: float | None = None) -> Iterator[int]:
         """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a
@@ -58,7 +64,7 @@ class Walk:
         for seconds in _pieces(timeout):
             if (status := await in_thread(self._begin, seconds)) is not StepStatus.NOT_READY:
                 break
-        self._begun_unseen = False
+        self._own.get().unseen = False
         return status
 
     async def afollow(self, timeout: float | None = None) -> AsyncIterator[int]:
@@ -75,11 +81,12 @@ class Walk:
         return self._handle.location()
 
     def _begin(self, seconds: float) -> StepStatus:
-        with self._beginning:
-            if self._begun_unseen:
+        own = self._own.get()
+        with own.beginning:
+            if own.unseen:
                 return StepStatus.OK
             status = StepStatus(self._handle.begin_step(seconds))
-            self._begun_unseen = status is StepStatus.OK
+            own.unseen = status is StepStatus.OK
             return status
 
     def _check_end(self, status: StepStatus, timeout: float | None) -> None:

@@ -4,11 +4,15 @@
 // Every call is collective over the communicator, but for those of Request::ready() and what says so. Each
 // throws the same Error on all ranks.
 //
+// A location and its requests belong to the process that opened it. A forked child gets -DER_NO_HDL from
+// every call, before anything is planned, and its end leaves what its parent writes alone.
+//
 //     Store store("run1", Mode::write, self_communicator(), {});
 //     store.write({.name = "T", .type = {Kind::real64}, .shape = {4, 6}, .data = values});
 #pragma once
 
 #include "arrays/record.h"
+#include "base/own_state.h"
 #include "comm/communicator.h"
 #include "stepstore/client.h"
 
@@ -95,7 +99,7 @@ public:
 
 private:
     friend class Store;
-    std::shared_ptr<State> state_;
+    OfProcess<OwnState::array_request, State> state_;
 };
 
 class Store {
@@ -137,7 +141,7 @@ public:
     struct Session;
 
 private:
-    std::shared_ptr<Session> session_;
+    OfProcess<OwnState::array_location, Session> session_;
 };
 
 } // namespace stepstore::arrays

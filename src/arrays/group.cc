@@ -81,7 +81,7 @@ Group::~Group()
 
 void Group::leave(const std::string& why) noexcept
 {
-    if (left_ || size() == 1 || !in_sight_ || !in_sight_->is_this_process()) return;
+    if (left_ || size() == 1 || !in_sight_) return;
     left_ = true;
     communicator_->leave("rank " + std::to_string(rank()) + ": " + why);
 }

@@ -2,6 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/time_source.h"
+#include "client/in_doubt.h"
+#include "client/own_turns.h"
 
 #include <daos_errno.h>
 #include <uuid/uuid.h>
@@ -38,6 +40,8 @@ std::uint64_t seconds_since_1970()
             .count());
 }
 
+using HeldTurn = OwnTurn<OwnState::array_turns>;
+
 constexpr std::chrono::seconds longest_turn{10}; // of a writer that cannot be seen, or that does not move
 // Seconds; of a writer on another machine.
 constexpr std::uint64_t longest_writing = std::uint64_t{7} * 24 * 3600;
@@ -51,6 +55,13 @@ std::optional<WritingMark> readable_mark(Bytes bytes)
         if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
         return std::nullopt;
     }
+}
+
+// A turn of this process that nobody holds: what put it, or was to remove it, is in doubt.
+bool is_left_over(const WritingMark& turn)
+{
+    return turn.writer == this_process() && turn.objects.size() == 1 &&
+           HeldTurn::is_left_over(turn.objects.front().first);
 }
 
 bool is_over(const WritingMark& mark)
@@ -87,6 +98,23 @@ ObjectId data_id(const Container& container, std::uint64_t number, const std::st
 {
     return container.object_id(number, data_hi, ObjectType::array_bytes, object_class);
 }
+
+namespace {
+
+// What the header does not name.
+void destroy_unnamed(const Container& container, const std::optional<Header>& header,
+                     std::span<const ObjectRange> objects, const std::string& object_class)
+{
+    const auto is_named = [&](const ObjectRange& range) {
+        return header && std::ranges::any_of(header->objects, [&](const ObjectRange& one) {
+                   return range.first >= one.first && range.first < one.first + one.count;
+               });
+    };
+    for (const ObjectRange& range : objects)
+        if (!is_named(range)) destroy_objects(container, {&range, 1}, object_class);
+}
+
+} // namespace
 
 void destroy_objects(const Container& container, std::span<const ObjectRange> objects,
                      const std::string& object_class)
@@ -208,23 +236,26 @@ void Head::collect(const Container& container)
         if (!bytes) continue;
         const auto mark = readable_mark(*bytes);
         if (!mark || !is_over(*mark)) continue;
-        // Published, and died before it removed the mark?
-        const auto published = [&](const ObjectRange& range) {
-            return header && std::ranges::any_of(header->objects, [&](const ObjectRange& one) {
-                       return range.first >= one.first && range.first < one.first + one.count;
-                   });
-        };
-        for (const ObjectRange& range : mark->objects)
-            if (!published(range)) destroy_objects(container, {&range, 1}, mark->object_class);
+        // Published, and died before it removed the mark? It may have done so since the header was read.
+        destroy_unnamed(container, any_header(), mark->objects, mark->object_class);
         object_.remove(key);
     }
 }
 
+void Head::settle(const Container& container, const Header& header, const ObjectRange& objects,
+                  const std::string& object_class)
+{
+    destroy_unnamed(container, header, {&objects, 1}, object_class);
+    remove_mark(objects.first);
+}
+
 std::optional<Header> Head::publish(const std::function<std::optional<Header>(std::optional<Header>)>& make)
 {
+    HeldTurn held;
     WritingMark mine;
     mine.writer = this_process();
     mine.since = seconds_since_1970();
+    mine.objects = {{held.number(), 1}};
     const std::vector<std::byte> turn = encode(mine);
     std::vector<std::uint64_t> over; // turns of the dead, and then this one's
     std::optional<Header> there = any_header();
@@ -232,6 +263,7 @@ std::optional<Header> Head::publish(const std::function<std::optional<Header>(st
     const auto began = SteadyClock::now();
     while (true) {
         const std::string key = numbered(turn_prefix, number);
+        held.is_put();
         try {
             object_.put(key, turn, Condition::must_not_exist);
         } catch (const Error& error) {
@@ -241,7 +273,8 @@ std::optional<Header> Head::publish(const std::function<std::optional<Header>(st
             if (bytes) {
                 const auto holder = readable_mark(*bytes);
                 const Life life = holder ? life_of(holder->writer) : Life::elsewhere;
-                if (life == Life::dead || (life == Life::elsewhere && waited)) {
+                if (life == Life::dead || (life == Life::elsewhere && waited) ||
+                    (holder && is_left_over(*holder))) {
                     over.push_back(number++);
                     continue;
                 }
@@ -267,6 +300,7 @@ std::optional<Header> Head::publish(const std::function<std::optional<Header>(st
         try {
             for (const std::uint64_t one : over)
                 object_.remove(numbered(turn_prefix, one));
+            held.is_gone();
         } catch (...) {
         }
     };

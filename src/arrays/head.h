@@ -5,15 +5,20 @@
 // 1. The writer puts "writing/GENERATION", which names the data objects that it is about to fill. They are
 //    fresh: their numbers were never used. Then it fills them.
 // 2. It takes the turn to publish: it puts "turn/N", N the version behind the header's, on the condition that
-//    there is none. Of several one succeeds. The others wait for it; where its process is dead they try
-//    the number behind it. Who has the turn reads the header again. Where its version is N or later, the turn
-//    was one of the past: it is given back, and the writer tries again.
+//    there is none. Of several one succeeds. The others wait for it; where its process is dead they try the
+//    number behind it. So does a process that finds a turn of its own that is left over. Who has the turn
+//    reads the header again. Where its version is N or later, the turn was one of the past: it is given back,
+//    and the writer tries again.
 // 3. It puts "header". With this put the new version is there, whole. The header also names what it took the
 //    place of.
 // 4. It removes turn and mark, and destroys what the old version had.
 // A writer that dies before 3 leaves the old version, and a mark by which the next writer of this array finds
 // what to destroy. One that dies after 3 leaves the new version, in whose header the next writer finds the
 // same. To destroy twice does no harm.
+//
+// Where the put of 3 is in doubt (client/in_doubt.h) nothing is destroyed, and the mark stays. The writer
+// destroys what the put would have named after it published a later version that does not name it. Otherwise
+// the writer does that which collects what the dead have left.
 //
 // A reader reads the header, the data, and the header again. Where the generation is the same, nothing of
 // what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
@@ -64,6 +69,10 @@ public:
     void put_table(std::uint64_t number, Bytes table);
     // Destroys what dead writers have left: what their marks name, and what the header has dropped.
     void collect(const Container& container);
+    // Of a publication in doubt, when `header` has a later version: destroys the objects that it would have
+    // named, unless this header does, and removes their mark.
+    void settle(const Container& container, const Header& header, const ObjectRange& objects,
+                const std::string& object_class);
 
     // Steps 2 and 3. make: from the header that is there (nullopt: none, or a damaged one) to the new one,
     // whose version is set here; nullopt: nothing to publish. -DER_BUSY: another writer does not end.

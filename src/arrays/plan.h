@@ -35,6 +35,7 @@ struct Plan {
     std::vector<StoredBlock> blocks;
     std::uint64_t end = 0; // of the object, where it is one
     bool published = false;
+    bool in_doubt = false; // whether it is published
 };
 
 // From what all ranks ask for. Looks whether their blocks make up the array, and marks the objects that will
@@ -46,7 +47,7 @@ Place place_of(Bytes plan, int rank, DataLayout& layout);
 
 // When all data are stored (head.h, from step 2 on). -DER_STALE, -DER_BUSY.
 void publish(Store::Session& session, Plan& plan);
-// When not: destroys them.
+// When not: destroys them, unless the publication is in doubt.
 void abandon(Store::Session& session, const Plan& plan) noexcept;
 
 } // namespace stepstore::arrays

@@ -1,6 +1,8 @@
 // The publication of what a plan has stored, in the turn of this writer.
 #include "arrays/plan.h"
 
+#include "client/in_doubt.h"
+
 #include <daos_errno.h>
 
 namespace stepstore::arrays {
@@ -96,22 +98,44 @@ Header grown_header(const Plan& plan, const std::optional<Header>& there)
     return header;
 }
 
+// What this session left in doubt is not published any more when a later version is.
+void settle(Store::Session& session, Head& head, const Header& header)
+{
+    const auto found = session.in_doubt.find(head.name());
+    if (found == session.in_doubt.end()) return;
+    while (!found->second.empty()) {
+        const InDoubt& one = found->second.back();
+        head.settle(*session.container, header, one.objects, one.object_class);
+        found->second.pop_back();
+    }
+    session.in_doubt.erase(found);
+}
+
 } // namespace
 
 void publish(Store::Session& session, Plan& plan)
 {
     Head& head = *plan.head;
-    const auto fresh = head.publish([&](const std::optional<Header>& there) -> std::optional<Header> {
-        if (plan.before || (plan.wish.along && there && !there->removed)) {
-            Header header = grown_header(plan, there);
-            add_table(header, head, 0, plan.blocks);
-            merge_tables(header, head);
+    std::optional<Header> fresh;
+    bool put = false; // the header is on its way
+    try {
+        fresh = head.publish([&](const std::optional<Header>& there) -> std::optional<Header> {
+            Header header;
+            if (plan.before || (plan.wish.along && there && !there->removed)) {
+                header = grown_header(plan, there);
+                add_table(header, head, 0, plan.blocks);
+                merge_tables(header, head);
+            } else {
+                header = new_header(plan, there, session.options.order);
+                add_table(header, head, 0, plan.blocks);
+            }
+            put = true;
             return header;
-        }
-        Header header = new_header(plan, there, session.options.order);
-        add_table(header, head, 0, plan.blocks);
-        return header;
-    });
+        });
+    } catch (const Error& error) {
+        plan.in_doubt = put && is_in_doubt(error);
+        throw;
+    }
     plan.published = true;
     if (plan.wish.along && plan.wish.placement == Placement::one_object)
         session.append_places[head.name()] = {fresh->generation, plan.object, plan.end};
@@ -120,6 +144,7 @@ void publish(Store::Session& session, Plan& plan)
     try {
         if (plan.fresh.count > 0) head.remove_mark(plan.fresh.first);
         head.destroy_dropped(*session.container, *fresh);
+        settle(session, head, *fresh);
     } catch (const Error& error) {
         throw Error(error.code(), std::string("the array is published, but the data of the one before it "
                                               "were not removed: ") +
@@ -132,6 +157,10 @@ void abandon(Store::Session& session, const Plan& plan) noexcept
     try { // what is left lies under the mark, for the next writer
         session.append_places.erase(plan.head->name());
         if (plan.fresh.count == 0 || plan.published) return;
+        if (plan.in_doubt) {
+            session.in_doubt[plan.head->name()].push_back({plan.fresh, plan.layout.object_class});
+            return;
+        }
         destroy_objects(*session.container, {&plan.fresh, 1}, plan.layout.object_class);
         plan.head->remove_mark(plan.fresh.first);
     } catch (...) {

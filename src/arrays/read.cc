@@ -338,13 +338,13 @@ private:
 
 void Store::read(const ReadCall& call)
 {
-    ReadRequest(session_, call, false).wait();
+    ReadRequest(session_.shared(), call, false).wait();
 }
 
 Request Store::begin_read(const ReadCall& call)
 {
     Request request;
-    request.state_ = std::make_shared<ReadRequest>(session_, call, true);
+    request.state_ = std::make_shared<ReadRequest>(session_.shared(), call, true);
     return request;
 }
 

@@ -30,6 +30,12 @@ struct AppendPlace {
     std::uint64_t end = 0; // bytes
 };
 
+// Of rank 0: what a publication in doubt would have named.
+struct InDoubt {
+    ObjectRange objects;
+    std::string object_class;
+};
+
 struct Store::Session : NotCopied {
     Session(Mode opened_for, OpenOptions with) : mode(opened_for), options(with) {}
 
@@ -56,6 +62,7 @@ struct Store::Session : NotCopied {
     void make_known(Head& head); // first write of an array: enters its name, collects what the dead have left
     void forget(const std::string& name); // after a removal
     std::map<std::string, AppendPlace> append_places;
+    std::map<std::string, std::vector<InDoubt>> in_doubt; // by array; of this session's own
 
     std::map<std::string, std::shared_ptr<const KnownArray>> known; // by reads
 
@@ -88,7 +95,7 @@ public:
 
 private:
     void run(const std::function<void()>& work) noexcept;
-    std::thread thread_;
+    std::thread thread_; // of OwnState::array_request
     std::atomic<bool> done_ = true;
     std::exception_ptr failure_;
     double seconds_ = 0;

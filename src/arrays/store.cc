@@ -205,7 +205,7 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
 
 Store::~Store()
 {
-    if (!session_) return;
+    if (!session_.mine()) return;
     for (Request::State* one : std::vector(session_->under_way))
         one->give_up();
     session_->group.reset();

@@ -108,13 +108,13 @@ private:
 
 void Store::write(const WriteCall& call)
 {
-    WriteRequest(session_, call, false).wait();
+    WriteRequest(session_.shared(), call, false).wait();
 }
 
 Request Store::begin_write(const WriteCall& call)
 {
     Request request;
-    request.state_ = std::make_shared<WriteRequest>(session_, call, true);
+    request.state_ = std::make_shared<WriteRequest>(session_.shared(), call, true);
     return request;
 }
 

@@ -118,7 +118,7 @@ void MpiCommunicator::fail_with_farewell(int from)
 
 void MpiCommunicator::leave(const std::string& why) noexcept
 {
-    const bool forked = process_ != ::getpid(); // MPI belongs to the parent
+    const bool forked = generation_ != process_generation(); // MPI belongs to the parent
     if (broken_ || forked || size_ == 1 || !mpi_is_usable()) return;
     broken_ = true;
     try {

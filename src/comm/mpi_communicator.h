@@ -1,6 +1,7 @@
 // A Communicator over an MPI communicator. Compiled only into the MPI module.
 #pragma once
 
+#include "base/fork.h"
 #include "base/function_ref.h"
 #include "comm/communicator.h"
 #include "comm/waiting.h"
@@ -9,7 +10,6 @@
 #include <mpi.h>
 #include <optional>
 #include <span>
-#include <unistd.h>
 
 namespace stepstore {
 
@@ -64,7 +64,7 @@ private:
     int rank_ = 0;
     int size_ = 1;
     bool broken_ = false;
-    pid_t process_ = ::getpid();
+    std::uint64_t generation_ = process_generation();
     std::optional<std::chrono::steady_clock::time_point> farewell_seen_;
     std::unique_ptr<Buffers> buffers_ = std::make_unique<Buffers>();
 };

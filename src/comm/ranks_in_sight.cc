@@ -3,7 +3,6 @@
 #include "base/record.h"
 
 #include <algorithm>
-#include <unistd.h>
 
 namespace stepstore {
 
@@ -11,7 +10,6 @@ namespace stepstore {
 RanksInSight::RanksInSight(Communicator& communicator)
 {
     const ProcessIdentity mine = this_process();
-    process_ = mine.process;
     std::vector<std::byte> own;
     WireWriter to(own);
     write_process(to, mine);
@@ -33,11 +31,6 @@ const RanksInSight::Rank* RanksInSight::dead() const
     const auto found =
         std::ranges::find_if(others_, [](const Rank& one) { return life_of(one.process) == Life::dead; });
     return found == others_.end() ? nullptr : &*found;
-}
-
-bool RanksInSight::is_this_process() const
-{
-    return process_ == static_cast<std::uint64_t>(::getpid());
 }
 
 } // namespace stepstore

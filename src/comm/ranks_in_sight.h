@@ -26,10 +26,8 @@ public:
     std::size_t first_to_look_at() const { return first_to_look_at_; }
     // The first that has died.
     const Rank* dead() const;
-    bool is_this_process() const; // false in a child of a fork
 
 private:
-    std::uint64_t process_ = 0;
     std::vector<Rank> others_;
     std::size_t first_to_look_at_ = 0;
 };

@@ -29,7 +29,7 @@ struct CatalogueWriter::State {
     explicit State(std::shared_ptr<Dataset> of) : dataset(std::move(of)), unsynced(dataset) {}
 
     std::shared_ptr<Dataset> dataset;
-    std::mutex mutex;                       // guards all below
+    std::mutex mutex;                       // of OwnState::field_index: guards all below
     Unsynced unsynced;                      // published
     std::map<std::string, Entries> pending; // by collocation
     std::string collocation;                // of the last call, and its entries
@@ -37,7 +37,7 @@ struct CatalogueWriter::State {
 };
 
 CatalogueWriter::CatalogueWriter(std::shared_ptr<Dataset> dataset)
-    : state_(std::make_unique<State>(std::move(dataset)))
+    : state_([dataset = std::move(dataset)] { return std::make_unique<State>(dataset); })
 {
 }
 
@@ -96,13 +96,13 @@ struct CatalogueReader::State {
     }
 
     std::shared_ptr<Dataset> dataset;
-    std::mutex mutex; // guards the two below: the last that was asked for
+    std::mutex mutex; // of OwnState::field_finder: guards the two below: the last that was asked for
     Key collocation;
     std::shared_ptr<IndexRow> row;
 };
 
 CatalogueReader::CatalogueReader(std::shared_ptr<Dataset> dataset)
-    : state_(std::make_unique<State>(std::move(dataset)))
+    : state_([dataset = std::move(dataset)] { return std::make_unique<State>(dataset); })
 {
     state_->dataset->require_enabled(Control::retrieve);
 }

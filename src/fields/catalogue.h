@@ -4,8 +4,11 @@
 // entries: visible in one instant, whole, or not at all. Pages have a total order per collocation key, the
 // same for every reader: of two entries of one field the later page's counts. So a field that is archived
 // again is replaced atomically, and of two processes that archive the same field at once one wins whole.
+//
+// A forked child begins anew: it has archived nothing yet. What its parent has not flushed is its parent's.
 #pragma once
 
+#include "base/own_state.h"
 #include "fields/dataset.h"
 #include "fields/location.h"
 
@@ -38,7 +41,7 @@ public:
 
 private:
     struct State;
-    std::unique_ptr<State> state_;
+    PerProcess<OwnState::field_index, State> state_;
 };
 
 struct Entry {
@@ -88,7 +91,7 @@ private:
     std::shared_ptr<const Axes> matching_axes(const Key& collocation, const Request& request, bool all);
 
     struct State;
-    std::unique_ptr<State> state_;
+    PerProcess<OwnState::field_finder, State> state_;
 };
 
 } // namespace stepstore::fields

@@ -1,6 +1,7 @@
 // A copy is made in a container that the root does not name yet. Its root entry makes it a dataset. This
 // entry is put last, on the condition that there is none. So nobody sees half of it. purge_pool() removes
 // what a dead process has left.
+#include "client/in_doubt.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/record.h"
@@ -63,14 +64,18 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
     if (to.root_entry(key)) already_there(key, to);
     const std::string label = to.make_label(as);
     std::uint64_t count = 0;
+    bool naming = false;
     try {
         auto copied = to.make_dataset(label, as, dataset->options(), dataset->schema());
         copied->writer(); // so that purge_pool() leaves it alone
         count = copy_fields(dataset, copied);
         copy_flags(*dataset, *copied);
         to.pool().sync();
+        naming = true;
         if (!to.put_root_entry(key, label)) already_there(key, to);
-    } catch (...) {
+    } catch (const Error& error) {
+        // The root may still come to name it: then purge_pool() sees that, when this process is dead.
+        if (naming && is_in_doubt(error)) throw;
         try {
             destroy_container(to.pool(), label);
         } catch (const Error&) { // the first error is told; purge_pool() removes the rest

@@ -7,6 +7,8 @@
 
 #include <daos_errno.h>
 
+#include <atomic>
+#include <mutex>
 #include <unordered_map>
 
 namespace stepstore::fields {
@@ -18,9 +20,12 @@ constexpr std::size_t cache_limit = 128 << 20; // bytes of index that a dataset 
 
 } // namespace
 
-struct Dataset::Rows {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<IndexRow>> open;
+// What this process has of it.
+struct Dataset::Own {
+    std::mutex writing; // of OwnState::field_dataset: guards writer
+    std::unique_ptr<Writer> writer;
+    std::mutex reading; // of OwnState::field_dataset: guards the two below
+    std::unordered_map<std::string, std::shared_ptr<IndexRow>> rows;
     std::shared_ptr<std::atomic<std::size_t>> bytes = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
@@ -42,7 +47,7 @@ Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container c
       index_id_(container_.object_id(0, index_hi, ObjectType::key_value, record_.options.index_class)),
       page_id_(container_.object_id(0, page_hi, ObjectType::key_value, record_.options.index_class)),
       data_id_(container_.object_id(0, data_hi, ObjectType::array_bytes, record_.options.data_class)),
-      rows_(std::make_unique<Rows>())
+      own_([] { return std::make_unique<Own>(); })
 {
 }
 
@@ -198,18 +203,19 @@ Array Dataset::data_array(std::uint64_t object, Verify verify) const
 
 Writer& Dataset::writer()
 {
-    const std::lock_guard lock(mutex_);
-    if (writer_ && !writer_->is_mine()) static_cast<void>(writer_.release()); // the parent's
-    if (!writer_) guarded([&] { writer_ = std::make_unique<Writer>(*this); });
-    return *writer_;
+    Own& own = *own_;
+    const std::lock_guard lock(own.writing);
+    if (!own.writer) guarded([&] { own.writer = std::make_unique<Writer>(*this); });
+    return *own.writer;
 }
 
 std::shared_ptr<IndexRow> Dataset::row(const std::string& collocation)
 {
-    const std::lock_guard lock(rows_->mutex);
-    if (*rows_->bytes > cache_limit) rows_->open.clear();
-    auto& row = rows_->open[collocation];
-    if (!row) row = std::make_shared<IndexRow>(*this, collocation, rows_->bytes);
+    Own& own = *own_;
+    const std::lock_guard lock(own.reading);
+    if (*own.bytes > cache_limit) own.rows.clear();
+    auto& row = own.rows[collocation];
+    if (!row) row = std::make_shared<IndexRow>(*this, collocation, own.bytes);
     return row;
 }
 

@@ -1,6 +1,7 @@
 // A dataset: a container with its dataset key-value (object 0.0), index objects and array objects of fields.
 #pragma once
 
+#include "base/own_state.h"
 #include "fields/key.h"
 #include "fields/options.h"
 #include "stepstore/client.h"
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -114,10 +114,8 @@ private:
     ObjectId index_id_; // with the lower id 0: of index objects,
     ObjectId page_id_;  // page objects
     ObjectId data_id_;  // and fields
-    struct Rows;
-    std::unique_ptr<Rows> rows_;
-    std::mutex mutex_; // guards writer_
-    std::unique_ptr<Writer> writer_;
+    struct Own;
+    PerProcess<OwnState::field_dataset, Own> own_;
 };
 
 } // namespace stepstore::fields

@@ -105,7 +105,7 @@ private:
     Dataset& dataset_;
     std::string collocation_;
     std::shared_ptr<std::atomic<std::size_t>> cached_bytes_;
-    std::mutex mutex_; // guards all below
+    std::mutex mutex_; // of OwnState::field_dataset: guards all below
     std::size_t accounted_ = 0;
     std::optional<NumberedLog> index_;                              // the row, and the object that it lies in
     std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer

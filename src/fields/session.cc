@@ -85,8 +85,8 @@ void destroy_container(const Pool& pool, const std::string& label)
 }
 
 struct Session::Cache {
-    std::atomic<bool> met_others{false};
-    std::mutex mutex;
+    std::atomic<bool> met_others{true}; // a child needs what its parent may not have synced
+    std::mutex mutex;                   // of OwnState::field_session: guards all below
     std::unordered_map<std::string, std::shared_ptr<Dataset>> datasets;
     std::optional<Container> root_container;
     std::optional<KeyValue> root;
@@ -95,15 +95,16 @@ struct Session::Cache {
 namespace {
 
 struct Registry {
-    std::mutex mutex;
+    std::mutex mutex; // of OwnState::field_sessions: guards all below
     std::map<std::pair<std::string, Access>, std::shared_ptr<Session>> sessions;
 };
 
 // Never destroyed: the libraries below may be gone before the last static object.
 Registry& registry()
 {
-    static auto* const all = new Registry;
-    return *all;
+    static auto* const all =
+        new PerProcess<OwnState::field_sessions, Registry>([] { return std::make_unique<Registry>(); });
+    return **all;
 }
 
 } // namespace
@@ -132,7 +133,7 @@ void Session::release()
 }
 
 Session::Session(Pool pool, Access access)
-    : pool_(std::move(pool)), access_(access), cache_(std::make_unique<Cache>())
+    : pool_(std::move(pool)), access_(access), cache_([] { return std::make_unique<Cache>(); })
 {
 }
 

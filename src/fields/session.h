@@ -8,14 +8,15 @@
 // nothing that was flushed is lost. An archive of record belongs into a pool with durability=power.
 //
 // Threads. Every class here may be used by several threads at once unless it says otherwise. Objects keep
-// open what they need, in any order of destruction. After a fork both processes may go on; what was archived
-// and not flushed stays the parent's.
+// open what they need, in any order of destruction. After a fork both processes may go on, with numbers,
+// packs and locks of their own. What was archived and not flushed stays the parent's.
 //
 // Errors. stepstore::Error with a DER_* code. -DER_NONEXIST: no such pool. -DER_STALE: what was open is gone:
 // "the dataset ... was wiped". -DER_MISMATCH: another schema. -DER_NO_PERM: locked. A missing dataset or
 // field is no error.
 #pragma once
 
+#include "base/own_state.h"
 #include "fields/dataset.h"
 #include "fields/key.h"
 #include "fields/options.h"
@@ -99,7 +100,7 @@ private:
     struct Cache;
     Pool pool_;
     Access access_;
-    std::unique_ptr<Cache> cache_; // guards itself
+    PerProcess<OwnState::field_session, Cache> cache_;
 };
 
 // Others may do the same: one that is gone already is no error.

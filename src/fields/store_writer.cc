@@ -1,5 +1,6 @@
 #include "fields/store_writer.h"
 
+#include "client/in_doubt.h"
 #include "fields/session.h"
 #include "fields/unsynced.h"
 #include "fields/writer.h"
@@ -55,7 +56,7 @@ struct StoreWriter::State {
 
     std::shared_ptr<Dataset> dataset;
     WriterOptions options;
-    std::mutex mutex;              // guards all below
+    std::mutex mutex;              // of OwnState::field_store: guards all below
     Unsynced unsynced;             // archived; its caller's when it flushes without a sync
     std::vector<std::byte> packed; // small fields that are not written yet
     std::uint64_t pack_object = 0; // where they go
@@ -76,8 +77,10 @@ FieldLocation StoreWriter::State::pack(Bytes data)
     packed.insert(packed.end(), data.begin(), data.end());
     try {
         if (packed.size() >= dataset->options().pack_size) write_pack();
-    } catch (...) { // the others of the pack are archived, this one is not
-        packed.resize(std::min<std::size_t>(packed.size(), location.offset));
+    } catch (const Error& error) {
+        // The others of the pack are archived, this one is not. Its place is given to another field only if
+        // nothing can write its bytes there any more.
+        if (!is_in_doubt(error)) packed.resize(std::min<std::size_t>(packed.size(), location.offset));
         throw;
     }
     return location;
@@ -149,7 +152,7 @@ void StoreWriter::State::retry()
 }
 
 StoreWriter::StoreWriter(std::shared_ptr<Dataset> dataset, const WriterOptions& options)
-    : state_(std::make_unique<State>(std::move(dataset), options))
+    : state_([dataset = std::move(dataset), options] { return std::make_unique<State>(dataset, options); })
 {
     if (options.indexed_elsewhere)
         state_->dataset->guarded([&] { state_->dataset->key_value().put(elsewhere_key, as_bytes("yes")); });

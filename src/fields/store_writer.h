@@ -4,8 +4,11 @@
 // Object numbers are taken from a range that the process allocates once per dataset. A field of at least
 // DatasetOptions::pack_below bytes has an object of its own; smaller ones are collected and written together,
 // at the latest by flush(). An object that a flushed location names is never written to again.
+//
+// A forked child begins anew: it has archived nothing yet, and packs its fields into objects of its own.
 #pragma once
 
+#include "base/own_state.h"
 #include "fields/dataset.h"
 #include "fields/location.h"
 
@@ -40,7 +43,7 @@ public:
 
 private:
     struct State;
-    std::unique_ptr<State> state_;
+    PerProcess<OwnState::field_store, State> state_;
 };
 
 } // namespace stepstore::fields

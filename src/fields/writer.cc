@@ -1,10 +1,8 @@
 #include "fields/writer.h"
 
-#include <unistd.h>
-
 namespace stepstore::fields {
 
-Writer::Writer(Dataset& dataset) : dataset_(dataset), process_(::getpid())
+Writer::Writer(Dataset& dataset) : dataset_(dataset)
 {
     take_range();
 }
@@ -33,11 +31,6 @@ Writer::Page Writer::page_number()
 {
     const std::lock_guard lock(mutex_);
     return {number_, next_page_++};
-}
-
-bool Writer::is_mine() const
-{
-    return process_ == ::getpid();
 }
 
 } // namespace stepstore::fields

@@ -1,12 +1,11 @@
-// A process as a writer of a dataset: the numbers that are its own. Registered in the dataset before the
-// first is used, so that purge finds what a dead process has left.
+// A process as a writer of a dataset: the numbers that are its own (OwnState::field_dataset). Registered in
+// the dataset before the first is used, so that purge finds what a dead process has left.
 #pragma once
 
 #include "fields/record.h"
 
 #include <cstdint>
 #include <mutex>
-#include <sys/types.h>
 
 namespace stepstore::fields {
 
@@ -25,15 +24,12 @@ public:
         std::uint64_t page;
     };
     Page page_number(); // of a new index page
-    // Of a parent's, after a fork: its numbers are not ours.
-    bool is_mine() const;
 
 private:
     void take_range();
 
     Dataset& dataset_;
-    pid_t process_;
-    std::mutex mutex_;
+    std::mutex mutex_; // of OwnState::field_dataset: guards all below
     std::uint64_t number_ = 0;
     std::uint64_t next_object_ = 0;
     std::uint64_t end_object_ = 0;

@@ -23,6 +23,7 @@ from stepstore.blob_space import array_id, open_writers, registered
 from stepstore.blobs import LARGEST_SMALL, Blobs, find_place, open_blobs
 from stepstore.errors import DER_CSUM, DER_INVAL, DER_NO_PERM, DER_NONEXIST, Error
 
+DER_TIMEDOUT = -1011
 SIZES = [0, 1, 100, LARGEST_SMALL - 1, LARGEST_SMALL, LARGEST_SMALL + 1, 65536, 1 << 20, (1 << 20) + 7]
 
 
@@ -382,6 +383,83 @@ def test_a_forked_child_takes_numbers_of_its_own(blobs: Blobs) -> None:
     for key, seed in (("parent", 1), ("child", 9), ("parent 2", 2)):
         assert bytes(blobs.read(key)) == value(100_000, seed)
     assert len({blobs.info(key).number for key in ("parent", "child", "parent 2")}) == 3
+
+
+class Late:
+    """An exchange that gets no answer, and is carried out when the test says so."""
+
+    def __init__(self, blobs: Blobs):
+        self.directory, self.kept = blobs._directory, []
+        blobs._directory = self
+
+    def __getattr__(self, name: str):
+        return getattr(self.directory, name)
+
+    def _fail(self, call, *arguments, **options):
+        self.kept.append(lambda: call(*arguments, **options))
+        raise Error(DER_TIMEDOUT, "no answer came")
+
+    def exchange(self, *arguments):
+        self._fail(self.directory.exchange, *arguments)
+
+    def put(self, *arguments, **options):
+        self._fail(self.directory.put, *arguments, **options)
+
+    def end(self, blobs: Blobs) -> None:
+        blobs._directory = self.directory
+
+
+@pytest.mark.parametrize("how", ["write", "new", "writer"])
+def test_an_update_that_comes_late_names_what_is_there(pool: str, how: str) -> None:
+    blobs = open_blobs(pool, "box")
+    if how != "new":
+        blobs.write("k", value(100_000, 1))
+    late = Late(blobs)
+    with pytest.raises(Error, match="no answer"):
+        if how == "writer":
+            with blobs.writer("k") as writer:
+                writer.write(value(100_000, 2))
+        else:
+            blobs.write("k", value(100_000, 2), new=how == "new")
+    late.end(blobs)
+    blobs.leave()
+    assert blobs.reclaim() == 0  # not while this process may still name it
+    for call in late.kept:
+        call()
+    assert bytes(blobs.read("k")) == value(100_000, 2)
+    blobs.write("k", value(100_000, 3))
+    assert bytes(blobs.read("k")) == value(100_000, 3)
+
+
+def test_an_update_that_never_comes_gives_its_space_back_when_its_process_is_dead(pool: str) -> None:
+    def child() -> None:
+        blobs = open_blobs(pool, "box")
+        blobs.write("other", value(100_000, 1))
+        Late(blobs)
+        with pytest.raises(Error, match="no answer"):
+            blobs.write("k", value(100_000, 2))
+        assert len(arrays(pool)) == 2
+        blobs.leave()
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0 and len(arrays(pool)) == 2
+    blobs = open_blobs(pool, "box")
+    blobs.write("mine", value(100_000, 3))  # the first array of this process: it looks for dead ones
+    assert arrays(pool) == {blobs.info("other").number, blobs.info("mine").number}
+    assert not blobs.exists("k")
+
+
+def test_a_refused_update_gives_its_space_back_at_once(blobs: Blobs, pool: str, monkeypatch) -> None:
+    def refuse(*_):
+        raise Error(DER_NO_PERM, "not you")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(blobs._directory), "exchange", refuse)
+        with pytest.raises(Error, match="not you"):
+            blobs.write("k", value(100_000))
+    assert arrays(pool) == set()
 
 
 def test_readers_notice_that_a_pool_on_a_cluster_was_made_anew() -> None:

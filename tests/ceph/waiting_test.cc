@@ -167,15 +167,16 @@ TEST_F(Waiting, EndsWithTheWriter)
     EXPECT_LT(now() - begin, 3);
 }
 
-// A reader that was open before a fork, in both processes.
-TEST_F(Waiting, GoesOnInAChild)
+// In a process that waited before its fork, and in its child.
+TEST_F(Waiting, GoesOnAfterAFork)
 {
     Writer writer(stream, {}, self_communicator());
     Reader reader(stream, {}, self_communicator());
     EXPECT_EQ(reader.begin_step(0.6), StepStatus::not_ready);
     const pid_t child = start_child([&] {
-        if (reader.begin_step(0.6) != StepStatus::not_ready) return 1;
-        return reader.begin_step(30) == StepStatus::ok ? 0 : 2;
+        Reader own(stream, {}, self_communicator());
+        if (own.begin_step(0.6) != StepStatus::not_ready) return 1;
+        return own.begin_step(30) == StepStatus::ok ? 0 : 2;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     writer.begin_step();

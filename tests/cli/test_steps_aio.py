@@ -79,7 +79,7 @@ def test_a_step_that_began_after_the_wait_was_cancelled_is_not_lost(writer, monk
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             writer.write("\n")
-            while not steps._begun_unseen:
+            while not steps._own.get().unseen:
                 await asyncio.sleep(0.01)
             begun = getattr(steps, again)(0)
             assert (await begun if again == "abegin_step" else begun) is stepstore.StepStatus.OK

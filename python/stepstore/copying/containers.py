@@ -32,7 +32,16 @@ from stepstore.copying.plan import (
     type_of,
     user_half,
 )
-from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, DER_INVAL, DER_NO_PERM, DER_NONEXIST, Error
+from stepstore.errors import (
+    DER_BUSY,
+    DER_CSUM,
+    DER_EXIST,
+    DER_INVAL,
+    DER_NO_PERM,
+    DER_NONEXIST,
+    Error,
+    is_in_doubt,
+)
 from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
 
@@ -223,8 +232,10 @@ class ContainerCopy:
                 if not self.target.part:
                     self._pass_numbers(self._counter_of_source(then))
             self._mark.put(source=identity, **state)
-        except Error:
-            self._destroy_snapshots([epoch])
+        except Error as error:
+            # The mark may still come, and name it. A copy that finds no mark destroys it by its name.
+            if not (self._mark.state and is_in_doubt(error)):
+                self._destroy_snapshots([epoch])
             raise
 
     def _take_numbers(self, stream: Stream) -> list[int]:

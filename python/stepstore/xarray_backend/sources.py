@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from stepstore import _core
 from stepstore.errors import Error
+from stepstore.process import PerProcess
 from stepstore.steps import Steps, open_steps
 
 # Readers that nobody uses now, of all datasets. The oldest are closed first.
@@ -70,17 +71,17 @@ class Shared(Generic[Reader]):
     @contextlib.contextmanager
     def opened(self) -> Iterator[Reader]:
         """A reader for this thread alone. After an error it is not used again."""
-        reader = _idle.take(self) or self._open()
+        reader = _idle.get().take(self) or self._open()
         try:
             yield reader
         except BaseException:
             reader.close()
             raise
-        _idle.give(self, reader)
+        _idle.get().give(self, reader)
 
     def release(self) -> None:
         """Closes the readers that nobody uses now. Reading opens new ones."""
-        while (reader := _idle.take(self)) is not None:
+        while (reader := _idle.get().take(self)) is not None:
             reader.close()
 
     def _open(self) -> Reader:
@@ -141,7 +142,6 @@ class _Idle:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readers: list[tuple[Any, Any]] = []  # (where it is from, it)
-        self._parents: list[tuple[Any, Any]] = []
 
     def take(self, source: Shared[Reader]) -> Reader | None:
         with self._lock:
@@ -159,17 +159,10 @@ class _Idle:
         for _, one in old:
             one.close()
 
-    def forget_after_fork(self) -> None:
-        """The event queue of a reader belongs to its process. The child neither uses nor closes it."""
-        self._lock = threading.Lock()
-        self._parents += self._readers
-        self._readers = []
-
 
 def give_back(source: Shared[Reader], reader: Reader) -> None:
     """A reader that nobody uses now, for the next use."""
-    _idle.give(source, reader)
+    _idle.get().give(source, reader)
 
 
-_idle = _Idle()
-os.register_at_fork(after_in_child=_idle.forget_after_fork)
+_idle = PerProcess(_Idle)

@@ -6,7 +6,7 @@ namespace stepstore::steps {
 
 Reader::Reader(const std::string& location, const ReaderOptions& options,
                std::shared_ptr<Communicator> communicator)
-    : impl_(std::make_unique<Impl>(location, options, std::move(communicator)))
+    : impl_(std::make_shared<Impl>(location, options, std::move(communicator)))
 {
 }
 

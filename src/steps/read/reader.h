@@ -11,9 +11,11 @@
 //   -DER_STALE                 a writer has replaced the stream meanwhile
 //   -DER_NONEXIST              no such variable or step
 //   -DER_INVAL                 a bad selection
+//   -DER_NO_HDL                it is a parent's, from before a fork: open it again
 // After any of them the reader can be used further.
 #pragma once
 
+#include "base/own_state.h"
 #include "comm/communicator.h"
 #include "steps/block_operator.h"
 #include "steps/location.h"
@@ -154,7 +156,7 @@ public:
 
 private:
     class Impl;
-    std::unique_ptr<Impl> impl_;
+    OfProcess<OwnState::stream_reader, Impl> impl_;
 };
 
 } // namespace stepstore::steps

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
-#include <unistd.h>
 #include <utility>
 
 namespace stepstore::steps {
@@ -38,13 +36,13 @@ std::uint64_t now_ms()
                                           .count());
 }
 
-std::vector<std::byte> encode_turn(const WriterTurn& turn, std::uint64_t token)
+std::vector<std::byte> encode_turn(const WriterTurn& turn)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
     to.fixed(turn_magic);
     to.fixed(turn_version);
-    to.fixed(token);
+    to.fixed(turn.token);
     to.fixed(static_cast<std::uint8_t>(turn.over ? 1 : 0));
     to.fixed(turn.interval_ms);
     to.fixed(turn.sign_ms);
@@ -66,7 +64,7 @@ WriterTurn decode_turn(Bytes bytes)
         if (from.fixed<std::uint32_t>() != turn_magic || from.fixed<std::uint32_t>() != turn_version)
             return unknown;
         WriterTurn turn;
-        from.fixed<std::uint64_t>(); // token
+        turn.token = from.fixed<std::uint64_t>();
         turn.over = from.fixed<std::uint8_t>() != 0;
         turn.interval_ms = from.fixed<std::uint64_t>();
         turn.sign_ms = from.fixed<std::uint64_t>();
@@ -85,19 +83,14 @@ std::optional<std::uint64_t> load_first(const NumberedLog& turns, const std::str
     return load_little<std::uint64_t>(value->data());
 }
 
-std::uint64_t random_token()
-{
-    std::random_device device;
-    return std::uint64_t{device()} << 32 | device();
-}
-
 } // namespace
 
 WriterLease::WriterLease(const Container& container, std::string stream, std::string where,
                          double timeout_seconds)
     : turns_(open_turns(container, Access::read_write, stream)), stream_(std::move(stream)),
-      where_(std::move(where)), timeout_(timeout_seconds), token_(random_token())
+      where_(std::move(where)), timeout_(timeout_seconds)
 {
+    turn_.token = own_.number();
     turn_.writer = this_process();
     turn_.interval_ms = static_cast<std::uint64_t>(std::ceil(timeout_ * 1000 / signs_per_timeout));
     acquire();
@@ -121,7 +114,7 @@ std::vector<std::byte> WriterLease::encoded(bool over) const
     WriterTurn turn = turn_;
     turn.over = over;
     turn.sign_ms = now_ms();
-    return encode_turn(turn, token_);
+    return encode_turn(turn);
 }
 
 void WriterLease::acquire()
@@ -135,6 +128,7 @@ void WriterLease::acquire()
         number_ = turns_.next();
         if (before) wait_until_over(number_ - 1, *before);
         turn_.since_ms = now_ms();
+        own_.is_put();
         if (!turns_.put(number_, encoded(false))) continue; // somebody was faster
         if (first_turn() == first && (!before || turns_.at(number_ - 1) == before)) {
             if (number_ == first.value_or(0)) return;
@@ -161,6 +155,7 @@ void WriterLease::wait_until_over(std::uint64_t number, const std::vector<std::b
     switch (life_of(turn.writer)) {
     case Life::dead: return;
     case Life::alive:
+        if (turn.writer == turn_.writer && OwnTurn<OwnState::stream_turns>::is_left_over(turn.token)) return;
         if (turn.writer == turn_.writer)
             busy("this is the same process: it has another engine open on the stream. Close that engine "
                  "first, or write another stream");
@@ -217,15 +212,9 @@ void WriterLease::require_held() const
                         "than its WriterTimeoutSecs: what this writer writes from now on is not kept");
 }
 
-bool WriterLease::mine() const
-{
-    return static_cast<std::uint64_t>(::getpid()) == turn_.writer.process;
-}
-
 void WriterLease::stop_signs() noexcept
 {
     if (!signs_.joinable()) return;
-    if (!mine()) return signs_.detach(); // a thread of the parent
     signs_.request_stop();
     signs_.join();
 }
@@ -233,20 +222,22 @@ void WriterLease::stop_signs() noexcept
 void WriterLease::give_back() noexcept
 {
     stop_signs();
-    if (!std::exchange(held_, false) || !mine() || lost_) return;
+    if (!std::exchange(held_, false) || lost_) return;
     try {
         turns_.object().put(turns_.key(number_), encoded(true), Condition::must_exist);
-    } catch (...) { // then it ends with this process
+        own_.is_gone();
+    } catch (...) { // then it ends with this process, which knows that it does not hold it any more
     }
 }
 
 void WriterLease::give_back_for_good() noexcept
 {
     stop_signs();
-    if (!std::exchange(held_, false) || !mine() || lost_) return;
+    if (!std::exchange(held_, false) || lost_) return;
     try {
         turns_.object().remove(first_key(stream_));
         turns_.object().remove(turns_.key(number_));
+        own_.is_gone();
     } catch (...) {
     }
 }

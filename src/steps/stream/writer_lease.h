@@ -5,7 +5,8 @@
 // number the row begins (absent: 0). The one primitive is a put that fails when the key is there.
 //
 // 1. A writer walks the row from its first number to the first one that is not there, n. The turn before, n -
-//    1, must be over: given back, or its process dead. Otherwise: -DER_BUSY, which names it.
+//    1, must be over: given back, or its process dead, or left over from a call in doubt of this very process
+//    (client/own_turns.h). Otherwise: -DER_BUSY, which names it.
 // 2. It puts turn n on the condition that there is none. Of several that try, one succeeds; the others look
 //    again.
 // 3. It looks whether the row still begins where it did, and whether turn n - 1 still is what it was. If not,
@@ -23,6 +24,7 @@
 #include "base/process.h"
 #include "base/time_source.h"
 #include "client/numbered_log.h"
+#include "client/own_turns.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -34,6 +36,7 @@ namespace stepstore::steps {
 
 // What a turn says.
 struct WriterTurn {
+    std::uint64_t token = 0; // of the turn, among those of its process
     ProcessIdentity writer;
     bool over = false;             // given back
     std::uint64_t interval_ms = 0; // between two signs of life; 0: it gives none
@@ -41,7 +44,7 @@ struct WriterTurn {
     std::uint64_t since_ms = 0;
 };
 
-// Held by rank 0 of a writer.
+// Held by rank 0 of a writer (OwnState::stream_writer).
 class WriterLease {
 public:
     // timeout_seconds: after so long without a sign of life a writer on another machine is dead; 0: at once,
@@ -65,17 +68,17 @@ private:
     std::vector<std::byte> encoded(bool over) const;
     void stop_signs() noexcept;
     void give_signs(const std::stop_token& stop);
-    bool mine() const; // false in a child of a fork
 
     NumberedLog turns_;
     std::string stream_;
     std::string where_;
     double timeout_;
     WriterTurn turn_;
-    std::uint64_t token_; // makes this turn different from all others
+    OwnTurn<OwnState::stream_turns> own_;
     std::uint64_t number_ = 0;
     bool held_ = false;
     std::atomic<bool> lost_ = false;
+    // Of OwnState::stream_writer: it gives the signs of life.
     std::mutex mutex_;
     std::condition_variable_any stopped_;
     std::jthread signs_;

@@ -6,7 +6,7 @@ namespace stepstore::steps {
 
 Writer::Writer(const std::string& location, const WriterOptions& options,
                std::shared_ptr<Communicator> communicator)
-    : impl_(std::make_unique<Impl>(location, options, std::move(communicator)))
+    : impl_(std::make_shared<Impl>(location, options, std::move(communicator)))
 {
 }
 

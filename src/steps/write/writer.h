@@ -17,9 +17,13 @@
 // last whole step. The other ranks get the error from end_step or close(). The others do not wait for a rank
 // whose Writer is destroyed without close(), or whose process dies. They get -DER_CANCELED, and the stream is
 // as after a dead writer. Other errors leave the writer usable.
+//
+// A forked child gets -DER_NO_HDL from every call of a Writer of its parent's, and its end leaves what its
+// parent writes alone.
 #pragma once
 
 #include "base/function_ref.h"
+#include "base/own_state.h"
 #include "comm/communicator.h"
 #include "steps/block_operator.h"
 #include "steps/location.h"
@@ -119,7 +123,7 @@ public:
 
 private:
     class Impl;
-    std::unique_ptr<Impl> impl_;
+    OfProcess<OwnState::stream_writer, Impl> impl_;
 };
 
 } // namespace stepstore::steps
