@@ -195,7 +195,7 @@ std::vector<StoredBlock> Head::decode_tables(const Header& header,
 {
     std::vector<StoredBlock> blocks;
     for (const std::vector<std::byte>& one : tables)
-        decode_table(one, header.dimensions, "a table of blocks of " + where_, blocks);
+        decode_table(one, header, "a table of blocks of " + where_, blocks);
     return blocks;
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 void check_layout(const DataLayout& layout)
 {
-    if (layout.chunk_size == 0 || layout.chunk_size % 64 != 0)
-        throw Error(-DER_INVAL,
-                    "chunk_size is " + std::to_string(layout.chunk_size) + ": use a multiple of 64 bytes");
+    if (layout.chunk_size == 0 || layout.chunk_size % 64 != 0 || layout.chunk_size > most_chunk_size)
+        throw Error(-DER_INVAL, "chunk_size is " + std::to_string(layout.chunk_size) +
+                                    ": use a multiple of 64 bytes, at most 1 TiB");
 }
 
 } // namespace

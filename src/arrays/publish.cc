@@ -44,8 +44,7 @@ void merge_tables(Header& header, Head& head)
                header.tables[header.tables.size() - 1 - last].level == header.tables.back().level)
             ++last;
         if (last < tables_merged) return;
-        Header tail;
-        tail.dimensions = header.dimensions;
+        Header tail = header;
         tail.tables.assign(header.tables.end() - static_cast<std::ptrdiff_t>(last), header.tables.end());
         const auto bytes = head.tables(tail);
         if (!bytes)

@@ -129,8 +129,8 @@ KnownArray decode_found(Bytes bytes, const Head& head)
     array.fingerprint = checksum(header);
     array.header = head.decode(header);
     while (!from.at_end())
-        decode_table(from.bytes(from.varint()), array.header.dimensions,
-                     "a table of blocks of " + head.where(), array.blocks);
+        decode_table(from.bytes(from.varint()), array.header, "a table of blocks of " + head.where(),
+                     array.blocks);
     return array;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/record.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace stepstore::arrays {
@@ -74,10 +75,13 @@ std::vector<std::byte> encode(std::span<const ObjectRange> ranges)
 }
 std::vector<ObjectRange> read_ranges(Bytes bytes, const std::string& what)
 {
+    constexpr std::uint64_t most_objects = std::uint64_t{1} << 32; // as many as a write can have ranks
     std::vector<ObjectRange> ranges;
     for (WireReader from(bytes, what); !from.at_end();) {
         const std::uint64_t first = from.varint();
-        ranges.push_back({first, from.varint()});
+        const std::uint64_t count = from.varint();
+        if (count > most_objects || first > UINT64_MAX - count) from.fail("names impossible objects");
+        ranges.push_back({first, count});
     }
     return ranges;
 }
@@ -97,12 +101,17 @@ std::vector<std::byte> encode(std::span<const TableRef> tables)
 }
 std::vector<TableRef> read_tables(Bytes bytes, const std::string& what)
 {
+    constexpr std::uint64_t most_level = 64; // each has several times the blocks of the one below
     std::vector<TableRef> tables;
+    std::uint64_t blocks = 0;
     for (WireReader from(bytes, what); !from.at_end();) {
         TableRef one;
         one.number = from.varint();
-        one.level = static_cast<std::uint32_t>(from.varint());
+        const std::uint64_t level = from.varint();
         one.blocks = from.varint();
+        if (level > most_level || __builtin_add_overflow(blocks, one.blocks, &blocks))
+            from.fail("names an impossible table of blocks");
+        one.level = static_cast<std::uint32_t>(level);
         const Bytes in_place = from.bytes(from.varint());
         one.in_place.assign(in_place.begin(), in_place.end());
         tables.push_back(std::move(one));
@@ -118,14 +127,19 @@ void require_sound(const Header& header, std::size_t dimensions, const std::stri
                                        "saved");
     };
     if (header.removed) return;
+    if (header.order != Order::row_major && header.order != Order::column_major)
+        refuse("has an order of dimensions that there is not");
     if (!is_known(header.type)) refuse("has an element type that there is not");
     if (dimensions < 1 || dimensions > max_dimensions) refuse("has no valid number of dimensions");
     if (header.grows_along && *header.grows_along >= dimensions)
         refuse("grows along no dimension of its own");
-    if (header.layout.chunk_size == 0) refuse("has no chunk size");
+    if (header.layout.chunk_size == 0 || header.layout.chunk_size > most_chunk_size)
+        refuse("has an impossible chunk size");
     std::uint64_t bytes = size_of(header.type);
     for (std::size_t d = 0; d < dimensions; ++d)
-        if (__builtin_mul_overflow(bytes, header.shape[d], &bytes)) refuse("has an impossible shape");
+        if (__builtin_mul_overflow(bytes, header.shape[d], &bytes) ||
+            bytes > static_cast<std::uint64_t>(INT64_MAX))
+            refuse("has an impossible shape");
 }
 
 } // namespace
@@ -236,19 +250,47 @@ std::vector<std::byte> encode_table(std::span<const StoredBlock> blocks, unsigne
     return bytes;
 }
 
-void decode_table(Bytes bytes, unsigned dimensions, const std::string& what, std::vector<StoredBlock>& into)
+namespace {
+
+// Which objects a header names, for many questions.
+class Named {
+public:
+    explicit Named(std::vector<ObjectRange> ranges) : ranges_(std::move(ranges))
+    {
+        std::ranges::sort(ranges_, {}, &ObjectRange::first);
+    }
+    bool has(std::uint64_t object) const
+    {
+        const auto behind = std::ranges::upper_bound(ranges_, object, {}, &ObjectRange::first);
+        return behind != ranges_.begin() && object - std::prev(behind)->first < std::prev(behind)->count;
+    }
+
+private:
+    std::vector<ObjectRange> ranges_; // do not overlap, by their begins
+};
+
+} // namespace
+
+void decode_table(Bytes bytes, const Header& of, const std::string& what, std::vector<StoredBlock>& into)
 {
     WireReader from(unseal_frame(bytes, table_magic, format_version, what).body, what);
-    const std::uint64_t blocks = from.counted(2 + 2 * dimensions);
+    const std::uint64_t blocks = from.counted(2 + 2 * of.dimensions);
+    const std::uint64_t element = size_of(of.type);
+    const Named objects(of.objects);
     into.reserve(into.size() + blocks);
     for (std::uint64_t i = 0; i < blocks; ++i) {
         StoredBlock one;
         one.object = from.varint();
         one.offset = from.varint();
-        for (unsigned d = 0; d < dimensions; ++d) {
+        for (unsigned d = 0; d < of.dimensions; ++d) {
             one.box.start[d] = from.varint();
             one.box.count[d] = from.varint();
         }
+        if (!contains(of.shape, one.box, of.dimensions)) from.fail("has a block outside of the array");
+        if (one.offset >
+            static_cast<std::uint64_t>(INT64_MAX) - volume(one.box.count, of.dimensions) * element)
+            from.fail("has a block beyond the end of the largest possible object");
+        if (!objects.has(one.object)) from.fail("has a block in an object that is not the array's");
         into.push_back(one);
     }
     if (!from.at_end()) from.fail("has bytes left over");

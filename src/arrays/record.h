@@ -26,6 +26,8 @@ struct ObjectRange {
 // Adds objects behind those that are there; ranges that meet become one.
 void add_objects(std::vector<ObjectRange>& ranges, ObjectRange fresh);
 
+inline constexpr std::uint64_t most_chunk_size = std::uint64_t{1} << 40; // bytes
+
 // How data objects are made: what one has to know to open them.
 struct DataLayout {
     std::string object_class = "SX";
@@ -69,7 +71,9 @@ std::vector<std::byte> encode(const Header& header);
 Header decode_header(Bytes bytes, const std::string& what);
 
 std::vector<std::byte> encode_table(std::span<const StoredBlock> blocks, unsigned dimensions);
-void decode_table(Bytes bytes, unsigned dimensions, const std::string& what, std::vector<StoredBlock>& into);
+// of: the header of the array. Each block lies within its shape, and in one of its objects; else
+// -DER_DF_INVAL.
+void decode_table(Bytes bytes, const Header& of, const std::string& what, std::vector<StoredBlock>& into);
 
 // Objects that a writer fills, and has not published yet.
 struct WritingMark {

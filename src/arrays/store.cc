@@ -273,28 +273,31 @@ ArrayInfo Store::inquire(const std::string& name)
 std::vector<BlockInfo> Store::blocks(const std::string& name)
 {
     Session& session = *session_;
-    unsigned dimensions = 0;
     const std::vector<std::byte> answer =
         on_root(session, "blocks " + shown(name), {}, fault_of([&] { check_name(name, "array"); }), [&] {
             for (int attempt = 0; attempt < 100; ++attempt) { // appends may merge tables meanwhile
-                const Header header = require_array(session, name);
+                Header header = require_array(session, name);
                 const Head& head = *session.head(name);
                 const auto tables = head.tables(header);
                 if (!tables) continue;
+                const std::vector<StoredBlock> stored = head.decode_tables(header, *tables);
+                header.tables.clear();
                 std::vector<std::byte> bytes;
                 WireWriter to(bytes);
-                to.varint(header.dimensions);
-                to.bytes(encode_table(head.decode_tables(header, *tables), header.dimensions));
+                const std::vector<std::byte> of = encode(header);
+                to.varint(of.size());
+                to.bytes(of);
+                to.bytes(encode_table(stored, header.dimensions));
                 return bytes;
             }
             throw Error(-DER_DATA_LOSS, "a table of blocks is missing; `stepstore pool check` says what can "
                                         "be saved");
         });
     WireReader from(answer, "rank 0's answer");
-    dimensions = static_cast<unsigned>(from.varint());
+    const Header header = decode_header(from.bytes(from.varint()), "rank 0's answer");
     std::vector<StoredBlock> stored;
-    decode_table(from.bytes(from.left()), dimensions, "rank 0's answer", stored);
-    const Naming naming{session.options.order, dimensions};
+    decode_table(from.bytes(from.left()), header, "rank 0's answer", stored);
+    const Naming naming{session.options.order, header.dimensions};
     std::vector<BlockInfo> blocks;
     for (const StoredBlock& one : stored)
         blocks.push_back({to_dims(one.box.start, naming), to_dims(one.box.count, naming)});

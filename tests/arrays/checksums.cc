@@ -148,8 +148,61 @@ TEST_F(Checksums, AnyDamagedByteOfARecordIsFound)
         EXPECT_THROW(decode_header(Bytes(sound).first(i), "T"), Error) << i;
     }
     std::vector<StoredBlock> back;
-    decode_table(header.tables.front().in_place, 2, "table", back);
+    decode_table(header.tables.front().in_place, header, "table", back);
     EXPECT_EQ(back, blocks);
+}
+
+// A table that another user has sealed rightly: no reader touches memory outside of its own for it.
+TEST_F(Checksums, ATableOfBlocksElsewhereIsRefused)
+{
+    Header header;
+    header.type = {Kind::real64, 1};
+    header.dimensions = 2;
+    header.shape = {4, 5};
+    header.objects = {{80, 2}, {77, 2}};
+    const auto decoded = [&](const StoredBlock& block) {
+        std::vector<StoredBlock> back;
+        decode_table(encode_table({&block, 1}, 2), header, "table", back);
+        return back.front();
+    };
+    for (const std::uint64_t object : {77, 78, 80, 81}) {
+        const StoredBlock sound{{{1, 0}, {3, 5}}, object, 64};
+        EXPECT_EQ(decoded(sound), sound);
+    }
+    constexpr std::uint64_t all = UINT64_MAX, far = std::uint64_t{1} << 63;
+    const StoredBlock hostile[] = {
+        {{{0, 0}, {5, 5}}, 77, 0},       {{{1, 0}, {4, 5}}, 77, 0},   {{{0, 0}, {4, 6}}, 77, 0},
+        {{{all - 1, 0}, {4, 5}}, 77, 0}, {{{1, 0}, {all, 5}}, 77, 0}, {{{far, 0}, {far, 5}}, 77, 0},
+        {{{0, 0}, {4, 5}}, 76, 0},       {{{0, 0}, {4, 5}}, 79, 0},   {{{0, 0}, {4, 5}}, 82, 0},
+        {{{0, 0}, {4, 5}}, 77, all},     {{{0, 0}, {4, 5}}, 77, far}, {{{0, 0}, {4, 5}}, 77, far - 8},
+    };
+    for (const StoredBlock& block : hostile)
+        EXPECT_THROW(decoded(block), Error) << block.box.start[0] << ' ' << block.object;
+}
+
+TEST_F(Checksums, AHeaderOfWhatCannotBeIsRefused)
+{
+    Header sound;
+    sound.name = "T";
+    sound.type = {Kind::real64, 1};
+    sound.dimensions = 1;
+    sound.shape = {4};
+    sound.objects = {{77, 1}};
+    EXPECT_EQ(decode_header(encode(sound), "T"), sound);
+    const auto refused = [&](auto change) {
+        Header header = sound;
+        change(header);
+        EXPECT_THROW(decode_header(encode(header), "T"), Error);
+    };
+    constexpr std::uint64_t all = UINT64_MAX;
+    refused([](Header& one) { one.layout.chunk_size = all; }); // sizes of checksums would begin again at 0
+    refused([](Header& one) { one.layout.chunk_size = 0; });
+    refused([](Header& one) { one.shape = {std::uint64_t{1} << 60}; });
+    refused([](Header& one) { one.objects = {{77, all}}; }); // to be destroyed one by one
+    refused([](Header& one) { one.dropped_objects = {{all, 2}}; });
+    refused([](Header& one) { one.tables = {{1, 0, all, {}}, {2, 0, 1, {}}}; });
+    refused([](Header& one) { one.tables = {{1, UINT32_MAX, 1, {}}}; });
+    refused([](Header& one) { one.order = Order{9}; });
 }
 
 } // namespace
