@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -176,6 +177,31 @@ inline int late_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod,
     return -DER_TIMEDOUT;
 }
 
+// kv_put_if, in a library that has it: an update with a value is a put, one without a removal.
+template <class Table>
+void make_put_if_late(Table& library)
+{
+    if constexpr (requires { library.kv_put_if; })
+        library.kv_put_if = [](daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t expected_size,
+                               const void* expected, daos_size_t size, const void* value) -> int {
+            Stop::one().reached();
+            const auto put = static_cast<Table&>(real_library()).kv_put_if;
+            Late& late = Late::one();
+            if (!Late::takes(value ? late.puts : late.removals, key))
+                return put(oh, th, key, expected_size, expected, size, value);
+            const auto copy = [](const void* first, daos_size_t bytes) {
+                return first ? std::optional(std::string(static_cast<const char*>(first), bytes))
+                             : std::nullopt;
+            };
+            late.kept.emplace_back([=, key = std::string(key), from = copy(expected, expected_size),
+                                    to = copy(value, size)] {
+                carried_out(put(oh, th, key.c_str(), from ? from->size() : 0, from ? from->data() : nullptr,
+                                to ? to->size() : 0, to ? to->data() : nullptr));
+            });
+            return -DER_TIMEDOUT;
+        };
+}
+
 // What a late update goes to stays open until it has been carried out.
 template <auto member>
 int late_close(daos_handle_t handle, daos_event_t* event)
@@ -196,6 +222,7 @@ inline void use_faulty_library()
     library.kv_put = late_put;
     library.kv_remove = late_remove;
     library.array_write = late_write;
+    make_put_if_late(library);
     library.fini = [] { return Late::one().kept.empty() ? real_library().fini() : 0; };
     library.kv_close = late_close<&Library::kv_close>;
     library.array_close = late_close<&Library::array_close>;
