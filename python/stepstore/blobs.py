@@ -25,7 +25,9 @@ had destroyed the array at 2. The array is damaged, and the reader raises DER_CS
 twice, so an entry that is the same has been there all the time.
 
 A *folder* is an entry whose key ends with '/'. It keeps a directory that has no blobs. All others are where
-keys say so.
+keys say so. The folder "/" says that the container is no directory while it has neither blobs nor folders.
+So a directory is removed without destroying the container, in which others may write at that moment.
+
 """
 
 from __future__ import annotations
@@ -43,7 +45,15 @@ from typing import Any
 import numpy as np
 
 from stepstore import _core
-from stepstore.blob_space import Numbers, destroy_array, open_array, open_writers, reclaim
+from stepstore.blob_space import (
+    DATA_HI,
+    WRITERS_HI,
+    Numbers,
+    destroy_array,
+    open_array,
+    open_writers,
+    reclaim,
+)
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error, is_in_doubt
 from stepstore.array import Array
 from stepstore.buffers import encode_key, memory_of
@@ -52,12 +62,14 @@ from stepstore.process import OfProcess, PerProcess
 from stepstore.store import Container, Pool
 
 DIRECTORY_HI = 0x53530301
+OBJECTS = frozenset((DIRECTORY_HI, WRITERS_HI, DATA_HI))  # upper ids of all that blobs consist of
 # Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
 LARGEST_SMALL = 32 << 10
 # From here on a copy takes longer than handing it to a thread.
 IN_THREAD = 256 << 10
 
 _SMALL, _ARRAY, _FOLDER = 1, 2, 3
+_HIDDEN = b"/"  # the folder that hides a container
 _HEAD = struct.Struct("<BQ")  # what it is; when it was written, in nanoseconds since 1970
 _PLACE = struct.Struct("<BQQQ")  # of an array: the number, the size in bytes
 
@@ -168,10 +180,15 @@ class Blobs:
         Its cost does not depend on what lies below these."""
         beginning = _as_folder(folder)
         found = self._directory.keys_below(beginning, "/")
-        return [_text_of(name)[len(beginning) :] for name in found if len(name) > len(encode_key(beginning))]
+        least = len(encode_key(beginning))
+        return [_text_of(name)[len(beginning) :] for name in found if len(name) > least and name != _HIDDEN]
 
     def is_folder(self, folder: str) -> bool:
         return bool(self._directory.keys_below(_as_folder(folder), "/"))
+
+    def is_hidden(self) -> bool:
+        """The container is no directory now."""
+        return self._directory.size(_HIDDEN) is not None and not self.children()
 
     # ---- writing
 
@@ -205,26 +222,38 @@ class Blobs:
     def make_folder(self, folder: str) -> None:
         self._directory.put(_name(_as_folder(folder)), _HEAD.pack(_FOLDER, time.time_ns()))
 
-    def delete(self, key: str) -> bool:
-        """False: there was no such blob."""
+    def hide(self) -> None:
+        """The container is no directory any more, unless there are blobs or folders, now or later."""
+        self._directory.put(_HIDDEN, _HEAD.pack(_FOLDER, time.time_ns()))
+
+    def show(self) -> None:
+        """The container is a directory."""
+        if self._directory.size(_HIDDEN) is not None:
+            self._take(_HIDDEN)
+
+    def delete(self, key: str, *, version: bytes | None = None) -> bool:
+        """False: there was no such blob. version: as copy() gave it; another one is kept, False then."""
+        if version is not None and self._entry(_name(key)) != version:
+            return False
         return self._take(_name(key))
 
     def delete_folder(self, folder: str) -> int:
         """Deletes all blobs and folders below; how many there were. "": all."""
-        return sum(self._take(name) for name in self._directory.keys_below(_as_folder(folder)))
+        found = self._directory.keys_below(_as_folder(folder))
+        return sum(self._take(name) for name in found if name != _HIDDEN)
 
-    def copy(self, source: str, target: str, *, into: Blobs | None = None) -> bool:
-        """Copies one version of a blob, also into another container. False: there is no such blob."""
+    def copy(self, source: str, target: str, *, into: Blobs | None = None) -> bytes | None:
+        """Copies one version of a blob, also into another container. Returns what delete() takes for it;
+        None: there is no such blob."""
         while (reader := self.open(source)) is not None:
             try:
                 with (into or self).writer(target) as writer:
-                    for start in range(0, reader.size, _PIECE):
-                        writer.write(reader.read(start, start + _PIECE))
-                return True
+                    reader.copy_to(writer)
+                return reader.entry
             except Error as error:
-                if error.code != DER_NONEXIST or self._entry(_name(source)) == reader.entry:
+                if error.code != DER_NONEXIST or reader.is_current():
                     raise
-        return False
+        return None
 
     def reclaim(self) -> int:
         """Destroys array objects that nothing points to, which dead writers left; how many there were. A
@@ -330,7 +359,7 @@ class Blobs:
         return f"blob {key!r} in {self._pool.location}/{self._container.label}"
 
 
-_PIECE = 8 << 20
+PIECE = 8 << 20  # bytes of a copy at a time
 
 
 class BlobReader:
@@ -351,6 +380,14 @@ class BlobReader:
                 f"{self._blobs._text(self._key)} was replaced or deleted while it was read: open it again",
             )
         return data
+
+    def is_current(self) -> bool:
+        """The blob still has this version."""
+        return self._blobs._entry(_name(self._key)) == self.entry
+
+    def copy_to(self, writer: BlobWriter) -> None:
+        for start in range(0, self.size, PIECE):
+            writer.write(self.read(start, start + PIECE))
 
 
 class BlobWriter(OfProcess):
@@ -494,6 +531,12 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None  # its opening says why
     return found.st_dev, found.st_ino
+
+
+def pool_identity(pool: str) -> Any:
+    """The same for all paths to one pool."""
+    found = None if "://" in pool else _identity(_core.pool_path(pool))
+    return found or pool.rstrip("/")
 
 
 def make_pool(pool: str) -> None:

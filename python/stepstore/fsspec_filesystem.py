@@ -5,10 +5,14 @@
 A path is POOL/CONTAINER/KEY. The longest beginning that is a pool is the pool: a path, "local:LABEL",
 "rados://CEPHPOOL/NAMESPACE" or "daos://POOL". What follows are a container and the key of a blob
 (stepstore.blobs). A pool and its containers are directories. Writing makes a container that is missing, and
-never a pool.
+never a pool. Paths are absolute. Empty parts and '.' count for nothing, and '..' is refused after the pool.
 
 A file appears whole when it is closed; one that a `with` block leaves by an exception does not appear. A file
-that is open for reading shows one version. A directory is where keys say so, and where mkdir() made one.
+that is open for reading shows one version. A directory is where keys say so, and where mkdir() made one. A
+name may be a file and a directory.
+
+rmdir() and rm() of a container hide it while it has no files, and do not destroy it, since others may write a
+file at this moment. Pool.destroy_container destroys it.
 
 POOL/CONTAINER/.objects has the key-values and arrays of other programs, by id (stepstore.object_files).
 """
@@ -16,22 +20,24 @@ POOL/CONTAINER/.objects has the key-values and arrays of other programs, by id (
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from contextlib import contextmanager
+import errno
+import os
+from contextlib import suppress
+from glob import has_magic
 from typing import Any
 
-from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped]
+from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped]
 from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 
 from stepstore import _core
-from stepstore.blobs import BlobReader, Blobs, BlobWriter, Place, find_place, open_blobs
-from stepstore.errors import DER_NONEXIST, Error
-from stepstore.object_files import ArrayReader, ObjectFiles, ValueReader, is_object
+from stepstore.blobs import OBJECTS, Blobs, Place, find_place, open_blobs, pool_identity
+from stepstore.errors import DER_INVAL, Error
+from stepstore.fsspec_file import Reader, StepstoreFile, as_os_error
+from stepstore.object_files import ObjectFiles, is_object
 from stepstore.store import Pool
 
 _READ_AHEAD = 256 << 10
 _WRITE_PIECE = 8 << 20
-_Reader = BlobReader | ValueReader | ArrayReader
 
 
 class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -66,11 +72,11 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
+        """The one spelling of a path, which all calls use."""
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
         text: str = stringify_path(path)
-        text = text.removeprefix("stepstore://").removeprefix("stepstore:")
-        return text if text == "/" else text.rstrip("/")
+        return _spelled(text.removeprefix("stepstore://").removeprefix("stepstore:"))
 
     @classmethod
     def _parent(cls, path: Any) -> str:
@@ -80,12 +86,17 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _place(self, path: str) -> Place:
         path = self._strip_protocol(path)
         for known, pool in self._pools.items():
-            if path == known or path.startswith(known + "/"):
+            if (path == known or path.startswith(known + "/")) and ".." not in path.split("/"):
                 container, _, key = path[len(known) + 1 :].partition("/")
                 return Place(pool, container, key, True)
         if not path:
             raise FileNotFoundError("an empty path: give stepstore://POOL/CONTAINER/KEY")
-        place = find_place(path)
+        try:
+            place = find_place(path)
+        except Error as error:
+            if error.code != DER_INVAL:
+                raise
+            raise OSError(errno.EINVAL, str(error)) from error
         if not place.pool_exists:
             raise FileNotFoundError(
                 f"{path}: no pool along this path: make one with 'stepstore pool create' or "
@@ -97,8 +108,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             self._pools[known] = place.pool
         return place
 
-    def _blobs(self, place: Place, *, write: bool = False) -> Blobs:
-        with _as_os_error():
+    def _blobs(self, place: Place, *, write: bool = False, make: bool = True) -> Blobs:
+        """make: a container that is missing, to write; else FileNotFoundError."""
+        with as_os_error():
             if write and self._read_only:
                 raise PermissionError(f"{place.pool}/{place.container}: this filesystem is read-only")
             if write and is_object(place.key):
@@ -106,19 +118,27 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                     f"{place.pool}/{place.container}/{place.key}: objects are read-only here; programs write "
                     "them with stepstore.KeyValue and stepstore.Array"
                 )
+            if write and not make:
+                open_blobs(place.pool, place.container, read_only=True)
             return open_blobs(
                 place.pool, place.container, read_only=self._read_only or not write, snapshot=self._snapshot
             )
 
-    def _file(self, path: str, *, write: bool = False) -> tuple[Blobs, str]:
+    def _same(self, place: Place) -> tuple[Any, ...]:
+        """What two paths to one place have in common, through links say."""
+        return pool_identity(place.pool), place.container, *filter(None, place.key.split("/"))
+
+    def _file(self, path: str, *, write: bool = False, make: bool = True) -> tuple[Blobs, str]:
         """The blobs and the key of a file."""
         place = self._place(path)
         if not place.key:
+            if not (write and make):
+                self.info(path)  # FileNotFoundError
             raise IsADirectoryError(f"{path} is a directory: give POOL/CONTAINER/KEY")
-        return self._blobs(place, write=write), place.key
+        return self._blobs(place, write=write, make=make), place.key
 
     def _objects(self, place: Place) -> ObjectFiles:
-        with _as_os_error():
+        with as_os_error():
             container = self._blobs(place).container
             epoch = None
             if self._snapshot is not None:
@@ -126,14 +146,14 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                     epoch = pool.open_container(place.container, read_only=True).epoch_of(self._snapshot)
             return ObjectFiles(place.pool, container, epoch, self._cell_size, self._chunk_size)
 
-    def _reader(self, path: str) -> _Reader:
+    def _reader(self, path: str) -> Reader:
         place = self._place(path)
         if is_object(place.key):
             return self._objects(place).open(place.key, path)
         blobs, key = self._file(path)
         reader = blobs.open(key)
         if reader is None:
-            raise FileNotFoundError(path)
+            raise IsADirectoryError(path) if blobs.is_folder(key) else FileNotFoundError(path)
         return reader
 
     # ---- directories
@@ -148,6 +168,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return self._objects(place).info(place.key, path)
         blobs = self._blobs(place)
         if not place.key:
+            if blobs.is_hidden():
+                raise FileNotFoundError(path)
             return directory
         found = _file_info(blobs, place.key, path)
         if found is None and blobs.is_folder(place.key):
@@ -160,17 +182,19 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         place = self._place(path)
         if not place.container:
-            with _as_os_error(), Pool.connect(place.pool, read_only=True) as pool:
-                entries = [_directory(f"{path}/{name}") for name in pool.containers()]
+            with as_os_error(), Pool.connect(place.pool, read_only=True) as pool:
+                names = [name for name in pool.containers() if self._is_shown(place.pool, name)]
+            entries = [_directory(f"{path}/{name}") for name in names]
             return entries if detail else [entry["name"] for entry in entries]
         if is_object(place.key):
             entries = self._objects(place).ls(place.key, path)
             return entries if detail else [entry["name"] for entry in entries]
         blobs = self._blobs(place)
         names = blobs.children(place.key)
-        if not names and place.key and not blobs.is_folder(place.key):
+        if not names and not (place.key and blobs.is_folder(place.key)):
             one = self.info(path)
-            return [one] if detail else [one["name"]]
+            if place.key:
+                return [one] if detail else [one["name"]]
         if not detail:
             return sorted({f"{path}/{name.rstrip('/')}" for name in names})
         beginning = f"{place.key}/" if place.key else ""
@@ -185,10 +209,14 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def find(
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **_: Any
     ) -> Any:
-        place = self._place(path)
+        """Nothing where there is nothing, as other filesystems."""
+        path = self._strip_protocol(path)
+        try:
+            place = self._place(path)
+        except FileNotFoundError:
+            return {} if detail else []
         if maxdepth is not None or withdirs or not place.container or is_object(place.key):
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail)
-        path = self._strip_protocol(path)
         try:
             blobs = self._blobs(place)
         except FileNotFoundError:
@@ -204,30 +232,22 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         place = self._place(path)
-        if not place.container or (place.key and self._blobs(place, write=True).is_folder(place.key)):
+        self._require_writable(place, path)
+        if self.exists(path):
             raise FileExistsError(path)
-        if not place.key:
-            self._make_container(place, path)
-        elif not create_parents and not self.exists(self._parent(path)):
+        if place.key and not create_parents and not self.exists(self._parent(path)):
             raise FileNotFoundError(self._parent(path))
-        else:
-            self.makedirs(path, exist_ok=True)
-
-    def _make_container(self, place: Place, path: str) -> None:
-        if self._read_only:
-            raise PermissionError(f"{path}: this filesystem is read-only")
-        with _as_os_error(), Pool.connect(place.pool) as pool:
-            if place.container in pool.containers():
-                raise FileExistsError(path)
-            pool.open_or_create_container(place.container).close()
+        self.makedirs(path, exist_ok=True)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         place = self._place(path)
-        if not exist_ok and self.isdir(path):
+        self._require_writable(place, path)
+        if not exist_ok and self.exists(path):
             raise FileExistsError(path)
         if not place.container:
             return
         blobs = self._blobs(place, write=True)
+        blobs.show()
         parts = place.key.split("/") if place.key else []
         for end in range(1, len(parts) + 1):
             folder = "/".join(parts[:end]) + "/"
@@ -235,26 +255,54 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 blobs.make_folder(folder)
 
     def rmdir(self, path: str) -> None:
-        """Removes an empty directory, or a container without objects."""
+        """Removes an empty directory. A container without objects is hidden: it is a directory again when it
+        gets a file, or by mkdir()."""
         place = self._place(path)
         if not place.container:
             raise PermissionError(f"{path} is a pool: remove it with 'stepstore pool destroy'")
-        blobs = self._blobs(place, write=True)
+        blobs = self._blobs(place, write=True, make=False)
         if blobs.children(place.key):
-            raise OSError(f"{path}: this directory is not empty")
+            raise OSError(errno.ENOTEMPTY, "this directory is not empty", path)
         if place.key:
             if not blobs.delete(place.key + "/"):
                 raise FileNotFoundError(path)
             return
-        blobs.leave()
-        if _core.container_objects(place.pool, place.container, sizes=False):
-            raise OSError(f"{path}: this container has objects that are no files: remove it with its pool's")
-        with _as_os_error(), Pool.connect(place.pool) as pool:
-            pool.destroy_container(place.container, force=True)
+        if blobs.is_hidden():
+            raise FileNotFoundError(path)
+        if not self._hide(place, blobs):
+            raise OSError(
+                errno.ENOTEMPTY,
+                "this container has objects that are no files: remove it with Pool.destroy_container",
+                path,
+            )
+
+    def _hide(self, place: Place, blobs: Blobs) -> bool:
+        """False: the container has objects that are no files."""
+        found = _core.container_objects(place.pool, place.container, sizes=False)
+        if any(one["hi"] & 0xFFFFFFFF not in OBJECTS for one in found):
+            return False
+        blobs.hide()
+        return True
+
+    def _is_shown(self, pool: str, container: str) -> bool:
+        try:
+            return not self._blobs(Place(pool, container, "", True)).is_hidden()
+        except FileNotFoundError:  # destroyed meanwhile, or not there yet at the snapshot
+            return False
+
+    def _require_writable(self, place: Place, path: str) -> None:
+        if self._read_only:
+            raise PermissionError(f"{path}: this filesystem is read-only")
+        if is_object(place.key):
+            self._blobs(place, write=True)  # says why not
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
         if maxdepth is not None:
-            super().rm(path, recursive=recursive, maxdepth=maxdepth)
+            for one in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
+                if self.isdir(one):
+                    self.rmdir(one)
+                else:
+                    self.rm_file(one)
             return
         for one in self.expand_path(path, recursive=False):
             if not self.isdir(one):
@@ -268,18 +316,20 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         place = self._place(path)
         if not place.container:
             raise PermissionError(f"{path} is a pool: remove it with 'stepstore pool destroy'")
-        blobs = self._blobs(place, write=True)
+        blobs = self._blobs(place, write=True, make=False)
         blobs.delete_folder(place.key)
         if place.key:
             blobs.delete(place.key)
+        else:
+            self._hide(place, blobs)
 
     def rm_file(self, path: str) -> None:
-        if self.isdir(path):
-            self.rmdir(path)
+        blobs, key = self._file(path, write=True, make=False)
+        if blobs.delete(key):
             return
-        blobs, key = self._file(path, write=True)
-        if not blobs.delete(key):
-            raise FileNotFoundError(path)
+        if self.isdir(path):
+            raise IsADirectoryError(f"{path} is a directory: remove it with rmdir, or recursive=True")
+        raise FileNotFoundError(path)
 
     _rm = rm_file
 
@@ -300,20 +350,58 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if not blobs.write(key, value, new=mode == "create"):
             raise FileExistsError(path)
 
-    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+    def cp_file(
+        self, path1: str, path2: str, *, moved: list[tuple[str, bytes | None]] | None = None, **_: Any
+    ) -> None:
+        """moved: gets what was copied, for mv(); the version of a file, None for a directory."""
+        place = self._place(path1)
         if self.isdir(path1):
             self.makedirs(path2, exist_ok=True)
-            return
-        target, new = self._file(path2, write=True)
-        if is_object(self._place(path1).key):
+            version = None
+        elif is_object(place.key):
             reader = self._reader(path1)
+            target, new = self._file(path2, write=True)
             with target.writer(new) as writer:
                 for at in range(0, reader.size, _WRITE_PIECE):
                     writer.write(reader.read(at, at + _WRITE_PIECE))
             return
-        source, old = self._file(path1)
-        if not source.copy(old, new, into=target):
-            raise FileNotFoundError(path1)
+        else:
+            source, old = self._file(path1)
+            if not source.exists(old):  # before a container is made for it
+                raise FileNotFoundError(path1)
+            target, new = self._file(path2, write=True)
+            version = source.copy(old, new, into=target)
+            if version is None:
+                raise FileNotFoundError(path1)
+        if moved is not None:
+            moved.append((path1, version))
+
+    def mv(
+        self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any
+    ) -> None:
+        """Copies, and then removes what it has copied. A directory is moved with all that is in it."""
+        if isinstance(path1, str) and isinstance(path2, str) and not has_magic(path1):
+            source = self._place(path1)
+            self._require_writable(source, path1)
+            if not source.container:
+                raise PermissionError(f"{path1} is a pool: move it with 'stepstore copy'")
+            recursive = self.info(path1)["type"] == "directory"
+            if recursive and self.isfile(path2):
+                raise FileExistsError(path2)
+            names, into = self._same(source), self._same(self._place(path2))
+            if names == into or (names == (*into, names[-1]) and self.isdir(path2)):
+                return
+            if recursive and into[: len(names)] == names:
+                raise OSError(errno.EINVAL, "a directory cannot be moved into itself", path1)
+        moved: list[tuple[str, bytes | None]] = []
+        self.copy(path1, path2, recursive, maxdepth, on_error="raise", moved=moved, **kwargs)
+        for path, version in reversed(moved):
+            if version is None:
+                with suppress(OSError):  # one that was only where keys said so, or that others write to
+                    self.rmdir(path)
+                continue
+            blobs, key = self._file(path, write=True, make=False)
+            blobs.delete(key, version=version)
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
         blobs, key = self._file(path, write=True)
@@ -343,7 +431,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         autocommit: bool = True,
         **kwargs: Any,
     ) -> StepstoreFile:
-        with _as_os_error():
+        with as_os_error():
             return StepstoreFile(
                 self,
                 path,
@@ -354,59 +442,18 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             )
 
 
-class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A blob that is read at one version, or written whole."""
-
-    def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
-        self.closed = True  # nothing to close if this fails
-        self._reader: _Reader | None = None
-        self._writer: BlobWriter | None = None
-        if mode == "rb":
-            self._reader = fs._reader(path)
-            super().__init__(fs, path, mode, block_size, **{**kwargs, "size": self._reader.size})
-            return
-        blobs, key = fs._file(path, write=True)
-        if mode == "xb" and blobs.exists(key):
-            raise FileExistsError(path)
-        super().__init__(fs, path, mode, block_size, **kwargs)
-        self._writer = blobs.writer(key, new=mode == "xb")
-        if mode == "ab":
-            self._writer.write(blobs.read(key) or b"")
-            self.loc = self._writer.size
-
-    def _fetch_range(self, start: int, end: int) -> bytes:
-        assert self._reader is not None
-        with _as_os_error():
-            return bytes(self._reader.read(start, end))
-
-    def _upload_chunk(self, final: bool = False) -> bool:
-        assert self._writer is not None
-        self._writer.write(self.buffer.getbuffer())
-        if final and self.autocommit:
-            self.commit()
-        return True
-
-    def commit(self) -> None:
-        """Lets the file appear."""
-        assert self._writer is not None
-        if not self._writer.close():
-            raise FileExistsError(self.path)
-
-    def discard(self) -> None:
-        """The file stays as it was."""
-        if self._writer is not None:
-            self._writer.discard()
-        self.forced = self.closed = True
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None and self._writer is not None:
-            self.discard()
-        self.close()
-
-    def __del__(self) -> None:
-        # One that nobody closed does not appear.
-        if not self.closed and self._writer is not None:
-            self.discard()
+def _spelled(path: str) -> str:
+    """Without empty and '.' parts, and absolute. The namespace of rados://CEPHPOOL//CONTAINER is empty."""
+    for scheme, kept in (("rados://", 2), ("daos://", 0), ("local:", 0)):
+        if path.startswith(scheme):
+            parts = path.removeprefix(scheme).split("/")
+            parts = parts[:kept] + [part for part in parts[kept:] if part not in ("", ".")]
+            return scheme + "/".join(parts).rstrip("/")
+    if not path:
+        return ""
+    return "/" + "/".join(
+        part for part in os.path.join(os.getcwd(), path).split("/") if part not in ("", ".")
+    )
 
 
 def _directory(name: str) -> dict[str, Any]:
@@ -420,13 +467,3 @@ def _file_info(blobs: Blobs, key: str, name: str) -> dict[str, Any] | None:
     seconds, nanoseconds = divmod(found.modified, 10**9)
     time = datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(microsecond=nanoseconds // 1000)
     return {"name": name, "size": found.size, "type": "file", "mtime": time, "number": found.number}
-
-
-@contextmanager
-def _as_os_error() -> Iterator[None]:
-    try:
-        yield
-    except Error as error:
-        if error.code == DER_NONEXIST:
-            raise FileNotFoundError(str(error)) from error
-        raise

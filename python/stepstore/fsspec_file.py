@@ -1,0 +1,91 @@
+"""An open file of the filesystem stepstore:// (stepstore.fsspec_filesystem)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
+
+from stepstore.blobs import BlobReader, BlobWriter
+from stepstore.buffers import memory_of
+from stepstore.errors import DER_NONEXIST, Error
+from stepstore.object_files import ArrayReader, ValueReader
+
+if TYPE_CHECKING:
+    from stepstore.fsspec_filesystem import StepstoreFileSystem
+
+Reader = BlobReader | ValueReader | ArrayReader
+
+
+class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
+    """A blob that is read at one version, or written whole."""
+
+    def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
+        self.closed = True  # nothing to close if this fails
+        self._reader: Reader | None = None
+        self._writer: BlobWriter | None = None
+        if mode == "rb":
+            self._reader = fs._reader(path)
+            super().__init__(fs, path, mode, block_size, **{**kwargs, "size": self._reader.size})
+            return
+        blobs, key = fs._file(path, write=True)
+        if mode == "xb" and blobs.exists(key):
+            raise FileExistsError(path)
+        super().__init__(fs, path, mode, block_size, **kwargs)
+        self._writer = blobs.writer(key, new=mode == "xb")
+        if mode == "ab":
+            self._writer.write(blobs.read(key) or b"")
+            self.loc = self._writer.size
+
+    def write(self, data: Any) -> int:
+        """Bytes, or any array, element after element. Returns how many bytes."""
+        if isinstance(data, str):
+            raise TypeError("a file in binary mode takes bytes or an array, not str: open it with mode 'w'")
+        written: int = super().write(memory_of(data))
+        return written
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        assert self._reader is not None
+        with as_os_error():
+            return bytes(self._reader.read(start, end))
+
+    def _upload_chunk(self, final: bool = False) -> bool:
+        assert self._writer is not None
+        self._writer.write(self.buffer.getbuffer())
+        if final and self.autocommit:
+            self.commit()
+        return True
+
+    def commit(self) -> None:
+        """Lets the file appear."""
+        assert self._writer is not None
+        if not self._writer.close():
+            raise FileExistsError(self.path)
+
+    def discard(self) -> None:
+        """The file stays as it was."""
+        if self._writer is not None:
+            self._writer.discard()
+        self.forced = self.closed = True
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self._writer is not None:
+            self.discard()
+        self.close()
+
+    def __del__(self) -> None:
+        # One that nobody closed does not appear.
+        if not self.closed and self._writer is not None:
+            self.discard()
+
+
+@contextmanager
+def as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except Error as error:
+        if error.code == DER_NONEXIST:
+            raise FileNotFoundError(str(error)) from error
+        raise
