@@ -57,7 +57,7 @@ class Outcome:
             "ours": ours,
             "peer": theirs,
             "unit": "ms per rank and step",
-            "ratio": ours / theirs if theirs else None,
+            "ratio": ours / theirs if theirs and theirs > 0 and ours > 0 else None,
             "goal": GOAL if self.point else None,
             "rounds": len(self.written),
             "size": self.size,

@@ -51,8 +51,9 @@ class Case:
         }
 
     def _ratio(self, ours: float, peer: float) -> float | None:
+        """None: what is left of a subtraction is less than what varies from round to round."""
         above, below = (peer, ours) if self.bandwidth else (ours, peer)
-        return above / below if below else None
+        return above / below if min(above, below) > 0 else None
 
 
 def report(cases: list[Case], as_json: bool, peer: str) -> None:
@@ -85,5 +86,7 @@ def report(cases: list[Case], as_json: bool, peer: str) -> None:
     ]
     show(table(columns, rows))
     show("ratio: ours / peer in time or bytes, peer / ours for a bandwidth: below 1 is better")
+    if any(one["ratio"] is None for one in records):
+        show("no ratio: what is left after a subtraction is less than what varies from round to round")
     if limits:
         show("best: the ratio of an engine that takes no time, with the peer's client")

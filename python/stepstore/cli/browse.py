@@ -19,6 +19,7 @@ from stepstore.cli.common import (
     emit,
     facts,
     human_bytes,
+    moment,
     table,
     usage_error,
     warn,
@@ -208,19 +209,41 @@ def _list_object(address: Address, long: bool, snapshot: str | None, as_json: bo
 
 
 # ---- stat
+# What is counted in bytes and in cells.
+_BYTES = {"space_total", "space_free", "cell_size"}
+_BYTES_OF = {("stream", "chunk_size"), ("stream", "data_chunk_size"), ("key", "size")}
+_CELLS_OF = {("object", "size"), ("object", "chunk_size")}
+
+
 def stat(location: LocationArgument, snapshot: SnapshotOption = None, as_json: JsonOption = False) -> None:
     """Show all that is known about a pool, container, stream, object or key."""
     address = resolve(location)
     if snapshot and (not address.container or address.object_id is None):
         usage_error("--snapshot with stat is for objects and keys: give POOL/CONTAINER/HI.LO[/KEY]")
     value = _stat(address, snapshot)
-    emit(as_json, value, lambda: facts([(name.replace("_", " "), _short(v)) for name, v in value.items()]))
+    emit(as_json, value, lambda: facts(for_people(value["type"], value)))
 
 
-def _short(value: Any) -> str:
+def for_people(kind: str, value: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values of what stat shows: dates, and bytes with their unit."""
+    for name, one in value.items():
+        yield name.replace("_", " "), _text(kind, name, one)
+
+
+def _text(kind: str, name: str, value: Any) -> str:
     if isinstance(value, list):
         return f"{len(value)}"
-    return json.dumps(value) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if name == "created":
+        return moment(value)
+    if name == "latest_snapshot":
+        return f"{value} ({moment(value / 1e9)})" if value else "none"
+    if name in _BYTES or (kind, name) in _BYTES_OF:
+        return human_bytes(value) if value < 1024 else f"{human_bytes(value)} ({value} B)"
+    if (kind, name) in _CELLS_OF:
+        return f"{value} cells"
+    return str(value)
 
 
 def _stat(address: Address, snapshot: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from stepstore import _core
 from stepstore.cli.address import Address, existing_pool, resolve
-from stepstore.cli.browse import container_summary
+from stepstore.cli.browse import container_summary, for_people
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, facts, show, table, usage_error
 from stepstore.store import Pool
 
@@ -52,9 +52,7 @@ def list_containers(
 def query(location: ContainerArgument, as_json: JsonOption = False) -> None:
     """Show a container: what it holds and its snapshots."""
     summary = container_summary(container_address(location))
-    emit(
-        as_json, summary, lambda: facts([(name.replace("_", " "), value) for name, value in summary.items()])
-    )
+    emit(as_json, summary, lambda: facts(for_people("container", summary)))
 
 
 @app.command()

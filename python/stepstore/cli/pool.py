@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -103,11 +104,15 @@ def list_pools(
     as_json: JsonOption = False,
 ) -> None:
     """List the pools below a directory."""
-    found = _core.pool_list(root)
+    below = root if root is not None else os.path.dirname(_core.pool_path("local:label"))
+    # The root directory is made with the first pool in it.
+    found = _core.pool_list(root) if root is not None or os.path.isdir(below) else []
     rows = [(p.get("label", ""), p.get("durability", ""), p.get("containers", ""), p["path"]) for p in found]
     for broken in (p for p in found if "error" in p):
         warn(f"{broken['path']}: {broken['error']}")
-    emit(as_json, found, lambda: table(["LABEL", "DURABILITY", ("CONTAINERS", "right"), "PATH"], rows))
+    columns: list[Any] = ["LABEL", "DURABILITY", ("CONTAINERS", "right"), "PATH"]
+    none = f"there is no pool below {below}: give another directory to look there"
+    emit(as_json, found, lambda: table(columns, rows) if rows else none)
 
 
 @app.command()
