@@ -13,14 +13,13 @@ from collections.abc import AsyncIterator, Iterator
 
 from stepstore import _core
 from stepstore.aio import in_thread
-from stepstore.errors import Error
+from stepstore.errors import DER_CANCELED, Error
 from stepstore.process import PerProcess
 from stepstore.variables import StepStatus
 
 # How often waiting calls look whether the user wants to stop (Ctrl-C, a task that is cancelled).
 _INTERRUPT_SECONDS = 0.2
 _TIMED_OUT = -1011
-_CANCELED = -1018
 
 
 class _Begun:
@@ -93,7 +92,7 @@ class Walk:
         if status is StepStatus.WRITER_DIED:
             who = self._handle.dead_writer()
             raise Error(
-                _CANCELED,
+                DER_CANCELED,
                 f"{self.location}: there is no further step: its writer ({who}) died; the steps before are "
                 "whole",
             )

@@ -45,10 +45,8 @@ def test_no_value_of_a_table_is_cut_at_any_width(seed):
     text = printed(table(titles, rows), width)
     words = text.split()
     assert words == [title for title, _ in titles] + [one for row in rows for one in row]
-    together = " ".join(words)
-    assert printed(facts([(title, cell) for row in rows for (title, _), cell in zip(titles, row, strict=True)]),
-                   width).split() == [word for row in rows for (title, _), one in zip(titles, row, strict=True)
-                                      for word in (title, one)], together  # fmt: skip
+    pairs = [(title, one) for row in rows for (title, _), one in zip(titles, row, strict=True)]
+    assert printed(facts(pairs), width).split() == [word for pair in pairs for word in pair]
 
 
 def test_a_row_that_does_not_fit_goes_on_in_the_next_line_under_its_titles():

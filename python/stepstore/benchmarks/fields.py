@@ -25,6 +25,7 @@ from stepstore.benchmarks.report import Case, report
 from stepstore.cli.common import CommandError, ExitCode, human_bytes, show
 from stepstore.errors import Error
 from stepstore.paths import fdb5_directories, program
+from stepstore.processes import run_program
 from stepstore.store import Pool
 
 _MIB = 1 << 20
@@ -249,7 +250,7 @@ class _Archive:
         ]
         if self._engine == "plan":
             words.append(f"copies={self._setting.copies}")
-        done = subprocess.run(words, env=self._environment, capture_output=True, text=True, check=False)
+        done = run_program(words, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode != 0:
             said = " ".join(done.stderr.split())[-600:]
             raise CommandError(

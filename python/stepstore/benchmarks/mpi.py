@@ -12,6 +12,7 @@ from pathlib import Path
 from stepstore.benchmarks.options import words
 from stepstore.cli.common import CommandError, ExitCode
 from stepstore.paths import PRELOAD, plugin_directory
+from stepstore.processes import run_program
 
 ADIOS2_WITH_MPI = (
     "It needs an ADIOS2 with MPI: run scripts/adios2-mpi.sh and then scripts/setup.sh in a clone (make demo "
@@ -49,15 +50,14 @@ def run_line(line: list[str], name: str, folder: Path, timeout: float, doors: bo
     """Runs a command line in the folder. name: of the program that it is about."""
     environment = {**os.environ, **(_doors() if doors else {})}
     try:
-        done = subprocess.run(
+        done = run_program(
             line,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             timeout=timeout,
-            check=False,
         )
     except FileNotFoundError as error:
         raise CommandError(f"cannot start {line[0]}: {error.strerror}", ExitCode.NOT_FOUND) from error

@@ -27,9 +27,9 @@ from stepstore.errors import Error
 from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directory
 
 _EPILOG = (
-    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found.  A LOCATION is POOL, "
-    "POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY. "
-    "POOL is a directory or a label."
+    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found; 130 interrupted.  A "
+    "LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
+    "POOL/CONTAINER/HI.LO/KEY. POOL is a directory or a label."
 )
 
 app = typer.Typer(
@@ -134,12 +134,16 @@ def main() -> None:
     Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
     try:
         code = app(prog_name="stepstore", standalone_mode=False) or 0
+        if code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C, in the versions that raise no Abort
+            fail("interrupted")
         sys.stdout.flush()  # here, where a closed pipe is understood; not while the interpreter ends
         sys.exit(code)
     except _ClickException as error:
         _exit_from_usage(error)
-    except typer.Abort:
-        sys.exit(ExitCode.FAILURE)
+    except typer.Abort as error:
+        if isinstance(error.__cause__, EOFError):  # at a question
+            sys.exit(ExitCode.FAILURE)
+        _exit(error, "interrupted", ExitCode.INTERRUPTED)
     except CommandError as error:
         _exit(error, str(error), error.code)
     except Error as error:

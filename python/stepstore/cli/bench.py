@@ -13,6 +13,7 @@ import typer
 
 from stepstore.cli.common import CommandError, ExitCode, emit_json, usage_error
 from stepstore.paths import program
+from stepstore.processes import run_program
 
 # The benchmarks there are: what follows `stepstore bench`, the program or function, what it measures.
 PROGRAMS = {
@@ -99,11 +100,11 @@ def bench(
         _run_json(path, arguments)
     else:
         sys.stdout.flush()
-        _finish(path, subprocess.call([path, *arguments]))
+        _finish(path, run_program([path, *arguments]).returncode)
 
 
 def _run_json(path: str, arguments: list[str]) -> None:
-    done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, check=False)
+    done = run_program([path, *arguments], stdout=subprocess.PIPE)
     if done.returncode != 0:
         _finish(path, done.returncode)
     try:

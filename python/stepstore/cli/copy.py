@@ -18,7 +18,16 @@ from rich.progress import (
 )
 
 from stepstore.cli.address import Address, existing_pool, is_pool, resolve
-from stepstore.cli.common import JsonOption, Settings, emit, human_bytes, human_time, usage_error, warn
+from stepstore.cli.common import (
+    JsonOption,
+    Settings,
+    emit,
+    human_bytes,
+    human_time,
+    on_interrupt,
+    usage_error,
+    warn,
+)
 from stepstore.copying import bp, fdb, pools
 from stepstore.copying.containers import Options, Place, Report
 
@@ -67,8 +76,9 @@ def copy(
     if request and not fdb.is_source(source):
         usage_error("--request chooses fields of an FDB: give fdb:CONFIG.yaml as SRC")
     started = time.monotonic()
-    with _Bar() as bar:
-        report = Report(bar.move)
+    report = Report()
+    with on_interrupt(lambda: _left(target, dry_run, report)), _Bar() as bar:
+        report.progress = bar.move
         if fdb.is_source(source):
             fdb.copy(source, _pool_of(target), request, options, report)
             value: dict[str, Any] = {"source": source, "target": target}
@@ -95,6 +105,15 @@ def copy(
     for note in report.notes:
         warn(note)
     emit(as_json, value, lambda: _summary(value))
+
+
+def _left(target: str, dry_run: bool, report: Report) -> str:
+    if dry_run:
+        return "nothing was changed"
+    return (
+        f"{human_bytes(report.bytes)} of {report.objects} objects are copied, and {target} is not whole yet: "
+        "run the same command again, it goes on from there"
+    )
 
 
 def _summary(value: dict[str, Any]) -> str:

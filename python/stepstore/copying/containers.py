@@ -34,6 +34,7 @@ from stepstore.copying.plan import (
 )
 from stepstore.errors import (
     DER_BUSY,
+    DER_CANCELED,
     DER_CSUM,
     DER_EXIST,
     DER_INVAL,
@@ -60,7 +61,8 @@ class Report:
     """What a copy did, and how far it is. progress: is told of bytes to do, and of bytes done."""
 
     def __init__(self, progress: Callable[[int, int], None] = lambda to_do, done: None):
-        self._progress = progress
+        self.progress = progress
+        self._stopped = False
         self._lock = threading.Lock()
         self.notes: list[str] = []
         self.objects = self.bytes = self.compared = self.containers = self.streams = 0
@@ -68,17 +70,26 @@ class Report:
 
     def expect(self, count: int) -> None:
         with self._lock:
-            self._progress(count, 0)
+            self.progress(count, 0)
 
     def copied(self, count: int) -> None:
         with self._lock:
             self.bytes += count
-            self._progress(0, count)
+            self._moved(count)
 
     def was_compared(self, count: int) -> None:
         with self._lock:
             self.compared += count
-            self._progress(0, count)
+            self._moved(count)
+
+    def stop(self) -> None:
+        """From now on the next piece that any thread has moved ends its work."""
+        self._stopped = True
+
+    def _moved(self, count: int) -> None:
+        self.progress(0, count)
+        if self._stopped:
+            raise Error(DER_CANCELED, "the copy was stopped")
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -378,7 +389,10 @@ class ContainerCopy:
             done, _ = wait([executor.submit(work, item) for item in items], return_when=FIRST_EXCEPTION)
             for one in done:
                 one.result()
-        finally:  # also of an interrupt: what is under way ends, what is not begun does not begin
+        except BaseException:  # an interrupt too: what is under way ends after its piece
+            self.report.stop()
+            raise
+        finally:
             executor.shutdown(cancel_futures=True)
 
     def _copy_item(self, then: Container, item: Item) -> None:

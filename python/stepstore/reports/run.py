@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from stepstore.processes import run_program
 from stepstore.reports.chapters import Chapter, Work
 
 
@@ -28,8 +29,10 @@ class Run:
         command = shlex.join(["stepstore", *words])
         self._say(command)
         begin = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "stepstore", *words, *options], capture_output=True, text=True, check=False
+        done = run_program(
+            [sys.executable, "-m", "stepstore", *words, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         if done.returncode != 0:
             said = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix("error: ")

@@ -20,6 +20,7 @@ from stepstore.benchmarks.mpi import run as run_mpi
 from stepstore.benchmarks.options import numbers
 from stepstore.cli.common import CommandError, emit_json, show, table
 from stepstore.paths import program
+from stepstore.processes import run_program
 from stepstore.simulation.cluster import Parameter, load, named
 from stepstore.simulation.run import Simulator
 
@@ -99,8 +100,8 @@ class Measurements:
     # ---- running
     def _measure_store(self) -> dict[str, _Line]:
         command = [str(program("stepstore-bench-store")), "--case", "/1p/process", "--rounds", "3", "--json"]
-        done = subprocess.run(
-            [*command, "--directory", self._options.directory], capture_output=True, text=True, check=False
+        done = run_program(
+            [*command, "--directory", self._options.directory], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         if done.returncode != 0:
             raise CommandError(f"{command[0]} failed: {done.stderr.strip()}")
