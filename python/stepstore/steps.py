@@ -23,16 +23,17 @@ import contextlib
 import itertools
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stepstore import _core
 from stepstore.aio import in_thread
-from stepstore.buffers import decode_key, encode_key
+from stepstore.buffers import decode_key
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 from stepstore.walk import Walk
@@ -87,6 +88,15 @@ def open_steps(
     )
 
 
+class _Definition(NamedTuple):
+    """What is the same in all steps that have a variable."""
+
+    name: str
+    type: str
+    kind: str
+    structure: Structure | None
+
+
 class Steps(Walk):
     """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current
     or the last."""
@@ -98,6 +108,10 @@ class Steps(Walk):
         super().__init__(_open(location, stream, open_timeout, snapshot, settings))
         self._stream = stream
         self._reversed = self._handle.column_major()
+        # What the handle has told so far, by the variables' numbers. It only grows.
+        self._definitions: list[_Definition] = []
+        self._numbers: dict[str, int] = {}
+        self._learning = threading.Lock()
 
     @property
     def ended(self) -> bool:
@@ -117,15 +131,13 @@ class Steps(Walk):
     def variables(self, step: int | None = None) -> dict[str, Variable]:
         """The variables that the step has, by name."""
         number = self._step(step)
-        present = self._handle.variables(number)
-        known = (
-            self._handle.definitions()
-        )  # in this order: a new step brings definitions when it is looked at
-        return {v.name: v for v in (self._variable(known[i], i, number) for i in present)}
+        found = (self._variable(variable, number) for variable in self._handle.variables(number))
+        return {variable.name: variable for variable in found}
 
     def definitions(self) -> dict[str, tuple[str, str]]:
         """Type and kind of all variables that any step so far has, by name."""
-        return {decode_key(name): (kind_type, kind) for name, kind_type, kind, _ in self._known()}
+        self._learn_all()
+        return {one.name: (one.type, one.kind) for one in self._definitions}
 
     def variable(self, name: str, step: int | None = None) -> Variable:
         return self._find(name, self._step(step))
@@ -331,34 +343,54 @@ class Steps(Walk):
         return tuple(reversed(dims)) if self._reversed else tuple(dims)
 
     def _find(self, name: str, step: int | None) -> Variable:
-        wanted = encode_key(name)
-        present = self._handle.variables(step)
-        known = self._handle.definitions()
-        for number in present:
-            if known[number][0] == wanted:
-                return self._variable(known[number], number, step)
+        number = self._numbers.get(name)
+        if number is None:
+            self._handle.variables(step)  # a look at a step brings its definitions
+            self._learn()
+            number = self._numbers.get(name)
+        if number is not None:
+            try:
+                return self._variable(number, step)
+            except Error as error:
+                if error.code != DER_NONEXIST or number in self._handle.variables(step):
+                    raise
         raise Error(DER_NONEXIST, self._no_variable(name, step))
 
-    def _variable(self, known: tuple[bytes, str, str, Any], number: int, step: int | None) -> Variable:
-        name, kind_type, kind, structure = known
-        shape: tuple[int, ...] | None = None
-        if kind != "local array":
-            shape = self._turned(self._handle.shape(number, step))
-        return Variable(decode_key(name), kind_type, kind, shape, number, structure_of(structure))
+    def _variable(self, number: int, step: int | None) -> Variable:
+        """DER_NONEXIST: the step does not have it."""
+        self._handle.attribute(b"", step)  # loads the step, with its definitions
+        found = self._handle.shape(number, step)
+        known = self._definition(number)
+        shape = None if known.kind == "local array" else self._turned(found)
+        return Variable(known.name, known.type, known.kind, shape, number, known.structure)
 
-    def _known(self) -> list[tuple[bytes, str, str, Any]]:
-        """The definitions up to the last step there is now (in a walk: the current one): looking at a step
-        brings its own."""
+    def _definition(self, number: int) -> _Definition:
+        if number >= len(self._definitions):
+            self._learn()
+        return self._definitions[number]
+
+    def _learn(self) -> None:
+        """Takes over the definitions that are new since the last time."""
+        with self._learning:
+            known = self._handle.definitions()
+            for name, kind_type, kind, structure in known[len(self._definitions) :]:
+                text = decode_key(name)
+                self._numbers[text] = len(self._definitions)
+                self._definitions.append(_Definition(text, kind_type, kind, structure_of(structure)))
+
+    def _learn_all(self) -> None:
+        """Up to the last step there is now (in a walk: the current one): looking at a step brings its own."""
         if not self._stream and (there := len(self)):
             self._handle.variables(there - 1)
-        return self._handle.definitions()
+        self._learn()
 
     def _id(self, name: str) -> int:
-        wanted = encode_key(name)
-        for number, (known, *_) in enumerate(self._known()):
-            if known == wanted:
-                return number
-        raise Error(DER_NONEXIST, self._no_variable(name, None))
+        """The number of a variable, which stays the same while the stream is open."""
+        if name not in self._numbers:
+            self._learn_all()
+        if name not in self._numbers:
+            raise Error(DER_NONEXIST, self._no_variable(name, None))
+        return self._numbers[name]
 
     def _no_variable(self, name: str, step: int | None) -> str:
         names = sorted(self.definitions())

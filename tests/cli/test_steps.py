@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 import stepstore
 from conftest import flip
+from stepstore.cli.steps import _describe as describe
+from stepstore.xarray_backend.sources import OpenStream
+from stepstore.xarray_backend.survey import survey
 from write_stream import SHAPE, STEPS
 
 
@@ -286,3 +289,72 @@ def test_python_reads_a_live_stream_whose_steps_bring_new_variables(cli, stream_
 def test_python_refuses_unknown_options(cli, stream):
     with pytest.raises(stepstore.Error, match="Nonsense.*ReadAhead"):
         stepstore.open_steps(cli.directory / "s", Nonsense="1")
+
+
+MANY = """
+import sys, adios2, numpy as np
+io = adios2.Adios().declare_io("out")
+io.set_engine("Plugin")
+io.set_parameters({"PluginName": "Stepstore", "PluginLibrary": "stepstore_adios2", "Location": sys.argv[1]})
+engine = io.open("anything", adios2.bindings.Mode.Write)
+data = np.arange(2.0)
+variables = [io.define_variable(f"v{number}", data, [2], [0], [2]) for number in range(int(sys.argv[2]))]
+for step in range(2):
+    engine.begin_step()
+    for variable in variables:
+        engine.put(variable, data, adios2.bindings.Mode.Sync)
+    engine.end_step()
+engine.close()
+"""
+
+
+class Counting:
+    """A handle that counts what its calls return: that is what they cost."""
+
+    def __init__(self, handle):
+        self._handle, self.told = handle, 0
+
+    def __getattr__(self, name):
+        found = getattr(self._handle, name)
+        if not callable(found):
+            return found
+
+        def counted(*arguments):
+            result = found(*arguments)
+            self.told += 1 + (len(result) if isinstance(result, list | dict) else 0)
+            return result
+
+        return counted
+
+
+LOOKS = {
+    "steps -l": lambda steps, names: describe(steps, names, range(2), statistics=True),
+    "read": lambda steps, names: [steps.read(name, 0) for name in names],
+    "read in turn": lambda steps, names: [steps.read(name, step) for name in names for step in (0, 1)],
+    "variable": lambda steps, names: [steps.variable(name) for name in names],
+    "shape": lambda steps, names: [steps.shape(name, 1) for name in names],
+    "blocks": lambda steps, names: [steps.blocks(name, 1) for name in names],
+    "minmax": lambda steps, names: [steps.minmax(name, 1) for name in names],
+    "read_block": lambda steps, names: [steps.read_block(name, 0, 1) for name in names],
+    "available_steps": lambda steps, names: [steps.available_steps(name) for name in names],
+    "definitions": lambda steps, names: steps.definitions(),
+    "variables": lambda steps, names: [steps.variables(step) for step in (0, 1)],
+    "xarray": lambda steps, names: survey(OpenStream(steps), [0, 1], ()),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_look_at_all_variables_grows_with_their_number_and_no_faster(cli, look):
+    if os.environ.get("STEPSTORE_TEST_PLUGIN") == "0":
+        pytest.skip("built without the ADIOS2 plugin")
+    environment = {**os.environ, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
+    told = {}
+    for count in (100, 400):
+        where = cli.directory / f"many{count}"
+        subprocess.run([sys.executable, "-c", MANY, where, str(count)], env=environment, check=True)
+        with stepstore.open_steps(where) as steps:
+            names = [f"v{number}" for number in range(count)]
+            steps._handle = counting = Counting(steps._handle)
+            LOOKS[look](steps, names)
+            told[count] = counting.told
+    assert told[400] <= 4 * told[100] + 100

@@ -32,12 +32,6 @@ class OpenStream:
 
     def __init__(self, steps: Steps):
         self.steps = steps
-        self._ids: dict[str, int] = {}
-
-    def id_of(self, name: str) -> int:
-        if name not in self._ids:
-            self._ids = {known: number for number, known in enumerate(self.steps.definitions())}
-        return self._ids[name] if name in self._ids else self.steps._id(name)
 
     def read(
         self, name: str, kind: str, number: int, start: Sequence[int], count: Sequence[int], into: Any
@@ -46,7 +40,7 @@ class OpenStream:
         The first dimension of a local array is its blocks."""
         if 0 in count:
             return
-        handle, turned, variable = self.steps._handle, self.steps._turned, self.id_of(name)
+        handle, turned, variable = self.steps._handle, self.steps._turned, self.steps._id(name)
         with self.steps._naming(name, number):
             if kind == "local array":
                 for block, part in enumerate(into, start[0]):

@@ -61,15 +61,11 @@ def chosen_steps(steps: Steps, there: int, selection: Selection) -> list[int]:
 def survey(stream: OpenStream, numbers: Sequence[int], dropped: Collection[str]) -> list[Seen]:
     """The variables of the steps, in the order of their definitions; without those of these names."""
     handle = stream.steps._handle
-    known: list[Any] = []
     seen: dict[int, Seen] = {}
     for number in numbers:
-        present = handle.variables(number)
-        if present and present[-1] >= len(known):
-            known = handle.definitions()
-        for variable in present:
+        for variable in handle.variables(number):
             if variable not in seen:
-                found = stream.steps._variable(known[variable], variable, number)
+                found = stream.steps._variable(variable, number)
                 seen[variable] = Seen(found.name, found.kind, np.dtype(found.dtype), found)
             if seen[variable].name not in dropped:
                 _look(stream.steps, seen[variable], number)
