@@ -35,6 +35,7 @@ from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.buffers import decode_key
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.process import PerProcess
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 from stepstore.walk import Walk
 
@@ -97,6 +98,11 @@ class _Definition(NamedTuple):
     structure: Structure | None
 
 
+class _Learning:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # for what a stream's handle tells
+
+
 class Steps(Walk):
     """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current
     or the last."""
@@ -111,7 +117,7 @@ class Steps(Walk):
         # What the handle has told so far, by the variables' numbers. It only grows.
         self._definitions: list[_Definition] = []
         self._numbers: dict[str, int] = {}
-        self._learning = threading.Lock()
+        self._learning = PerProcess(_Learning)
 
     @property
     def ended(self) -> bool:
@@ -371,7 +377,7 @@ class Steps(Walk):
 
     def _learn(self) -> None:
         """Takes over the definitions that are new since the last time."""
-        with self._learning:
+        with self._learning.get().lock:
             known = self._handle.definitions()
             for name, kind_type, kind, structure in known[len(self._definitions) :]:
                 text = decode_key(name)
