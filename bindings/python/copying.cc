@@ -5,7 +5,10 @@
 #include "arrays/head.h"
 #include "arrays/record.h"
 #include "base/process.h"
+#include "base/system_error.h"
 #include "fields/record.h"
+#include "steps/file.h"
+#include "steps/layouts/data_files.h"
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/step_snapshots.h"
@@ -113,10 +116,91 @@ nb::dict array_header(const nb::bytes& bytes)
     return told;
 }
 
+// A file of a stream with the layout posix. No link is followed, and nothing outside of the pool is opened:
+// base/files.h.
+class StreamFile {
+public:
+    // make: it is a copy's, and made where it is not there.
+    StreamFile(const std::string& pool, const std::string& directory, const std::string& name, bool make)
+        : place_(steps::stream_directory(pool, directory) / name)
+    {
+        if (!steps::is_data_file(name))
+            throw Error(-DER_INVAL, static_cast<const std::string&>(place_) + " is no file of a stream");
+        unlocked([&] { make ? open_copy() : open(); });
+    }
+    std::uint64_t size() { return file().size(); }
+    nb::bytes read(std::uint64_t at, std::size_t most)
+    {
+        std::vector<std::byte> bytes(most);
+        bytes.resize(unlocked([&] { return file().read(at, bytes); }));
+        return to_python(bytes);
+    }
+    void write(std::uint64_t at, const nb::bytes& bytes)
+    {
+        unlocked([&] { file().write(at, bytes_of(bytes)); });
+    }
+    // Its bytes and its name survive a power failure.
+    void sync()
+    {
+        unlocked([&] {
+            file().sync();
+            sync_directory(place_.parent());
+        });
+    }
+    void remove()
+    {
+        close();
+        if (const int error = stepstore::remove(place_); error != 0)
+            throw system_error(error, place_, "cannot remove the file");
+    }
+    void close() { file_.reset(); }
+    std::string path() const { return place_; }
+
+private:
+    steps::File& file()
+    {
+        if (!file_) throw Error(-DER_NO_HDL, path() + ": the file was closed");
+        return *file_;
+    }
+    void open()
+    {
+        file_ = steps::File::open(place_);
+        if (!file_)
+            throw Error(-DER_NONEXIST, path() + " is missing: its stream is being removed, or damaged");
+    }
+    void open_copy()
+    {
+        if (const int error = make_directories(place_.parent()); error != 0)
+            throw system_error(error, place_.parent(), "cannot make the directory");
+        file_ = steps::File::open_to_write(place_);
+        // One with another name somewhere is nobody's copy: who may write in the pool put it there.
+        if (!file_ || file_->names() != 1) file_ = steps::File::create(place_);
+    }
+
+    Place place_;
+    std::optional<steps::File> file_;
+};
+
 } // namespace
 
 void bind_copying(nb::module_& module)
 {
+    nb::class_<StreamFile>(module, "StreamFile", "A file of a stream with the layout posix.")
+        .def(nb::init<const std::string&, const std::string&, const std::string&, bool>(), nb::arg("pool"),
+             nb::arg("directory"), nb::arg("name"), nb::arg("make") = false)
+        .def_prop_ro("path", &StreamFile::path)
+        .def("size", &StreamFile::size)
+        .def("read", &StreamFile::read, nb::arg("at"), nb::arg("most"))
+        .def("write", &StreamFile::write, nb::arg("at"), nb::arg("data"))
+        .def("sync", &StreamFile::sync)
+        .def("remove", &StreamFile::remove)
+        .def("close", &StreamFile::close);
+    module.def(
+        "stream_files",
+        [](const std::string& pool, const std::string& directory) {
+            return unlocked([&] { return steps::data_files_in(steps::stream_directory(pool, directory)); });
+        },
+        nb::arg("pool"), nb::arg("directory"), "The names of a segment's files, sorted.");
     module.def("stream_record", &stream_record, nb::arg("record"), nb::arg("where"));
     module.def("moved_record", &moved_record, nb::arg("record"), nb::arg("container"), nb::arg("firsts"),
                nb::arg("steps"),

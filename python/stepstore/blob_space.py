@@ -125,7 +125,7 @@ def registered(writers: KeyValue) -> list[tuple[bytes, int, int, bytes]]:
     found = []
     for key in writers.raw_keys():
         value = writers.get(key)
-        if value is not None:
+        if value is not None and len(value) > _RANGE.size:  # else it is damaged, and nobody's
             first, count = _RANGE.unpack_from(value)
             found.append((key, first, first + count, value[_RANGE.size :]))
     return found

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace stepstore::steps {
@@ -61,6 +62,13 @@ std::size_t File::read(std::uint64_t at, MutableBytes into) const
 std::uint64_t File::size() const
 {
     return stepstore::size_of(descriptor_.get(), path());
+}
+
+std::uint64_t File::names() const
+{
+    struct stat status {};
+    if (::fstat(descriptor_.get(), &status) != 0) fail_errno(path(), "cannot look at the file");
+    return status.st_nlink;
 }
 
 void File::shorten(std::uint64_t size)

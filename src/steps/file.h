@@ -16,6 +16,7 @@ public:
     void write(std::uint64_t at, Bytes bytes);
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
     std::uint64_t size() const;
+    std::uint64_t names() const;      // how many lead to it: hard links
     void shorten(std::uint64_t size); // never makes it longer
     void sync();                      // its bytes survive a power failure; its name after sync_directory
     const std::string& path() const { return place_; }

@@ -1,5 +1,6 @@
 #include "steps/stream_record.h"
 
+#include "base/plain_path.h"
 #include "base/record.h"
 
 #include <algorithm>
@@ -170,9 +171,13 @@ void validate(const StreamRecord& record, const std::string& where)
         throw Error(-DER_DF_INCOMPT,
                     "the stream " + where +
                         " is laid out in a way that this library does not know: use a newer Stepstore");
-    if (record.ranks == 0 || record.chunk_size == 0 || record.data_chunk_size == 0)
+    const auto possible = [](std::uint64_t chunk) { return chunk > 0 && chunk <= most_chunk_size; };
+    if (record.ranks == 0 || !possible(record.chunk_size) || !possible(record.data_chunk_size))
         throw Error(-DER_DF_INVAL, "the record of the stream " + where +
-                                       " says 0 ranks or a chunk size of 0: it is damaged");
+                                       " says 0 ranks, or a chunk size of 0 or above 1 TiB: it is damaged");
+    for (const Segment& one : segments_of(record))
+        if (!one.directory.empty())
+            require_segment_directory(one.directory, "the record of the stream " + where);
     std::uint64_t next = 0;
     bool row = true;
     for (const Segment& one : record.earlier) {
@@ -185,6 +190,16 @@ void validate(const StreamRecord& record, const std::string& where)
 }
 
 } // namespace
+
+void require_segment_directory(std::string_view directory, const std::string& where)
+{
+    if (is_plain_path(directory) && directory.starts_with("files/") &&
+        std::ranges::count(directory, '/') == 2)
+        return;
+    throw Error(-DER_DF_INVAL, where + " names the directory '" + std::string(directory) +
+                                   "', and files of streams lie in files/CONTAINER/NUMBER: it is damaged, or "
+                                   "somebody wants others to go there");
+}
 
 std::vector<std::byte> encode_record(const StreamRecord& record)
 {

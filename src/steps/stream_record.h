@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stepstore::steps {
 
 inline constexpr std::uint32_t stream_format = 2; // the greatest that is read; see DataStore::format
+inline constexpr std::uint64_t most_chunk_size = std::uint64_t{1} << 40; // bytes
 inline constexpr std::uint64_t no_generation = UINT64_MAX;
 
 // How the group of a chunk follows from its number: base/dkey_group.h.
@@ -82,6 +84,9 @@ StreamRecord segment_record(const StreamRecord& record, const Segment& segment);
 StreamRecord segment_record_of(const StreamRecord& record, std::uint64_t step);
 
 std::vector<std::byte> encode_record(const StreamRecord& record);
+// -DER_DF_INVAL, naming `where`: no stream has its files there. They lie in files/CONTAINER/NUMBER, below the
+// pool's directory.
+void require_segment_directory(std::string_view directory, const std::string& where);
 // where: for messages. -DER_CSUM, -DER_DF_INVAL: damaged; -DER_DF_INCOMPT: newer.
 StreamRecord decode_record(Bytes bytes, const std::string& where);
 

@@ -192,7 +192,7 @@ class ContainerCopy:
                 target_pool.sync()
                 self._publish(then, plan, target_pool)
             self._mark.put(phase="published")
-        self._destroy_snapshots([self._mark.state["epoch"]])
+        self._destroy_snapshots([self._mark.state.get("epoch", 0)])
         self._mark.remove()
         target_pool.sync()
         self.report.containers += not self.target.part
@@ -295,9 +295,14 @@ class ContainerCopy:
                 self._from.destroy_snapshot(epoch)
 
     def _destroy_snapshots(self, epochs: list[int]) -> None:
-        for epoch in filter(None, epochs):
-            with contextlib.suppress(Error):  # it is gone already
-                self._from.destroy_snapshot(epoch)
+        if not any(epochs):
+            return
+        # Only this copy's own, whatever its mark says: others may write in the target.
+        own = {self._snapshot_name} | ({""} if self.source.pool.startswith("daos://") else set())
+        for one in self._from.snapshots():
+            if one.epoch in epochs and one.name in own:
+                with contextlib.suppress(Error):  # it is gone already
+                    self._from.destroy_snapshot(one.epoch)
 
     # ---- what is copied
     def _objects(self, then: Container, state: dict[str, Any]) -> list[ObjectId]:

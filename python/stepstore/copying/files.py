@@ -1,9 +1,12 @@
-"""The files of streams with the layout posix: they lie in the directory of their pool."""
+"""The files of streams with the layout posix: they lie in the directory of their pool.
+
+A record may name any directory, and who may write in a pool may put links there. So files are opened by the
+extension alone: below the pool, in a stream's directory, and through no link.
+"""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import contextlib
 from typing import TYPE_CHECKING
 
 from stepstore import _core
@@ -20,9 +23,8 @@ def copy(stream: Stream, source: Place, target: Place, verify: bool, report: Rep
     folders = [one["directory"] for one in stream.told["segments"]]
     if not any(folders):
         return
-    old = Path(_core.pool_path(source.pool))
     try:
-        new = Path(_core.pool_path(target.pool))
+        _core.pool_path(target.pool)
     except Error as error:
         raise Error(
             DER_NOSYS,
@@ -33,30 +35,32 @@ def copy(stream: Stream, source: Place, target: Place, verify: bool, report: Rep
         _core.moved_record(stream.record, stream.target._handle, stream.firsts, stream.steps), str(target)
     )
     for before, after in zip(folders, (one["directory"] for one in moved["segments"]), strict=True):
-        for file in sorted((old / before).iterdir()):
-            report.expect(file.stat().st_size * (2 if verify else 1))
-            copied = new / after / file.name
-            copied.parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(file, copied, report)
-            if verify:
-                _compare(file, copied, report)
+        for name in _core.stream_files(source.pool, before):
+            with (
+                contextlib.closing(_core.StreamFile(source.pool, before, name)) as old,
+                contextlib.closing(_core.StreamFile(target.pool, after, name, make=True)) as new,
+            ):
+                report.expect(old.size() * (2 if verify else 1))
+                _copy_file(old, new, report)
+                if verify:
+                    _compare(old, new, report)
 
 
-def _copy_file(source: Path, target: Path, report: Report) -> None:
-    with source.open("rb") as old, target.open("ab") as new:
-        end = os.fstat(old.fileno()).st_size  # a writer may append meanwhile
-        old.seek(min(new.tell(), end))
-        while piece := old.read(min(PIECE, end - old.tell())):
-            new.write(piece)
-            report.copied(len(piece))
-        new.flush()
-        os.fsync(new.fileno())
+def _copy_file(old: _core.StreamFile, new: _core.StreamFile, report: Report) -> None:
+    end = old.size()  # a writer may append meanwhile
+    at = min(new.size(), end)
+    while at < end and (piece := old.read(at, min(PIECE, end - at))):
+        new.write(at, piece)
+        at += len(piece)
+        report.copied(len(piece))
+    new.sync()
 
 
-def _compare(source: Path, target: Path, report: Report) -> None:
-    with source.open("rb") as old, target.open("rb") as new:
-        while piece := new.read(PIECE):
-            if piece != old.read(len(piece)):
-                target.unlink()  # the next run copies it again
-                raise differs(f"file {source}", f"the piece at byte {new.tell() - len(piece)}")
-            report.was_compared(len(piece))
+def _compare(old: _core.StreamFile, new: _core.StreamFile, report: Report) -> None:
+    at = 0
+    while piece := new.read(at, PIECE):
+        if piece != old.read(at, len(piece)):
+            new.remove()  # the next run copies it again
+            raise differs(f"file {old.path}", f"the piece at byte {at}")
+        at += len(piece)
+        report.was_compared(len(piece))

@@ -11,10 +11,11 @@ So a container with a mark is not a whole copy. `ls` and `stat` say so.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from stepstore import _core
-from stepstore.errors import DER_BUSY, DER_EXIST, Error
+from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, Error
 from stepstore.store import Container, ObjectId
 
 MARK_HI = 0x53530401
@@ -27,7 +28,46 @@ def mark_id(container: Container) -> ObjectId:
 def unfinished(container: Container) -> list[dict[str, Any]]:
     """The copies to this container that are not whole."""
     with container.key_value(mark_id(container), read_only=True) as values:
-        return [json.loads(values[key]) for key in values.keys_below("copy/")]
+        return [decode_state(values[key]) for key in values.keys_below("copy/")]
+
+
+def decode_state(value: bytes) -> dict[str, Any]:
+    """What a mark says. Who may write in the target's pool may put any bytes there: nothing is believed but
+    its form."""
+    try:
+        state = json.loads(value)
+        sound = (
+            isinstance(state, dict)
+            and _are({"id": str, "text": str}, state.get("source"))
+            and _are({"process": str, "pid": int, "name": str}, state)
+            and isinstance(state.get("phase", ""), str)
+            and _is_number(state.get("epoch", 0))
+            and _all(_is_number, state.get("steps", {}))
+            and _all(
+                lambda firsts: isinstance(firsts, list) and all(map(_is_number, firsts)),
+                state.get("firsts", {}),
+            )
+        )
+        bytes.fromhex(state["process"] if sound else "")
+    except (ValueError, RecursionError):
+        sound = False
+    if not sound:
+        raise Error(
+            DER_CSUM, "the mark of an unfinished copy is damaged: remove what was copied, and begin again"
+        )
+    return dict(state)
+
+
+def _are(kinds: dict[str, type], value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 64
+
+
+def _all(sound: Callable[[Any], bool], value: Any) -> bool:
+    return isinstance(value, dict) and all(map(sound, value.values()))
 
 
 class Mark:
@@ -48,7 +88,7 @@ class Mark:
         found = self._values.get(f"copy/{self._name}")
         if found is None:
             return False
-        self.state = json.loads(found)
+        self.state = decode_state(found)
         if self.state["source"]["id"] != source["id"]:
             raise Error(
                 DER_EXIST,

@@ -9,6 +9,7 @@ all targets, the id depends on how many targets the pool has. So such ids are ma
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -39,6 +40,10 @@ def type_of(oid: ObjectId) -> str:
 
 def user_half(oid: ObjectId) -> int:
     return oid.hi & 0xFFFFFFFF
+
+
+def _number(oid: ObjectId) -> int:
+    return oid.lo
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,8 @@ def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
 
 
 # ---- the other owners: objects by id, with what to do of each
-def _items_of_arrays(source: Container, target: Container) -> dict[ObjectId, Item]:
+def _items_of_arrays(source: Container, target: Container, objects: list[ObjectId]) -> dict[ObjectId, Item]:
+    data = sorted((oid for oid in objects if user_half(oid) == ARRAY_DATA_HI), key=_number)
     catalogue = source.object_id(0, ARRAYS_HI)
     items = {catalogue: Item(catalogue, target.object_id(0, ARRAYS_HI), makes_valid=True)}
     for name in ["", *_names_in(source, ARRAYS_HI)]:
@@ -204,9 +210,10 @@ def _items_of_arrays(source: Container, target: Container) -> dict[ObjectId, Ite
             continue
         made = {"kind": "array_bytes", "object_class": header["object_class"]}
         for first, count in header["objects"]:
-            for number in range(first, first + count):
-                old = source.object_id(number, ARRAY_DATA_HI, **made)
-                new = target.object_id(number, ARRAY_DATA_HI, **made)
+            # Those that are there: a header may name any number of them.
+            begin = bisect.bisect_left(data, first, key=_number)
+            for old in data[begin : bisect.bisect_left(data, first + count, key=_number)]:
+                new = target.object_id(old.lo, ARRAY_DATA_HI, **made)
                 items[old] = Item(old, new, header["chunk_size"])
     return items
 
@@ -284,7 +291,7 @@ def items_of_container(
             items.append(_item_of_blobs(oid, target))
             continue
         if arrays is None:
-            arrays = _items_of_arrays(source, target)
+            arrays = _items_of_arrays(source, target, objects)
         if oid in arrays:
             items.append(arrays[oid])
         elif half != ARRAY_DATA_HI:  # one that no header names is not published, or of a version before

@@ -341,10 +341,34 @@ const DataStore data_in_files = {
     .prepare = &make_segment_directory,
 };
 
+Place stream_directory(const std::string& pool, const std::string& directory)
+{
+    require_segment_directory(directory, pool);
+    const auto root = pool_directory(pool);
+    if (!root) throw Error(-DER_NOSYS, pool + " has no directory, so it has no files of streams");
+    return *root / directory;
+}
+
+bool is_data_file(std::string_view name)
+{
+    if (name == "metadata" || name == "index") return true;
+    for (const std::string_view kind : {"blocks.", "sums.", "data."})
+        if (name.starts_with(kind) && name.size() > kind.size())
+            return name.find_first_not_of("0123456789", kind.size()) == std::string_view::npos;
+    return false;
+}
+
+std::vector<std::string> data_files_in(const Place& directory)
+{
+    std::vector<std::string> names = names_in(directory);
+    std::erase_if(names, [](const std::string& name) { return !is_data_file(name); });
+    return names;
+}
+
 Place segment_directory(const std::string& pool, const StreamRecord& segment)
 {
     require_directory(pool, layout_of(segment));
-    return *pool_directory(pool) / segment.directory;
+    return stream_directory(pool, segment.directory);
 }
 
 void require_directory(const std::string& pool, const Layout& layout)
