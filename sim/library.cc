@@ -308,6 +308,30 @@ int remove(daos_handle_t handle, daos_handle_t transaction, std::uint64_t flags,
     });
 }
 
+// The comparison is the target's: one request, as a put.
+int put_if(daos_handle_t handle, daos_handle_t transaction, const char* key, daos_size_t expected_size,
+           const void* expected, daos_size_t size, const void* value)
+{
+    const Machine& machine = world().machine();
+    const std::size_t sent = expected_size + size;
+    return carry_out(nullptr, sent <= machine.inline_put, [=, &machine](Client& client) {
+        const OpenObject* object = opened(handle);
+        if (object == nullptr) return -DER_NO_HDL;
+        int code = 0;
+        world().storage().send(client, {.target = object->target_of_key(key),
+                                        .service = machine.kv_put,
+                                        .sent = sent,
+                                        .received = 0,
+                                        .inline_up_to = machine.inline_put,
+                                        .serve = [&]() -> std::size_t {
+                                            code = real().kv_put_if(handle, transaction, key, expected_size,
+                                                                    expected, size, value);
+                                            return 0;
+                                        }});
+        return code;
+    });
+}
+
 // One request to each target that may hold keys.
 void ask_all_targets(Client& client, const OpenObject& object, double service)
 {
@@ -463,6 +487,7 @@ void replace_objects(Library& library)
     library.kv_get = &get;
     library.kv_get_many = nullptr; // as a DAOS system's
     library.kv_remove = &remove;
+    library.kv_put_if = &put_if;
     library.kv_list = &OnAllTargets<&Library::kv_list>::call;
     library.kv_destroy = &OnAllTargets<&Library::kv_destroy>::call;
     library.array_open_with_attr = &open_array_with_attributes;

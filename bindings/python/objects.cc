@@ -136,6 +136,21 @@ void bind_key_value(nb::module_& module)
             },
             nb::arg("key"), nb::arg("value").none(), nb::arg("room"),
             "Puts or removes (None); the size of what it replaced, and its bytes where they fit.")
+        .def(
+            "put_if",
+            [](KeyValueHandle& self, const nb::bytes& key, nb::handle expected, nb::handle value) {
+                std::optional<Buffer> there, memory;
+                if (!expected.is_none()) there.emplace(expected, false);
+                if (!value.is_none()) memory.emplace(value, false);
+                return self.use([&](auto& it) {
+                    if (!memory) return it.remove_if(text_of(key), there.value().bytes());
+                    return it.put_if(text_of(key),
+                                     there ? std::optional<Bytes>(there->bytes()) : std::nullopt,
+                                     memory->bytes());
+                });
+            },
+            nb::arg("key"), nb::arg("expected").none(), nb::arg("value").none(),
+            "Puts or removes (None) if the value is the expected one (None: there is none). Whether it did.")
         .def("keys_below", &keys_below, nb::arg("prefix"), nb::arg("delimiter") = "")
         .def("put_many", &put_many, nb::arg("items"),
              "Puts (key, value) pairs in turn. What stands before one that fails is put.")

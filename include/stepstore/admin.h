@@ -185,6 +185,26 @@ STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, uns
 STEPSTORE_API int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t size,
                                         const void* buf, void* old, daos_size_t* old_size);
 
+/*
+ * daos_kv_put(), or with buf NULL daos_kv_remove(), on the condition that the key has the expected value. It
+ * is compared in the transaction of the update. So of several processes that begin from one value exactly one
+ * succeeds. With it "look, then put" is safe: a process that was stopped in between changes nothing.
+ * expected NULL: the key must not be there; buf is not NULL then. An empty value has a pointer and the size 0.
+ * A value from 64 KiB on is compared by its length and checksums. Snapshots keep what is replaced, as always.
+ * Returns 0, or:
+ *   -DER_EXIST      expected is NULL, and the key is there. Nothing was changed.
+ *   -DER_MISMATCH   the key has another value, or is not there. Nothing was changed: get it again.
+ *   -DER_CSUM       the value to compare with is damaged. Nothing was changed.
+ *   -DER_TIMEDOUT   of a pool on a cluster: in doubt. The update may have been carried out, or be so later.
+ *                   To call again with the same expected value settles it: of the two calls at most one is
+ *                   carried out. -DER_MISMATCH and the caller's value there then mean that the first was.
+ * and else as daos_kv_put(). A DAOS system has no such call; a transaction (daos_tx_open(), get, put,
+ * daos_tx_commit()) does the same, and the absence alone is DAOS_COND_KEY_INSERT.
+ */
+STEPSTORE_API int stepstore_kv_put_if(daos_handle_t oh, daos_handle_t th, const char* key,
+                                      daos_size_t expected_size, const void* expected, daos_size_t size,
+                                      const void* buf);
+
 /* key: not ended by a zero. A non-zero result ends the walk, and is what the call returns. */
 typedef int (*stepstore_key_cb)(const char* key, size_t size, void* arg);
 /*

@@ -8,6 +8,7 @@
 #include <daos.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 // X(member, symbol): what a libdaos must have.
@@ -82,12 +83,20 @@
     X(cont_object, stepstore_cont_object)                                                                    \
     X(cont_destroy_snaps, stepstore_cont_destroy_snaps)                                                      \
     X(kv_exchange, stepstore_kv_exchange)                                                                    \
+    X(kv_put_if, stepstore_kv_put_if)                                                                        \
     X(kv_list_below, stepstore_kv_list_below)                                                                \
     X(kv_get_many, stepstore_kv_get_many)                                                                    \
     X(kv_announce, stepstore_kv_announce)                                                                    \
     X(kv_watch, stepstore_kv_watch)                                                                          \
     X(watch_wait, stepstore_watch_wait)                                                                      \
     X(watch_close, stepstore_watch_close)
+
+// X(member, symbol, parameters): transactions of a DAOS system, used if it has all of them.
+#define STEPSTORE_TX_CALLS(X)                                                                                \
+    X(tx_open, daos_tx_open, daos_handle_t, daos_handle_t*, std::uint64_t, daos_event_t*)                    \
+    X(tx_commit, daos_tx_commit, daos_handle_t, daos_event_t*)                                               \
+    X(tx_restart, daos_tx_restart, daos_handle_t, daos_event_t*)                                             \
+    X(tx_abort, daos_tx_abort, daos_handle_t, daos_event_t*)
 
 namespace stepstore {
 
@@ -114,6 +123,10 @@ public:
     // Null in the library of a DAOS system.
     STEPSTORE_OWN_CALLS(STEPSTORE_LIBDAOS_MEMBER)
 #undef STEPSTORE_LIBDAOS_MEMBER
+    // Only a DAOS system has these. They stand in for kv_put_if there.
+#define STEPSTORE_TX_MEMBER(member, symbol, ...) int (*member)(__VA_ARGS__) = nullptr;
+    STEPSTORE_TX_CALLS(STEPSTORE_TX_MEMBER)
+#undef STEPSTORE_TX_MEMBER
 
     // Ours does more than libdaos promises: reads fill with zeroes what is not stored, snapshots have names.
     bool is_ours() const { return last_message != nullptr; }

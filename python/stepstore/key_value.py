@@ -77,6 +77,18 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         None: there was no value. A DAOS system looks before it puts, in a call of its own."""
         return self._handle.exchange(checked_key(key), None if value is None else memory_of(value), room)
 
+    def put_if(self, key: Key, value: Memory | str, expected: Memory | str | None) -> bool:
+        """Puts a value if the key has the expected one at that moment; None: if it is not there. False: it
+        has not, and nothing was changed. So a process that was stopped between its look and its put does not
+        overwrite what others put meanwhile. Error DER_TIMEDOUT, of a cluster: it is in doubt, and calling
+        again with the same `expected` settles it."""
+        there = None if expected is None else memory_of(expected)
+        return self._handle.put_if(checked_key(key), there, memory_of(value))
+
+    def remove_if(self, key: Key, expected: Memory | str) -> bool:
+        """Removes the key if it has the expected value, as put_if."""
+        return self._handle.put_if(checked_key(key), memory_of(expected), None)
+
     def __getitem__(self, key: Key) -> bytes:
         value = self._handle.get(checked_key(key))
         if value is None:
@@ -96,11 +108,10 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
     _missing = object()
 
     def pop(self, key: Key, default: Any = _missing) -> Any:
-        """Removes a key, and returns its value. Another process may put a value between the two steps: that
-        is removed then."""
-        value = self.get(key)
-        if value is not None and self.remove(key, condition="must_exist"):
-            return value
+        """Removes a key, and returns its value. Of several that do this at once, one gets it."""
+        while (value := self.get(key)) is not None:
+            if self.remove_if(key, value):
+                return value
         if default is self._missing:
             raise KeyError(key)
         return default

@@ -36,6 +36,8 @@ struct KeyValue::State : NotCopied {
     // value nullptr: removes the key
     std::optional<std::size_t> replace(std::string_view key, const void* value, std::size_t size,
                                        MutableBytes old);
+    bool update_if(std::string_view key, std::optional<Bytes> expected, const void* value, std::size_t size);
+    int update_in_transaction(const std::string& key, Bytes expected, const void* value, std::size_t size);
 
     std::shared_ptr<Container::State> container;
     ObjectId id;
@@ -51,6 +53,12 @@ std::string checked(std::string_view key)
     std::string name(key);
     c_text(name, "key");
     return name;
+}
+
+// An empty value is not the same as none.
+const void* present(Bytes value)
+{
+    return value.data() ? static_cast<const void*>(value.data()) : "";
 }
 
 std::uint64_t put_flags(Condition condition)
@@ -274,14 +282,78 @@ std::optional<std::size_t> KeyValue::State::replace(std::string_view key, const 
 
 std::optional<std::size_t> KeyValue::exchange(std::string_view key, Bytes value, MutableBytes old)
 {
-    // An empty value is not the same as none.
-    return state_->replace(key, value.data() ? value.data() : reinterpret_cast<const std::byte*>(""),
-                           value.size(), old);
+    return state_->replace(key, present(value), value.size(), old);
 }
 
 std::optional<std::size_t> KeyValue::take(std::string_view key, MutableBytes old)
 {
     return state_->replace(key, nullptr, 0, old);
+}
+
+// On a DAOS system. 0, -DER_MISMATCH, or why it failed.
+int KeyValue::State::update_in_transaction(const std::string& key, Bytes expected, const void* value,
+                                           std::size_t size)
+{
+    const Library& daos = library();
+    daos_handle_t th{};
+    if (const int rc = daos.tx_open(container->handle, &th, 0, nullptr)) return rc;
+    std::vector<std::byte> there(expected.size() + 1); // never 0 bytes, which would ask for the size alone
+    const auto attempt = [&]() -> int {
+        daos_size_t found = there.size();
+        const int got =
+            daos.kv_get(handle, th, DAOS_COND_KEY_GET, key.c_str(), &found, there.data(), nullptr);
+        if (got == -DER_NONEXIST || got == -DER_REC2BIG) return -DER_MISMATCH;
+        if (got != 0) return got;
+        if (!std::ranges::equal(Bytes(there).first(found), expected)) return -DER_MISMATCH;
+        const int put = value ? daos.kv_put(handle, th, 0, key.c_str(), size, value, nullptr)
+                              : daos.kv_remove(handle, th, 0, key.c_str(), nullptr);
+        return put != 0 ? put : daos.tx_commit(th, nullptr);
+    };
+    int rc = attempt();
+    while (rc == -DER_TX_RESTART) { // another transaction was faster
+        rc = daos.tx_restart(th, nullptr);
+        if (rc == 0) rc = attempt();
+    }
+    if (rc != 0) daos.tx_abort(th, nullptr);
+    daos.tx_close(th, nullptr);
+    return rc;
+}
+
+// value nullptr: removes the key
+bool KeyValue::State::update_if(std::string_view key, std::optional<Bytes> expected, const void* value,
+                                std::size_t size)
+{
+    const std::string name = checked(key);
+    const auto tried = [&] { return "update " + stepstore::quoted(key) + " in " + this->name(); };
+    const Library& in = library();
+    int rc = 0;
+    if (in.kv_put_if) {
+        rc = in.kv_put_if(handle, container->transaction, name.c_str(), expected ? expected->size() : 0,
+                          expected ? present(*expected) : nullptr, size, value);
+    } else if (!expected || daos_handle_is_valid(container->transaction)) {
+        rc = in.kv_put(handle, container->transaction, DAOS_COND_KEY_INSERT, name.c_str(), size, value,
+                       nullptr);
+    } else if (in.tx_open && in.tx_commit && in.tx_restart && in.tx_abort) {
+        rc = update_in_transaction(name, *expected, value, size);
+    } else {
+        throw Error(-DER_NOSYS, tried() +
+                                    ": a value is replaced on the condition of the old one by a "
+                                    "transaction, and " +
+                                    in.name + " has none: use libdaos 2.6 or newer");
+    }
+    if (rc == -DER_MISMATCH || (rc == -DER_EXIST && !expected)) return false;
+    check(in, rc, tried);
+    return true;
+}
+
+bool KeyValue::put_if(std::string_view key, std::optional<Bytes> expected, Bytes value)
+{
+    return state_->update_if(key, expected, present(value), value.size());
+}
+
+bool KeyValue::remove_if(std::string_view key, Bytes expected)
+{
+    return state_->update_if(key, expected, nullptr, 0);
 }
 
 std::vector<std::string> KeyValue::list_below(const std::string& prefix, char delimiter) const

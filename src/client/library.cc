@@ -66,6 +66,9 @@ Library filled(const std::string& file, void* opened)
 #define STEPSTORE_LOOK(member, symbol) find(opened, STEPSTORE_NAME_OF(symbol), library.member);
     STEPSTORE_OWN_CALLS(STEPSTORE_LOOK)
 #undef STEPSTORE_LOOK
+#define STEPSTORE_LOOK(member, symbol, ...) find(opened, STEPSTORE_NAME_OF(symbol), library.member);
+    STEPSTORE_TX_CALLS(STEPSTORE_LOOK)
+#undef STEPSTORE_LOOK
 #undef STEPSTORE_NAME_OF
     return library;
 }

@@ -167,12 +167,32 @@ int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, const char* key, d
         store::Replaced replaced{{static_cast<std::byte*>(old), old ? *old_size : 0}, {}};
         object->run(store::latest, [&](store::Container& in) {
             if (buf)
-                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size},
-                          store::Condition::none, &replaced);
+                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size}, {}, &replaced);
             else
-                in.kv_remove(object->oid(), name, &replaced);
+                in.kv_remove(object->oid(), name, {}, &replaced);
         });
         *old_size = replaced.size.value_or(UINT64_MAX);
+    });
+}
+
+int stepstore_kv_put_if(daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t expected_size,
+                        const void* expected, daos_size_t size, const void* buf)
+{
+    return call("stepstore_kv_put_if", [&] {
+        const auto object = resource<KeyValueResource>(oh);
+        object->require_writable(th);
+        const Bytes name = key_bytes(key);
+        if (!expected && !buf)
+            invalid("expected and buf are NULL: a key that is not there cannot be removed");
+        const store::Precondition condition =
+            expected ? store::Precondition::equals({static_cast<const std::byte*>(expected), expected_size})
+                     : store::Precondition(store::Condition::must_not_exist);
+        object->run(store::latest, [&](store::Container& in) {
+            if (buf)
+                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size}, condition);
+            else
+                in.kv_remove(object->oid(), name, condition);
+        });
     });
 }
 

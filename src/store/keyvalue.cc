@@ -59,19 +59,6 @@ Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransa
     return Presence::present;
 }
 
-void require_condition(const ObjectAccess& object, const KeyPlace& place, Condition condition,
-                       Presence presence)
-{
-    if (condition == Condition::must_not_exist && presence != Presence::absent) {
-        fail(DER_EXIST, object.name() + ", key " + quoted(place.key) +
-                            ": it exists, and the update requires that it does not");
-    }
-    if (condition == Condition::must_exist && presence == Presence::absent) {
-        fail(DER_NONEXIST, object.name() + ", key " + quoted(place.key) +
-                               ": it does not exist, and the update requires that it does");
-    }
-}
-
 // The same for an update, which puts a record under a damaged key back first.
 Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, WriteTransaction& transaction,
                         Bytes& value, Record& record)
@@ -87,6 +74,48 @@ void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned
 {
     if (const char* reason = damaged_neighbour(transaction, place.live.view()))
         object.damaged_beside(target, "key " + quoted(place.key), reason);
+}
+
+bool has_value(const Record& record, Bytes value)
+{
+    if (record.length != value.size()) return false;
+    if (record.type != RecordType::bulk) return equal(record.payload, value);
+    std::vector<std::byte> sums;
+    append_block_sums({&value, 1}, record.block_shift, sums);
+    return equal(record.sums, sums);
+}
+
+// Of what an update found on the key's first target.
+void require_condition(const ObjectAccess& object, const KeyPlace& place, const Precondition& condition,
+                       Presence presence, const Record& record, WriteTransaction& transaction)
+{
+    const unsigned target = place.set.targets[0];
+    const bool needed = condition.what == Condition::must_exist || condition.what == Condition::must_equal;
+    if (needed && presence == Presence::absent) require_absence(object, place, target, transaction);
+    const auto refuse = [&](int code, const char* why) {
+        fail(code, object.name() + ", key " + quoted(place.key) + ": " + why);
+    };
+    switch (condition.what) {
+    case Condition::none: return;
+    case Condition::must_not_exist:
+        if (presence == Presence::absent) return;
+        refuse(DER_EXIST, "it exists, and the update requires that it does not");
+        return;
+    case Condition::must_exist:
+        if (presence != Presence::absent) return;
+        refuse(DER_NONEXIST, "it does not exist, and the update requires that it does");
+        return;
+    case Condition::must_equal: break;
+    }
+    if (presence == Presence::absent)
+        refuse(DER_MISMATCH, "it does not exist, and the update requires a value");
+    if (presence == Presence::damaged)
+        object.damaged(target, "key " + quoted(place.key),
+                       "its record is damaged, and the update requires a value: put it without a condition");
+    if (record.type != RecordType::bulk && !payload_intact(record))
+        object.damaged(target, "key " + quoted(place.key), "the checksum of the value does not match");
+    if (!has_value(record, condition.value))
+        refuse(DER_MISMATCH, "it has another value than the update requires: get it again");
 }
 
 // Tells what an update found. A bulk value never fits: the caller's room is smaller than the smallest one.
@@ -224,7 +253,8 @@ void read_group(const ObjectAccess& object, bool may_write, std::span<PlacedRead
 
 } // namespace
 
-void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition, Replaced* replaced)
+void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
+                       Replaced* replaced)
 {
     pool_->require_write("kv_put");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -262,9 +292,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition co
             const Presence presence = find_to_update(object, place, transaction, old_value, old);
             // The first copy commits last: when this body runs again, only there nothing has happened yet.
             if (copy == 0) {
-                if (condition == Condition::must_exist && presence == Presence::absent)
-                    require_absence(object, place, place.set.targets[0], transaction);
-                require_condition(object, place, condition, presence);
+                require_condition(object, place, condition, presence, old, transaction);
                 tell(replaced, presence, old);
             }
             if (presence != Presence::absent) {
@@ -305,7 +333,7 @@ void Container::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch
                              [&](std::size_t group) { read_group(object, may_write, groups[group], epoch); });
 }
 
-bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)
+bool Container::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition, Replaced* replaced)
 {
     pool_->require_write("kv_remove");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -323,6 +351,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced)
             Record old;
             const Presence presence = find_to_update(object, place, transaction, value, old);
             if (copy == 0) {
+                require_condition(object, place, condition, presence, old, transaction);
                 removed = presence != Presence::absent;
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);
                 tell(replaced, presence, old);

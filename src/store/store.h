@@ -199,6 +199,7 @@ public:
     std::shared_ptr<Pool> pool() { return pool_; }
 
     // Fixes a point in time: what is acknowledged before the call is in it, what begins after it is not.
+    // name: may be empty; else DER_EXIST when there is a snapshot of that name.
     Epoch create_snapshot(std::string_view name);
     std::vector<SnapshotInfo> snapshots();
     void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
@@ -210,8 +211,9 @@ public:
     std::uint64_t allocate_oids(std::uint64_t count);
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
-    // DER_EXIST, DER_NONEXIST by the condition.
-    void kv_put(const ObjectId& oid, Bytes key, Bytes value, Condition condition = Condition::none,
+    // By the condition: DER_EXIST, DER_NONEXIST, and DER_MISMATCH where the value is another one, or there is
+    // none. DER_CSUM: the value to compare with is damaged.
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition = {},
                 Replaced* replaced = nullptr);
     // The size of the value, copied into `into` when it fits there; nothing is copied when it does not.
     // nullopt: no such key.
@@ -220,7 +222,9 @@ public:
     // The same for several keys. Those of one target are read at one moment, with one request for all of
     // them where the store is behind a network.
     void kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch = latest);
-    bool kv_remove(const ObjectId& oid, Bytes key, Replaced* replaced = nullptr); // false: there was none
+    // False: there was none, and the condition allows that.
+    bool kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition = {},
+                   Replaced* replaced = nullptr);
     // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
     // returns false, or all were given (position.done). The entry that `each` refused is given again next
     // time. A key that exists during the whole listing is given exactly once.

@@ -28,7 +28,21 @@ struct ObjectId {
 enum class Durability : std::uint8_t { process, power };
 
 // What must hold of the key before the update, checked in the same transaction.
-enum class Condition : std::uint8_t { none, must_not_exist, must_exist };
+enum class Condition : std::uint8_t { none, must_not_exist, must_exist, must_equal };
+
+// The same with the value that the key must have (must_equal). A value that lies in an extent is compared by
+// its length and the checksums of its blocks, so nothing is read within the transaction.
+struct Precondition {
+    Precondition(Condition what = Condition::none) : what(what) {} // NOLINT(google-explicit-constructor)
+    static Precondition equals(Bytes value)
+    {
+        Precondition equal(Condition::must_equal);
+        equal.value = value;
+        return equal;
+    }
+    Condition what;
+    Bytes value;
+};
 
 // What an opener of a pool may do.
 enum class Access : std::uint8_t { read_only, read_write };

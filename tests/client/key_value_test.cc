@@ -142,6 +142,31 @@ TEST_F(KeyValueTest, ANonemptyGetFindsWhatIsThereAndNoEmptyValues)
     }
 }
 
+TEST_F(KeyValueTest, PutsOnTheConditionOfTheOldValue)
+{
+    auto kv = key_value(79);
+    const auto first = bytes("first"), second = bytes("second");
+    EXPECT_FALSE(kv.put_if("key", first, second));
+    EXPECT_FALSE(kv.put_if("key", Bytes(), second)) << "an empty value is not the same as none";
+    EXPECT_FALSE(kv.remove_if("key", first));
+    EXPECT_TRUE(kv.put_if("key", std::nullopt, {}));
+    EXPECT_FALSE(kv.put_if("key", std::nullopt, first));
+    EXPECT_TRUE(kv.put_if("key", Bytes(), first));
+    EXPECT_FALSE(kv.put_if("key", second, second));
+    EXPECT_EQ(kv.get("key"), first);
+    EXPECT_TRUE(kv.put_if("key", first, second));
+    EXPECT_FALSE(kv.put_if("key", first, first));
+    EXPECT_FALSE(kv.remove_if("key", first));
+    EXPECT_EQ(kv.get("key"), second);
+    EXPECT_TRUE(kv.remove_if("key", second));
+    EXPECT_EQ(kv.get("key"), std::nullopt);
+    auto reader = container->key_value(kv.id(), Access::read_only);
+    EXPECT_ERROR(-DER_NO_PERM, reader.put_if("key", std::nullopt, first));
+    container.reset();
+    pool->destroy_container("container", true);
+    EXPECT_ERROR(-DER_NO_HDL, kv.put_if("key", first, second)); // not a condition that does not hold
+}
+
 TEST_F(KeyValueTest, TellsWhatItReplacedAndListsPartsWithAnyLibrary)
 {
     Library plain = Library::ours();

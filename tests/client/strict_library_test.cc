@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 namespace stepstore::testing {
 namespace {
@@ -58,9 +60,102 @@ int strict_snapshot(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_eve
     return Library::ours().cont_create_snap(coh, epoch, nullptr, event);
 }
 
+// Transactions as DAOS has them: what they put is kept aside, and their commit fails once if another value
+// came meanwhile.
+struct Transaction {
+    std::vector<std::function<int()>> updates;
+    bool read = false;
+};
+constexpr std::uint64_t transaction_cookie = 0x7472616e73;
+Transaction open_transaction;
+std::function<void()> before_commit; // what another process does then, once
+bool overtaken = false;
+int transactions_open = 0, restarts = 0;
+
+bool in_transaction(daos_handle_t th)
+{
+    return th.cookie == transaction_cookie;
+}
+
+int tx_open(daos_handle_t, daos_handle_t* th, std::uint64_t flags, daos_event_t*)
+{
+    if (flags != 0) return -DER_INVAL;
+    ++transactions_open;
+    open_transaction = {};
+    th->cookie = transaction_cookie;
+    return 0;
+}
+
+int tx_commit(daos_handle_t, daos_event_t*)
+{
+    if (const auto others = std::exchange(before_commit, nullptr)) {
+        others();
+        overtaken = true;
+        return -DER_TX_RESTART;
+    }
+    if (overtaken || !open_transaction.read) return -DER_INVAL; // not begun anew, or blind
+    for (const auto& update : open_transaction.updates)
+        if (const int rc = update()) return rc;
+    return 0;
+}
+
+int tx_restart(daos_handle_t, daos_event_t*)
+{
+    ++restarts;
+    overtaken = false;
+    open_transaction = {};
+    return 0;
+}
+
+int tx_abort(daos_handle_t, daos_event_t*)
+{
+    open_transaction = {};
+    return 0;
+}
+
+int tx_close(daos_handle_t th, daos_event_t* event)
+{
+    if (!in_transaction(th)) return Library::ours().tx_close(th, event);
+    --transactions_open;
+    return 0;
+}
+
+int tx_get(daos_handle_t oh, daos_handle_t th, std::uint64_t flags, const char* key, daos_size_t* size,
+           void* buf, daos_event_t* event)
+{
+    if (in_transaction(th)) open_transaction.read = true;
+    return Library::ours().kv_get(oh, in_transaction(th) ? DAOS_TX_NONE : th, flags, key, size, buf, event);
+}
+
+int tx_put(daos_handle_t oh, daos_handle_t th, std::uint64_t flags, const char* key, daos_size_t size,
+           const void* buf, daos_event_t* event)
+{
+    if (!in_transaction(th)) return Library::ours().kv_put(oh, th, flags, key, size, buf, event);
+    open_transaction.updates.emplace_back(
+        [=] { return Library::ours().kv_put(oh, DAOS_TX_NONE, flags, key, size, buf, nullptr); });
+    return 0;
+}
+
+int tx_remove(daos_handle_t oh, daos_handle_t th, std::uint64_t flags, const char* key, daos_event_t* event)
+{
+    if (!in_transaction(th)) return Library::ours().kv_remove(oh, th, flags, key, event);
+    open_transaction.updates.emplace_back(
+        [=] { return Library::ours().kv_remove(oh, DAOS_TX_NONE, flags, key, nullptr); });
+    return 0;
+}
+
 Library strict_library()
 {
     Library library = Library::ours();
+    library.kv_put_if = nullptr;
+    library.kv_get = tx_get;
+    library.kv_put = tx_put;
+    library.kv_remove = tx_remove;
+    library.tx_open = tx_open;
+    library.tx_commit = tx_commit;
+    library.tx_restart = tx_restart;
+    library.tx_abort = tx_abort;
+    library.tx_close = tx_close;
     library.name = "strict";
     library.last_message = nullptr;
     library.array_read = strict_read;
@@ -145,6 +240,48 @@ TEST_F(StrictLibraryTest, SnapshotsHaveEpochsOnly)
     strict.at_snapshot(epoch);
     for (const std::uint64_t other : {epoch + 1, epoch - 1, std::uint64_t{12345}})
         EXPECT_ERROR(-DER_NONEXIST, strict.at_snapshot(other));
+}
+
+TEST_F(StrictLibraryTest, AConditionalUpdateIsATransactionThatIsRestarted)
+{
+    KeyValue kv = strict.key_value(id(ObjectType::key_value));
+    KeyValue others = container->key_value(id(ObjectType::key_value));
+    const auto first = bytes("first"), second = bytes("second");
+    restarts = 0;
+    EXPECT_FALSE(kv.put_if("key", first, second));
+    EXPECT_FALSE(kv.put_if("key", Bytes(), second));
+    EXPECT_TRUE(kv.put_if("key", std::nullopt, first));
+    EXPECT_FALSE(kv.put_if("key", std::nullopt, second));
+    EXPECT_FALSE(kv.put_if("key", bytes("first and more"), second));
+    EXPECT_FALSE(kv.put_if("key", bytes("fir"), second)) << "it is longer";
+    EXPECT_TRUE(kv.put_if("key", first, second));
+    EXPECT_EQ(kv.get("key"), second);
+
+    before_commit = [&] { others.put("other key", {}); }; // a restart alone is no reason to fail
+    EXPECT_TRUE(kv.put_if("key", second, first));
+    EXPECT_EQ(kv.get("key"), first);
+    before_commit = [&] { others.put("key", bytes("third")); };
+    EXPECT_FALSE(kv.put_if("key", first, second));
+    before_commit = [&] { others.put("key", bytes("fourth")); };
+    EXPECT_FALSE(kv.remove_if("key", bytes("third")));
+    EXPECT_EQ(restarts, 3);
+    EXPECT_EQ(kv.get("key"), bytes("fourth"));
+    EXPECT_TRUE(kv.remove_if("key", bytes("fourth")));
+    EXPECT_EQ(kv.get("key"), std::nullopt);
+    EXPECT_EQ(transactions_open, 0);
+}
+
+TEST_F(StrictLibraryTest, WithoutTransactionsAConditionalUpdateIsRefusedByName)
+{
+    Library plain = strict_library();
+    plain.tx_commit = nullptr;
+    const Pool bare = Pool::connect(plain, location);
+    KeyValue kv = bare.open_container("container").key_value(id(ObjectType::key_value));
+    EXPECT_TRUE(kv.put_if("key", std::nullopt, bytes("first"))); // needs none
+    const auto error = error_of([&] { kv.put_if("key", bytes("first"), bytes("second")); });
+    EXPECT_EQ(error.code(), -DER_NOSYS);
+    for (const char* part : {"'key'", "transaction", "strict"})
+        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
 }
 
 } // namespace

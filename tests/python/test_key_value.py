@@ -145,3 +145,27 @@ def test_memory_to_read_into_is_looked_at(values):
     frozen.flags.writeable = False
     with pytest.raises(BufferError, match=r"read-only \(numpy.ndarray\)"):
         values.read_into("k", frozen)
+
+
+def test_an_update_on_the_condition_of_the_old_value(values):
+    assert not values.put_if("a", b"1", b"0") and not values.put_if("a", b"1", b"")
+    assert values.put_if("a", "1", None) and not values.put_if("a", "2", None)
+    assert values.put_if("a", np.arange(2, dtype="u1"), "1") and values["a"] == b"\0\1"
+    assert not values.put_if("a", b"3", b"1") and values["a"] == b"\0\1"
+    assert not values.remove_if("a", b"1") and "a" in values
+    assert values.remove_if("a", b"\0\1") and "a" not in values and not values.remove_if("a", b"\0\1")
+    assert values.put_if("a", b"", None) and values.put_if("a", b"x", b"") and values["a"] == b"x"
+
+
+def test_a_pop_that_is_overtaken_takes_the_newer_value(values, monkeypatch):
+    values["a"] = b"old"
+    get = type(values).get
+
+    def overtaken(self, key, default=None):
+        value = get(self, key, default)
+        if value == b"old":
+            self.put(key, b"new")
+        return value
+
+    monkeypatch.setattr(type(values), "get", overtaken)
+    assert values.pop("a") == b"new" and "a" not in values

@@ -67,6 +67,7 @@ WRITES = {
     "put": lambda values, array, box: values.put("k", b"v"),
     "update": lambda values, array, box: values.update({"k": b"v", "l": b"w"}),
     "setdefault": lambda values, array, box: values.setdefault("new", b"v"),
+    "put_if": lambda values, array, box: values.put_if("new", b"1", None),
     "pop": lambda values, array, box: values.pop("old"),
     "delete": lambda values, array, box: values.__delitem__("old"),
     "clear": lambda values, array, box: values.clear(),
