@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 namespace stepstore::arrays {
 
@@ -171,8 +172,14 @@ std::optional<Header> Head::if_sound(Bytes bytes) const
 
 std::optional<Header> Head::any_header() const
 {
-    const auto bytes = header_bytes();
-    return bytes ? if_sound(*bytes) : std::nullopt;
+    return look().header;
+}
+
+Head::Seen Head::look() const
+{
+    Seen seen{header_bytes(), {}};
+    if (seen.bytes) seen.header = if_sound(*seen.bytes);
+    return seen;
 }
 
 std::optional<std::vector<std::vector<std::byte>>> Head::tables(const Header& header) const
@@ -209,9 +216,11 @@ void Head::remove_mark(std::uint64_t generation)
     object_.remove(numbered(writing_prefix, generation));
 }
 
-void Head::put_table(std::uint64_t number, Bytes table)
+std::uint64_t Head::put_table(std::uint64_t number, Bytes table)
 {
-    object_.put(numbered(table_prefix, number), table);
+    while (!object_.put_if(numbered(table_prefix, number), std::nullopt, table))
+        ++number;
+    return number;
 }
 
 std::vector<std::string> Head::keys_with(std::string_view prefix) const
@@ -227,9 +236,11 @@ std::vector<std::string> Head::keys_with(std::string_view prefix) const
 
 void Head::collect(const Container& container)
 {
-    const std::optional<Header> header = any_header();
-    if (header) destroy_dropped(container, *header);
-    if (header && header->removed) clear_attributes();
+    std::optional<Header> header = any_header();
+    if (header) {
+        destroy_dropped(container, *header);
+        collect_tables(*header);
+    }
     for (const std::string& generation : keys_with(writing_prefix)) {
         const std::string key = std::string(writing_prefix) + generation;
         const auto bytes = object_.get_nonempty(key);
@@ -249,21 +260,25 @@ void Head::settle(const Container& container, const Header& header, const Object
     remove_mark(objects.first);
 }
 
-std::optional<Header> Head::publish(const std::function<std::optional<Header>(std::optional<Header>)>& make)
+// What was put for a header that was never published: a later one has other numbers.
+void Head::collect_tables(const Header& header)
 {
-    HeldTurn held;
-    WritingMark mine;
-    mine.writer = this_process();
-    mine.since = seconds_since_1970();
-    mine.objects = {{held.number(), 1}};
-    const std::vector<std::byte> turn = encode(mine);
-    std::vector<std::uint64_t> over; // turns of the dead, and then this one's
-    std::optional<Header> there = any_header();
-    std::uint64_t number = (there ? there->version : 0) + 1;
+    for (const std::string& text : keys_with(table_prefix)) {
+        const std::uint64_t number = std::strtoull(text.c_str(), nullptr, 10);
+        const auto is_this = [&](const TableRef& one) { return one.number == number; };
+        if (number < header.next_table && std::ranges::none_of(header.tables, is_this))
+            object_.remove(numbered(table_prefix, number));
+    }
+}
+
+Head::Seen Head::take_turn(const std::vector<std::byte>& turn, std::vector<Turn>& over)
+{
+    Seen there = look();
+    const auto next = [&] { return (there.header ? there.header->version : 0) + 1; };
+    std::uint64_t number = next();
     const auto began = SteadyClock::now();
     while (true) {
         const std::string key = numbered(turn_prefix, number);
-        held.is_put();
         try {
             object_.put(key, turn, Condition::must_not_exist);
         } catch (const Error& error) {
@@ -275,7 +290,7 @@ std::optional<Header> Head::publish(const std::function<std::optional<Header>(st
                 const Life life = holder ? life_of(holder->writer) : Life::elsewhere;
                 if (life == Life::dead || (life == Life::elsewhere && waited) ||
                     (holder && is_left_over(*holder))) {
-                    over.push_back(number++);
+                    over.push_back({number++, *bytes});
                     continue;
                 }
                 if (waited)
@@ -284,32 +299,50 @@ std::optional<Header> Head::publish(const std::function<std::optional<Header>(st
                                                "), which does not go on: nothing was written");
             }
             sleep_for(std::chrono::milliseconds(1));
-            there = any_header();
-            number = std::max(number, (there ? there->version : 0) + 1);
+            there = look();
+            number = std::max(number, next());
             continue;
         }
-        over.push_back(number);
-        there = any_header();
-        if (!there || there->version < number) break;
-        object_.remove(key); // others were faster
-        over.pop_back();
-        number = there->version + 1;
+        there = look();
+        if (next() <= number) {
+            over.push_back({number, turn});
+            return there;
+        }
+        object_.remove_if(key, turn); // others were faster
+        number = next();
     }
+}
+
+std::optional<Header> Head::publish(const std::function<std::optional<Header>(std::optional<Header>)>& make)
+{
+    HeldTurn held;
+    WritingMark mine;
+    mine.writer = this_process();
+    mine.since = seconds_since_1970();
+    mine.objects = {{held.number(), 1}};
+    const std::vector<std::byte> turn = encode(mine);
+    std::vector<Turn> over; // turns of the dead, and then this one's
+    held.is_put();
+    const Seen there = take_turn(turn, over);
     // One that stays is in nobody's way: the next turn has a higher number than the version.
     const auto give_back = [&]() noexcept {
         try {
-            for (const std::uint64_t one : over)
-                object_.remove(numbered(turn_prefix, one));
+            for (const Turn& one : over)
+                object_.remove_if(numbered(turn_prefix, one.number), one.bytes);
             held.is_gone();
         } catch (...) {
         }
     };
     std::optional<Header> fresh;
     try {
-        fresh = make(std::move(there));
+        fresh = make(there.header);
         if (fresh) {
-            fresh->version = number;
-            object_.put(header_key, encode(*fresh));
+            fresh->version = over.back().number;
+            const auto expected = there.bytes ? std::optional<Bytes>(*there.bytes) : std::nullopt;
+            if (!object_.put_if(header_key, expected, encode(*fresh)))
+                throw Error(-DER_STALE, where_ + " was published by another writer, which has taken this one "
+                                                 "for dead, as it did not go on: nothing was changed; call "
+                                                 "again");
         }
     } catch (...) {
         give_back();
@@ -326,10 +359,19 @@ void Head::destroy_dropped(const Container& container, const Header& header)
         object_.remove(numbered(table_prefix, number));
 }
 
-void Head::clear_attributes()
+Head::Attributes Head::stored_attributes() const
 {
+    Attributes stored;
     for (const std::string& attribute : attributes())
-        remove_attribute(attribute);
+        if (auto bytes = object_.get(std::string(attribute_prefix) + attribute))
+            stored.emplace_back(attribute, std::move(*bytes));
+    return stored;
+}
+
+void Head::remove_attributes(const Attributes& stored)
+{
+    for (const auto& [attribute, bytes] : stored)
+        object_.remove_if(std::string(attribute_prefix) + attribute, bytes);
 }
 
 void Head::set_attribute(const std::string& attribute, const Attribute& value)
@@ -346,9 +388,7 @@ std::optional<Attribute> Head::attribute(const std::string& attribute) const
 
 bool Head::remove_attribute(const std::string& attribute)
 {
-    if (!object_.get_nonempty(std::string(attribute_prefix) + attribute)) return false;
-    object_.remove(std::string(attribute_prefix) + attribute);
-    return true;
+    return object_.remove(std::string(attribute_prefix) + attribute, Condition::must_exist);
 }
 
 std::vector<std::string> Head::attributes() const

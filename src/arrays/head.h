@@ -9,8 +9,8 @@
 //    number behind it. So does a process that finds a turn of its own that is left over. Who has the turn
 //    reads the header again. Where its version is N or later, the turn was one of the past: it is given back,
 //    and the writer tries again.
-// 3. It puts "header". With this put the new version is there, whole. The header also names what it took the
-//    place of.
+// 3. It puts "header", if that is as it read it in its turn. With this put the new version is there, whole.
+//    The header also names what it took the place of.
 // 4. It removes turn and mark, and destroys what the old version had.
 // A writer that dies before 3 leaves the old version, and a mark by which the next writer of this array finds
 // what to destroy. One that dies after 3 leaves the new version, in whose header the next writer finds the
@@ -24,8 +24,9 @@
 // what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
 //
 // A turn of a process on another machine counts as dead when it has not moved for ten seconds. That process
-// may only have been stopped, and publish later. Then its put replaces a newer version. If it appended, its
-// header may refer to objects that were destroyed.
+// may only have been stopped, and go on later. Its header is refused then (3), since there is a newer one, and
+// so are its tables, whose numbers others have taken. What it removes of an older array, attributes and the
+// entry in the catalogue, it has read before 3, and removes after 3 if it still is the same.
 #pragma once
 
 #include "arrays/record.h"
@@ -33,6 +34,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stepstore::arrays {
@@ -65,8 +67,8 @@ public:
 
     void put_mark(std::uint64_t generation, const WritingMark& mark);
     void remove_mark(std::uint64_t generation);
-    // Only in a turn: the numbers behind the header's belong to whom the turn belongs.
-    void put_table(std::uint64_t number, Bytes table);
+    // Under this number or, if others have left a table there, the next free one, which it returns.
+    std::uint64_t put_table(std::uint64_t number, Bytes table);
     // Destroys what dead writers have left: what their marks name, and what the header has dropped.
     void collect(const Container& container);
     // Of a publication in doubt, when `header` has a later version: destroys the objects that it would have
@@ -76,6 +78,7 @@ public:
 
     // Steps 2 and 3. make: from the header that is there (nullopt: none, or a damaged one) to the new one,
     // whose version is set here; nullopt: nothing to publish. -DER_BUSY: another writer does not end.
+    // -DER_STALE: another one has taken this one's turn, since it was stopped.
     std::optional<Header> publish(const std::function<std::optional<Header>(std::optional<Header>)>& make);
     // Step 4, of the old version.
     void destroy_dropped(const Container& container, const Header& header);
@@ -83,11 +86,26 @@ public:
     std::optional<Attribute> attribute(const std::string& attribute) const;
     bool remove_attribute(const std::string& attribute);
     std::vector<std::string> attributes() const; // sorted
-    void clear_attributes();
+    // Those of an array that is removed: taken in its turn, and removed when another header is there.
+    using Attributes = std::vector<std::pair<std::string, std::vector<std::byte>>>;
+    Attributes stored_attributes() const;
+    void remove_attributes(const Attributes& stored);
 
 private:
     std::optional<Header> if_sound(Bytes bytes) const;
     std::optional<Header> any_header() const; // also of a removed one; nullopt: damaged, or none
+    struct Seen {
+        std::optional<std::vector<std::byte>> bytes;
+        std::optional<Header> header; // as any_header()
+    };
+    Seen look() const;
+    struct Turn {
+        std::uint64_t number;
+        std::vector<std::byte> bytes;
+    };
+    // Takes a turn, which goes to the end of `over`, behind those of the dead. What is there then.
+    Seen take_turn(const std::vector<std::byte>& turn, std::vector<Turn>& over);
+    void collect_tables(const Header& header);
     std::vector<std::string> keys_with(std::string_view prefix) const;
 
     KeyValue object_;

@@ -21,7 +21,7 @@ void drop_table(Header& header, const TableRef& table)
 void add_table(Header& header, Head& head, std::uint32_t level, std::span<const StoredBlock> blocks)
 {
     TableRef ref;
-    ref.number = header.next_table++;
+    ref.number = header.next_table;
     ref.level = level;
     ref.blocks = blocks.size();
     std::vector<std::byte> table = encode_table(blocks, header.dimensions);
@@ -31,7 +31,8 @@ void add_table(Header& header, Head& head, std::uint32_t level, std::span<const 
     if (table.size() <= longest_in_place && in_place <= most_in_place)
         ref.in_place = std::move(table);
     else
-        head.put_table(ref.number, table);
+        ref.number = head.put_table(ref.number, table);
+    header.next_table = ref.number + 1;
     header.tables.push_back(std::move(ref));
 }
 
@@ -115,10 +116,13 @@ void settle(Store::Session& session, Head& head, const Header& header)
 void publish(Store::Session& session, Plan& plan)
 {
     Head& head = *plan.head;
+    Head::Attributes left;
     std::optional<Header> fresh;
     bool put = false; // the header is on its way
     try {
         fresh = head.publish([&](const std::optional<Header>& there) -> std::optional<Header> {
+            if (!there || there->removed) session.enter(head.name());
+            if (there && there->removed) left = head.stored_attributes(); // by one that died as it removed it
             Header header;
             if (plan.before || (plan.wish.along && there && !there->removed)) {
                 header = grown_header(plan, there);
@@ -141,6 +145,7 @@ void publish(Store::Session& session, Plan& plan)
     else
         session.append_places.erase(head.name());
     try {
+        head.remove_attributes(left);
         if (plan.fresh.count > 0) head.remove_mark(plan.fresh.first);
         head.destroy_dropped(*session.container, *fresh);
         settle(session, head, *fresh);

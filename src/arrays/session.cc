@@ -1,5 +1,6 @@
 #include "arrays/session.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "steps/collective.h"
 
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <random>
 
 namespace stepstore::arrays {
 
@@ -65,15 +67,28 @@ std::uint64_t Store::Session::take_numbers(std::uint64_t count)
 void Store::Session::make_known(Head& head)
 {
     if (entered_.contains(head.name())) return;
-    constexpr std::byte there{1};
-    open_catalogue(*container, Access::read_write).put(head.name(), {&there, 1});
+    enter(head.name());
     head.collect(*container);
     entered_.insert(head.name());
 }
 
-void Store::Session::forget(const std::string& name)
+void Store::Session::enter(const std::string& name)
 {
-    open_catalogue(*container, Access::read_write).remove(name);
+    // Bytes that no other entry has: so who removes the array before it does not remove this entry.
+    std::random_device random;
+    std::byte unique[8];
+    store_little(unique, std::uint64_t{random()} << 32 | random());
+    open_catalogue(*container, Access::read_write).put(name, unique);
+}
+
+std::optional<std::vector<std::byte>> Store::Session::entry(const std::string& name) const
+{
+    return open_catalogue(*container, Access::read_only).get(name);
+}
+
+void Store::Session::forget(const std::string& name, const std::optional<std::vector<std::byte>>& entry)
+{
+    if (entry) open_catalogue(*container, Access::read_write).remove_if(name, *entry);
     entered_.erase(name);
     append_places.erase(name);
 }

@@ -60,7 +60,10 @@ struct Store::Session : NotCopied {
     // Of rank 0.
     std::uint64_t take_numbers(std::uint64_t count); // of data objects: the first of them
     void make_known(Head& head); // first write of an array: enters its name, collects what the dead have left
-    void forget(const std::string& name); // after a removal
+    void enter(const std::string& name); // in the catalogue
+    std::optional<std::vector<std::byte>> entry(const std::string& name) const;
+    // After a removal. entry: as it was before it; another process may have entered a new array since.
+    void forget(const std::string& name, const std::optional<std::vector<std::byte>>& entry);
     std::map<std::string, AppendPlace> append_places;
     std::map<std::string, std::vector<InDoubt>> in_doubt; // by array; of this session's own
 

@@ -314,11 +314,15 @@ void Store::remove(const std::string& name)
     });
     on_root(session, "remove " + shown(name), {}, fault, [&] {
         const std::shared_ptr<Head> head = session.head(name);
+        Head::Attributes attributes;
+        std::optional<std::vector<std::byte>> entry;
         const auto tombstone =
             head->publish([&](const std::optional<Header>& there) -> std::optional<Header> {
                 if (!head->exists())
                     throw Error(-DER_NONEXIST,
                                 "there is no " + head->where() + ": list the arrays to see which there are");
+                attributes = head->stored_attributes();
+                entry = session.entry(name);
                 Header gone;
                 gone.name = name;
                 gone.removed = true;
@@ -330,8 +334,8 @@ void Store::remove(const std::string& name)
                     if (one.in_place.empty()) gone.dropped_tables.push_back(one.number);
                 return gone;
             });
-        head->clear_attributes();
-        session.forget(name);
+        head->remove_attributes(attributes);
+        session.forget(name, entry);
         head->destroy_dropped(*session.container, *tombstone);
         return std::vector<std::byte>();
     });

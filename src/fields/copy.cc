@@ -1,7 +1,8 @@
-// A copy is made in a container that the root does not name yet. Its root entry makes it a dataset. This
-// entry is put last, on the condition that there is none. So nobody sees half of it. purge_pool() removes
-// what a dead process has left.
+// A copy is made in a container that the root does not name yet, under a claim to its label. Its root entry
+// makes it a dataset. This entry is put last, on the condition that there is none. So nobody sees half of it.
+// purge_pool() removes what a dead process has left.
 #include "client/in_doubt.h"
+#include "fields/claim.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/record.h"
@@ -63,11 +64,11 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
     const std::string key = as.text();
     if (to.root_entry(key)) already_there(key, to);
     const std::string label = to.make_label(as);
+    const Claim claim(to.entries(), label);
     std::uint64_t count = 0;
     bool naming = false;
     try {
         auto copied = to.make_dataset(label, as, dataset->options(), dataset->schema());
-        copied->writer(); // so that purge_pool() leaves it alone
         count = copy_fields(dataset, copied);
         copy_flags(*dataset, *copied);
         to.pool().sync();

@@ -13,6 +13,7 @@
 // removes it.
 #include "fields/session.h"
 
+#include "fields/claim.h"
 #include "fields/index_row.h"
 #include "fields/record.h"
 #include "fields/writer.h"
@@ -154,19 +155,35 @@ KeyValue* Session::root(bool make) const
     return &*cache_->root;
 }
 
+std::string Session::root_entry_name(const std::string& key) const
+{
+    return "the root entry of dataset " + key + " in pool " + location();
+}
+
 std::optional<std::string> Session::root_entry(const std::string& key) const
 {
     KeyValue* const entries = locked_root(false);
     if (entries == nullptr) return std::nullopt;
     const auto value = entries->get_nonempty(root_key(key));
     if (!value) return std::nullopt;
-    return decode_root(*value, "the root entry of dataset " + key + " in pool " + location());
+    return decode_root(*value, root_entry_name(key));
 }
 
 KeyValue* Session::locked_root(bool make) const
 {
     const std::lock_guard lock(cache_->mutex);
     return root(make);
+}
+
+bool Session::is_claimed(const std::string& label) const
+{
+    const KeyValue* const entries = locked_root(false);
+    return entries != nullptr && Claim::is_taken(*entries, label);
+}
+
+KeyValue& Session::entries()
+{
+    return *locked_root(true);
 }
 
 std::string Session::make_label(const Key& key)
@@ -188,8 +205,10 @@ bool Session::put_root_entry(const std::string& key, const std::string& containe
 
 bool Session::remove_root_entry(const std::string& key, const std::string& container)
 {
-    if (root_entry(key) != container) return false;
-    return locked_root(true)->remove(root_key(key), Condition::must_exist);
+    KeyValue* const entries = locked_root(true);
+    const auto value = entries->get_nonempty(root_key(key));
+    if (!value || decode_root(*value, root_entry_name(key)) != container) return false;
+    return entries->remove_if(root_key(key), *value);
 }
 
 void Session::forget(const std::string& key)

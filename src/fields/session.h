@@ -81,6 +81,8 @@ public:
     bool remove_root_entry(const std::string& key, const std::string& container);
     bool put_root_entry(const std::string& key, const std::string& container); // false: there is one
     void forget(const std::string& key);
+    KeyValue& entries(); // of the root, which is made if it is not there
+    bool is_claimed(const std::string& label) const;
     std::string make_label(const Key& key); // of a new dataset's container
     std::shared_ptr<Dataset> make_dataset(const std::string& label, const Key& key,
                                           const DatasetOptions& options, const std::string& schema);
@@ -92,6 +94,7 @@ private:
     Session(Pool pool, Access access);
     KeyValue* root(bool make) const;
     KeyValue* locked_root(bool make) const;
+    std::string root_entry_name(const std::string& key) const; // for messages
     void forget_all();
     std::shared_ptr<Dataset> dataset_in(Container& container, const std::string& text);
     std::shared_ptr<Dataset> cached(const std::string& text, const std::string& label) const;

@@ -1,3 +1,4 @@
+#include "fields/claim.h"
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
@@ -110,6 +111,23 @@ WipeReport wipe(const std::shared_ptr<Dataset>& dataset, const Request& request,
     return report;
 }
 
+namespace {
+
+// Of a dataset that was wiped while it was open.
+bool has_writers(Session& session, const std::string& label)
+{
+    const auto dataset = session.open_labelled(label, label);
+    if (!dataset) return false;
+    for (const std::string& writer : dataset->keys_with(writer_prefix)) {
+        const auto bytes = dataset->key_value().get(writer_prefix + writer);
+        if (bytes && life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) != Life::dead)
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
 std::vector<std::string> purge_pool(Session& session, bool dry_run)
 {
     // In this order: what was made after the first step is not looked at.
@@ -123,17 +141,17 @@ std::vector<std::string> purge_pool(Session& session, bool dry_run)
     for (const ContainerEntry& container : containers) {
         if (!container.label.starts_with(dataset_container_prefix) || named.contains(container.label))
             continue;
-        // One that is being copied into is not named yet, but has a writer.
-        bool in_use = false;
-        if (const auto dataset = session.open_labelled(container.label, container.label))
-            for (const std::string& writer : dataset->keys_with(writer_prefix))
-                if (const auto bytes = dataset->key_value().get(writer_prefix + writer))
-                    in_use =
-                        in_use || life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) !=
-                                      Life::dead;
-        if (in_use) continue;
+        if (dry_run) {
+            if (!session.is_claimed(container.label) && !has_writers(session, container.label))
+                left.push_back(container.label);
+            continue;
+        }
+        const Claim claim(session.entries(), container.label);
+        // One that is being copied into is claimed, and was named before its claim was taken back.
+        if (!claim.held() || session.lists(container.label) || has_writers(session, container.label))
+            continue;
         left.push_back(container.label);
-        if (!dry_run) destroy_container(session.pool(), container.label);
+        destroy_container(session.pool(), container.label);
     }
     return left;
 }

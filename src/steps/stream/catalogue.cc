@@ -39,9 +39,14 @@ std::optional<std::vector<std::byte>> Catalogue::bytes(const std::string& stream
 
 std::optional<StreamRecord> Catalogue::find(const std::string& stream) const
 {
-    const auto value = key_value_.get(stream);
+    const auto value = bytes(stream);
     if (!value) return std::nullopt;
-    StreamRecord record = decode_record(*value, where_ + "/" + stream);
+    return decode(*value, stream);
+}
+
+StreamRecord Catalogue::decode(Bytes bytes, const std::string& stream) const
+{
+    StreamRecord record = decode_record(bytes, where_ + "/" + stream);
     if (find_layout(record.layout) == nullptr)
         throw Error(-DER_DF_INCOMPT, "the stream " + where_ + "/" + stream +
                                          " has a layout that this library does not know (number " +
@@ -49,16 +54,21 @@ std::optional<StreamRecord> Catalogue::find(const std::string& stream) const
     return record;
 }
 
+bool Catalogue::put_if(const std::string& stream, const std::optional<std::vector<std::byte>>& there,
+                       const StreamRecord& record)
+{
+    return key_value_.put_if(stream, there ? std::optional<Bytes>(*there) : std::nullopt,
+                             encode_record(record));
+}
+
 void Catalogue::put(const std::string& stream, const StreamRecord& record)
 {
     key_value_.put(stream, encode_record(record));
 }
 
-bool Catalogue::remove(const std::string& stream)
+bool Catalogue::remove_if(const std::string& stream, const std::vector<std::byte>& there)
 {
-    if (!key_value_.get(stream)) return false;
-    key_value_.remove(stream);
-    return true;
+    return key_value_.remove_if(stream, there);
 }
 
 std::vector<std::string> Catalogue::streams() const

@@ -16,8 +16,13 @@ public:
     Catalogue(const Container& container, std::string where, Access access);
     std::optional<std::vector<std::byte>> bytes(const std::string& stream) const;
     std::optional<StreamRecord> find(const std::string& stream) const;
-    void put(const std::string& stream, const StreamRecord& record);
-    bool remove(const std::string& stream);
+    // Puts the record, or removes it, if what is there are these bytes (nullopt: nothing). False: another
+    // process has changed it since.
+    bool put_if(const std::string& stream, const std::optional<std::vector<std::byte>>& there,
+                const StreamRecord& record);
+    bool remove_if(const std::string& stream, const std::vector<std::byte>& there);
+    void put(const std::string& stream, const StreamRecord& record); // over a damaged one
+    StreamRecord decode(Bytes bytes, const std::string& stream) const;
     std::vector<std::string> streams() const; // sorted
     // To those who wait for something new in the stream, and to wait for it: KeyValue::announce, watch.
     void announce(const std::string& stream) const { key_value_.announce(stream); }

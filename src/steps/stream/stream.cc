@@ -112,9 +112,14 @@ void remove_stream(const std::string& text)
                       WriterOptions().writer_timeout);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
                         Access::read_write);
-    const auto record = catalogue.find(opened.location.stream); // no writer changes it any more
-    catalogue.remove(opened.location.stream);
-    if (record) destroy_stream_objects(container, pool.location(), *record);
+    // No writer changes it any more, unless it took over from this process, which was stopped.
+    if (const auto there = catalogue.bytes(opened.location.stream)) {
+        const StreamRecord record = catalogue.decode(*there, opened.location.stream);
+        lease.require_held();
+        if (!catalogue.remove_if(opened.location.stream, *there))
+            throw replaced_error(opened.location.text(), catalogue.find(opened.location.stream));
+        destroy_stream_objects(container, pool.location(), record);
+    }
     lease.give_back_for_good();
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
         throw Error(-DER_IO, "the stream " + opened.location.text() +

@@ -76,11 +76,17 @@ WriterTurn decode_turn(Bytes bytes)
     }
 }
 
-std::optional<std::uint64_t> load_first(const NumberedLog& turns, const std::string& stream)
+std::optional<std::uint64_t> decode_first(const std::optional<std::vector<std::byte>>& value)
 {
-    const auto value = turns.object().get(first_key(stream));
     if (!value || value->size() != sizeof(std::uint64_t)) return std::nullopt;
     return load_little<std::uint64_t>(value->data());
+}
+
+std::vector<std::byte> encode_first(std::uint64_t number)
+{
+    std::vector<std::byte> value(sizeof number);
+    store_little(value.data(), number);
+    return value;
 }
 
 } // namespace
@@ -104,11 +110,6 @@ WriterLease::~WriterLease()
     give_back();
 }
 
-std::optional<std::uint64_t> WriterLease::first_turn() const
-{
-    return load_first(turns_, stream_);
-}
-
 std::vector<std::byte> WriterLease::encoded(bool over) const
 {
     WriterTurn turn = turn_;
@@ -120,7 +121,8 @@ std::vector<std::byte> WriterLease::encoded(bool over) const
 void WriterLease::acquire()
 {
     while (true) {
-        const auto first = first_turn();
+        const auto begins = turns_.object().get(first_key(stream_));
+        const auto first = decode_first(begins);
         std::optional<std::vector<std::byte>> before;
         turns_.go_to(first.value_or(0));
         while (auto turn = turns_.read_next())
@@ -128,19 +130,41 @@ void WriterLease::acquire()
         number_ = turns_.next();
         if (before) wait_until_over(number_ - 1, *before);
         turn_.since_ms = now_ms();
+        said_ = encoded(false);
         own_.is_put();
-        if (!turns_.put(number_, encoded(false))) continue; // somebody was faster
-        if (first_turn() == first && (!before || turns_.at(number_ - 1) == before)) {
+        if (!turns_.put(number_, said_)) continue; // somebody was faster
+        if (turns_.object().get(first_key(stream_)) == begins &&
+            (!before || turns_.at(number_ - 1) == before)) {
             if (number_ == first.value_or(0)) return;
-            std::byte value[sizeof number_];
-            store_little(value, number_);
-            turns_.object().put(first_key(stream_), Bytes(value));
-            for (std::uint64_t old = first.value_or(0); old < number_; ++old)
-                turns_.object().remove(turns_.key(old));
-            return;
+            if (begin_row(begins, number_)) {
+                for (std::uint64_t old = first.value_or(0); old < number_; ++old)
+                    turns_.object().remove(turns_.key(old));
+                return;
+            }
         }
-        turns_.object().remove(turns_.key(number_));
+        turns_.object().remove_if(turns_.key(number_), said_);
     }
+}
+
+// At this number, if it begins as it did. False: another process has changed that.
+bool WriterLease::begin_row(const std::optional<std::vector<std::byte>>& before, std::uint64_t number)
+{
+    return turns_.object().put_if(first_key(stream_), before ? std::optional<Bytes>(*before) : std::nullopt,
+                                  encode_first(number));
+}
+
+bool WriterLease::say(bool over)
+{
+    const std::string key = turns_.key(number_);
+    const std::vector<std::byte> now = encoded(over);
+    if (!turns_.object().put_if(key, said_, now)) {
+        // Of a put that got no answer nobody knew whether it would be carried out.
+        const auto there = turns_.at(number_);
+        if (!there || decode_turn(*there).token != turn_.token || !turns_.object().put_if(key, *there, now))
+            return false;
+    }
+    said_ = now;
+    return true;
 }
 
 // Returns when the turn, which holds `bytes`, is over and will not change any more.
@@ -192,13 +216,16 @@ void WriterLease::give_signs(const std::stop_token& stop)
     while (!stopped_.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
         if (stop.stop_requested()) return;
         try {
-            turns_.object().put(turns_.key(number_), encoded(false), Condition::must_exist);
-        } catch (const Error& error) {
-            // Removed by the one that took over. Anything else (a full disk) may be over by the next sign.
-            if (error.code() == -DER_NONEXIST) {
+            if (!say(false)) { // removed by the one that took over
                 lost_ = true;
                 return;
             }
+        } catch (const Error& error) {
+            if (error.code() == -DER_NONEXIST) { // with its container
+                lost_ = true;
+                return;
+            }
+            // Anything else (a full disk) may be over by the next sign.
         }
     }
 }
@@ -224,7 +251,7 @@ void WriterLease::give_back() noexcept
     stop_signs();
     if (!std::exchange(held_, false) || lost_) return;
     try {
-        turns_.object().put(turns_.key(number_), encoded(true), Condition::must_exist);
+        say(true);
         own_.is_gone();
     } catch (...) { // then it ends with this process, which knows that it does not hold it any more
     }
@@ -235,9 +262,12 @@ void WriterLease::give_back_for_good() noexcept
     stop_signs();
     if (!std::exchange(held_, false) || lost_) return;
     try {
-        turns_.object().remove(first_key(stream_));
-        turns_.object().remove(turns_.key(number_));
+        const bool mine = say(true);
         own_.is_gone();
+        if (!mine) return;
+        const auto begins = turns_.object().get(first_key(stream_));
+        if (decode_first(begins).value_or(0) == number_ && begin_row(begins, number_ + 1))
+            turns_.object().remove_if(turns_.key(number_), said_);
     } catch (...) {
     }
 }
@@ -251,7 +281,7 @@ WriterWatch::State WriterWatch::look()
 {
     // Mostly the turn of the last look is still the last one.
     auto bytes = turns_.at(number_);
-    turns_.go_to(bytes ? number_ + 1 : load_first(turns_, stream_).value_or(0));
+    turns_.go_to(bytes ? number_ + 1 : decode_first(turns_.object().get(first_key(stream_))).value_or(0));
     while (auto next = turns_.read_next())
         bytes = std::move(next);
     if (!bytes) return State::unknown;

@@ -12,9 +12,14 @@
 // 3. It looks whether the row still begins where it did, and whether turn n - 1 still is what it was. If not,
 //    it was slow: others came and went meanwhile, and what it saw was old, or the writer that seemed dead has
 //    given a sign. Then it takes its own turn back and looks again.
-// 4. The turn is its own now. It makes the row begin at n, and then removes what is before. In that order, a
-//    process that misses a removed turn finds in 3. that the row begins elsewhere.
-// A writer that dies between any two of these leaves a row that the next one walks in the same way.
+// 4. It makes the row begin at n, if it still begins where it did: else it takes its own turn back, too, and
+//    looks again. Then the turn is its own, and it removes what is before. In that order, a process that
+//    misses a removed turn finds in 3. that the row begins elsewhere.
+// 5. It changes its turn only if that is as it left it: to give a sign, and to give it back.
+// 6. Who removes a stream says that its turn is over, makes the row begin at n + 1, and removes the turn. The
+//    numbers do not begin again: else one that took over meanwhile would be in the middle of another row.
+// A writer that dies between any two of these leaves a row that the next one walks in the same way. One that
+// was stopped in between, and taken for dead, changes nothing of what others put.
 //
 // Whether a process of the same machine is dead the machine says at once. One on another machine gives a sign
 // of life: it writes its turn again every third of its time-out, from a thread of its own. Clocks need not
@@ -58,16 +63,17 @@ public:
     // -DER_STALE: another writer has taken over, because it believed this one dead.
     void require_held() const;
     void give_back() noexcept;
-    // For a stream that is no more: gives it back and leaves nothing.
+    // For a stream that is no more: gives it back, and leaves no turn.
     void give_back_for_good() noexcept;
 
 private:
     void acquire();
-    std::optional<std::uint64_t> first_turn() const;
     void wait_until_over(std::uint64_t number, const std::vector<std::byte>& turn);
     std::vector<std::byte> encoded(bool over) const;
     void stop_signs() noexcept;
     void give_signs(const std::stop_token& stop);
+    bool begin_row(const std::optional<std::vector<std::byte>>& before, std::uint64_t number);
+    bool say(bool over); // puts the turn anew; false: it is another's
 
     NumberedLog turns_;
     std::string stream_;
@@ -76,6 +82,7 @@ private:
     WriterTurn turn_;
     OwnTurn<OwnState::stream_turns> own_;
     std::uint64_t number_ = 0;
+    std::vector<std::byte> said_; // the turn as this process put it last
     bool held_ = false;
     std::atomic<bool> lost_ = false;
     // Of OwnState::stream_writer: it gives the signs of life.

@@ -61,16 +61,38 @@ std::shared_ptr<const Pool> open_pool(const Location& location, const WriterOpti
     return std::make_shared<const Pool>(Pool::connect_or_create(location.pool, made));
 }
 
-// The record that a new stream takes the place of. A damaged one is replaced too; a newer version's is not
-// ours to touch.
-std::optional<StreamRecord> replaced_record(const Catalogue& catalogue, const std::string& stream)
+// What the catalogue has under the stream's name. The new record takes its place only if it is still there:
+// a writer that was stopped here may have been taken for dead, and another one took over.
+struct Found {
+    std::optional<std::vector<std::byte>> bytes;
+    std::optional<StreamRecord> record; // nullopt: none, or a damaged one
+    bool readable = true;               // no: the store cannot give its bytes, so they are no condition
+};
+
+// A new stream replaces a damaged record too; a newer version's is not ours to touch.
+Found find_record(const Catalogue& catalogue, const std::string& stream, bool append)
 {
+    Found found;
+    found.readable = false;
     try {
-        return catalogue.find(stream);
+        found.bytes = catalogue.bytes(stream);
+        found.readable = true;
+        if (found.bytes) found.record = catalogue.decode(*found.bytes, stream);
     } catch (const Error& error) {
-        if (error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) return std::nullopt;
-        throw;
+        if (append || (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL)) throw;
     }
+    return found;
+}
+
+void put_record(Catalogue& catalogue, const OpenedStream& opened, Found& there)
+{
+    const std::string& stream = opened.location.stream;
+    if (!there.readable)
+        catalogue.put(stream, opened.record);
+    else if (!catalogue.put_if(stream, there.bytes, opened.record))
+        throw replaced_error(opened.location.text(), catalogue.find(stream));
+    there.bytes = encode_record(opened.record);
+    there.readable = true;
 }
 
 std::string text_of(Order order)
@@ -210,7 +232,8 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
         std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
                         Access::read_write);
-    const auto old = options.append ? catalogue.find(name) : replaced_record(catalogue, name);
+    Found there = find_record(catalogue, name, options.append);
+    const std::optional<StreamRecord> old = std::move(there.record);
     if (old && options.append) {
         opened.record = *old;
         Append plan = plan_append(opened, container, options, ranks);
@@ -223,7 +246,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
         if (old) opened.record.dropped = segments_of(*old);
     }
     set_writer(opened.record);
-    catalogue.put(name, opened.record);
+    put_record(catalogue, opened, there);
     if (const DataStore& data = *layout_of(opened.record).data; data.prepare)
         data.prepare(pool.location(), opened.record);
     if (!old) return result;
@@ -237,7 +260,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     }
     if (opened.record.dropped.empty()) return result;
     opened.record.dropped.clear();
-    catalogue.put(name, opened.record);
+    put_record(catalogue, opened, there);
     return result;
 }
 

@@ -354,12 +354,16 @@ void Writer::Impl::mark_closed(std::uint64_t whole_steps)
 {
     Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container,
                         Access::read_write);
-    const auto now = catalogue.find(opened.location.stream);
-    if (!now || now->generation != opened.record.generation)
-        throw replaced_error(opened.location.text(), now);
+    const std::string& stream = opened.location.stream;
     opened.record.closed = true;
     opened.record.steps = whole_steps;
-    catalogue.put(opened.location.stream, opened.record);
+    while (true) {
+        const auto there = catalogue.bytes(stream);
+        const auto now = there ? std::optional(catalogue.decode(*there, stream)) : std::nullopt;
+        if (!now || now->generation != opened.record.generation)
+            throw replaced_error(opened.location.text(), now);
+        if (catalogue.put_if(stream, there, opened.record)) break;
+    }
     announce();
 }
 
