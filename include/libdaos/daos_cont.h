@@ -71,7 +71,7 @@ enum daos_snapshot_opts {
     DAOS_SNAP_OPT_OIT = 1 << 1 /* with a table of its objects for daos_oit_open(); -DER_NOSYS without CR */
 };
 
-/* *epoch names the snapshot. name: optional. */
+/* *epoch names the snapshot. name: optional; -DER_EXIST: there is a snapshot of that name. */
 int daos_cont_create_snap(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_event_t* ev);
 int daos_cont_create_snap_opt(daos_handle_t coh, daos_epoch_t* epoch, char* name,
                               enum daos_snapshot_opts opts, daos_event_t* ev);

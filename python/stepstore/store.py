@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepstore import _core
 from stepstore.array import Array
-from stepstore.errors import DER_NONEXIST, Error
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.handles import Handle, Waits
 from stepstore.key_value import KeyValue
 
@@ -168,7 +168,8 @@ class Container(Handle):
         return Array(handle, self._waits, self.label, dtype)
 
     def create_snapshot(self, name: str = "") -> int:
-        """Remembers the container as it is now; returns the epoch."""
+        """Remembers the container as it is now; returns the epoch. Error DER_EXIST: there is a snapshot of
+        that name."""
         return self._handle.create_snapshot(name)
 
     def snapshots(self) -> list[Snapshot]:
@@ -199,11 +200,20 @@ class Container(Handle):
                 self.destroy_snapshot(epoch)
 
     def epoch_of(self, snapshot: str | int) -> int:
-        """The epoch of a snapshot given by name or epoch; the newest where several have the name."""
+        """The epoch of a snapshot given by name or epoch. Error DER_INVAL: several have the name, which no
+        new one gets: give the epoch."""
         known = self.snapshots()
-        for entry in sorted(known, key=lambda entry: entry.epoch, reverse=True):
-            if snapshot in (entry.epoch, str(entry.epoch)) or (entry.name and snapshot == entry.name):
-                return entry.epoch
+        found = {
+            entry.epoch for entry in known if snapshot in (entry.epoch, str(entry.epoch), entry.name or None)
+        }
+        if len(found) > 1:
+            epochs = ", ".join(map(str, sorted(found)))
+            raise Error(
+                DER_INVAL,
+                f"container {self.label!r} has several snapshots {snapshot!r}: give the epoch of one: {epochs}",
+            )
+        if found:
+            return found.pop()
         names = ", ".join(entry.name or str(entry.epoch) for entry in known) or "none"
         raise Error(
             DER_NONEXIST, f"container {self.label!r} has no snapshot {snapshot!r}: its snapshots are {names}"

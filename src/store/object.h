@@ -16,6 +16,7 @@
 #include "store/placement.h"
 #include "store/pool_core.h"
 #include "store/record.h"
+#include "store/snapshot_names.h"
 
 #include <atomic>
 #include <string>
@@ -37,6 +38,7 @@ class OpenContainer {
 public:
     OpenContainer(unsigned targets, std::string name) : name(std::move(name)), by_target_(targets) {}
     const std::string name; // "container LABEL"
+    KnownNames snapshot_names;
     bool holds(unsigned target, std::uint64_t version) const
     {
         return version != 0 && by_target_[target].load(std::memory_order_relaxed) == version;

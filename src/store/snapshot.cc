@@ -11,12 +11,15 @@
 // and goes when a snapshot is removed. For that meta's newest must never get older: its record stays when it
 // is removed, until there is a newer one.
 //
+// A name is given once: the transaction on meta looks whether it is free (snapshot_names.h).
+//
 // Removing: 1. meta: marked (the truth: it is no snapshot any more). 2. each target: the epoch goes, then the
 // history that no remaining snapshot needs, in batches. 3. meta: the record goes. A crash after 1 leaves 2
 // and 3 to the next open for writing or repair.
 #include "store/failure.h"
 #include "store/object.h"
 #include "store/pool_core.h"
+#include "store/snapshot_names.h"
 #include "store/store.h"
 
 #include <set>
@@ -205,10 +208,12 @@ Epoch Container::create_snapshot(std::string_view name)
     }
     const auto id = static_cast<std::uint32_t>(id_);
     Epoch epoch = 0, newest = 0;
+    NewName unique(opened_->snapshot_names, name);
     if (!core.storage().has_barriers()) {
         core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
             read_container(meta, core.path(), id_);
             newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+            unique.require_free(meta, core.path(), id_, newest);
             epoch = core.storage().next_epoch();
             for (WriteTransaction* target : targets) {
                 drop_strays(*target, id, newest);
@@ -216,17 +221,26 @@ Epoch Container::create_snapshot(std::string_view name)
             }
             record_snapshot(meta, core.path(), id_, newest, epoch, name);
         });
+        unique.took(epoch);
         return epoch;
     }
     for (unsigned refused = 0;; ++refused) {
         epoch = core.storage().barrier_epoch(newest, refused);
         if (!note_everywhere(core, id, epoch)) continue;
-        core.storage().meta().write([&](WriteTransaction& meta) {
-            read_container(meta, core.path(), id_);
-            newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
-            if (newest < epoch) record_snapshot(meta, core.path(), id_, newest, epoch, name);
-        });
-        if (newest < epoch) return epoch;
+        try {
+            core.storage().meta().write([&](WriteTransaction& meta) {
+                read_container(meta, core.path(), id_);
+                newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
+                unique.require_free(meta, core.path(), id_, newest);
+                if (newest < epoch) record_snapshot(meta, core.path(), id_, newest, epoch, name);
+            });
+        } catch (const Error& error) {
+            if (error.code() == -DER_EXIST) finish_snapshot_removal(core, id, {&epoch, 1}); // its marks
+            throw;
+        }
+        if (newest >= epoch) continue;
+        unique.took(epoch);
+        return epoch;
     }
 }
 

@@ -124,7 +124,10 @@ private:
         container_.array_set_size(oid_, attributes_, to);
         model_.set_size(to * attributes_.cell_size);
     }
-    void snapshot() { snapshots_.emplace(container_.create_snapshot("play"), model_); }
+    void snapshot()
+    {
+        snapshots_.emplace(container_.create_snapshot("play " + std::to_string(++snapshots_made_)), model_);
+    }
     void drop_snapshot()
     {
         auto at = snapshots_.begin();
@@ -166,6 +169,7 @@ private:
     const ArrayAttributes attributes_;
     ArrayModel model_;
     std::map<Epoch, ArrayModel> snapshots_;
+    int snapshots_made_ = 0;
     std::mt19937_64 random_;
 };
 

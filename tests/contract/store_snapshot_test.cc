@@ -94,6 +94,48 @@ TEST_P(SnapshotContract, SnapshotsAreListedAndRemoved)
     EXPECT_EQ(error_of([&] { container->create_snapshot(std::string(256, 'n')); }), DER_INVAL);
 }
 
+TEST_P(SnapshotContract, ANameIsGivenOnce)
+{
+    const auto other = pool->open_container("test");
+    std::string message;
+    const Epoch first = container->create_snapshot("name");
+    EXPECT_EQ(error_of([&] { container->create_snapshot("name"); }, &message), DER_EXIST);
+    EXPECT_NE(message.find("\"name\""), std::string::npos) << message;
+    EXPECT_NE(message.find(std::to_string(first)), std::string::npos) << message;
+    EXPECT_EQ(error_of([&] { other->create_snapshot("name"); }), DER_EXIST);
+    EXPECT_EQ(container->snapshots().size(), 1U);
+    // Without a name there may be any number.
+    container->create_snapshot("");
+    container->create_snapshot("");
+    const Epoch longer = other->create_snapshot("name ");
+    EXPECT_EQ(error_of([&] { container->create_snapshot("name "); }), DER_EXIST);
+    // It is free again when its snapshot is gone, for those who knew it and for others.
+    other->destroy_snapshots(std::array{first, longer});
+    container->create_snapshot("name");
+    other->create_snapshot("name ");
+    EXPECT_EQ(error_of([&] { other->create_snapshot("name"); }), DER_EXIST);
+    EXPECT_EQ(container->snapshots().size(), 4U);
+    // What was refused has left nothing.
+    for (const CheckFinding& one : Pool::check(path, {}).findings)
+        ADD_FAILURE() << one.where << ": " << one.what;
+}
+
+TEST_P(SnapshotContract, OfManyWhoGiveANameAtOnceOneSucceeds)
+{
+    std::atomic<int> made{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&, mine = pool->open_container("test")] {
+            for (int i = 0; i < 10; ++i)
+                if (error_of([&] { mine->create_snapshot("name " + std::to_string(i)); }) == 0) ++made;
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(made, 10);
+    EXPECT_EQ(container->snapshots().size(), 10U);
+}
+
 TEST_P(SnapshotContract, VersionsThatNobodyNeedsAreDropped)
 {
     const ObjectId oid = kv_object(1, class_sx);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 import stepstore
+from stepstore.errors import DER_EXIST, DER_INVAL
+from stepstore.store import Snapshot
 
 
 def test_a_snapshot_is_closed_at_the_end_of_with(box):
@@ -34,6 +36,24 @@ def test_a_snapshot_for_a_while(box):
     with pytest.raises(RuntimeError, match="of the user"), box.snapshot():
         raise RuntimeError("of the user")
     assert [one.name for one in box.snapshots()] == ["kept"]
+
+
+def test_a_name_is_given_once_and_never_guessed(box, monkeypatch):
+    first = box.create_snapshot("name")
+    with pytest.raises(stepstore.Error, match=f"at epoch {first}") as refused:
+        box.create_snapshot("name")
+    assert refused.value.code == DER_EXIST
+    # As a pool may have them in which names were not unique.
+    second = box.create_snapshot("other")
+    old = [Snapshot(first, "name"), Snapshot(second, "name")]
+    monkeypatch.setattr(box, "snapshots", lambda: old)
+    for use in (box.destroy_snapshot, box.at_snapshot):
+        with pytest.raises(stepstore.Error, match=f"{first}, {second}") as refused:
+            use("name")
+        assert refused.value.code == DER_INVAL
+    box.destroy_snapshot(second)
+    monkeypatch.undo()
+    assert [one.epoch for one in box.snapshots()] == [first]
 
 
 def test_a_pool_is_closed_at_the_end_of_with(tmp_path):
