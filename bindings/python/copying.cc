@@ -231,9 +231,11 @@ void bind_copying(nb::module_& module)
         "encode_dataset_container",
         [](const std::string& label) { return to_python(fields::encode_root(label)); }, nb::arg("label"));
     module.def(
-        "field_writer",
-        [](std::uint64_t number) { return to_python(fields::encode_writer({number, 1, this_process()})); },
-        nb::arg("number"), "This process, as a writer of a dataset.");
+        "dataset_claim", [] { return to_python(fields::new_claim()); },
+        "This process's, to the label of a dataset's container. No other one has these bytes.");
+    module.def(
+        "dataset_claim_is_dead",
+        [](const nb::bytes& claim) { return fields::is_dead_claim(bytes_of(claim)); }, nb::arg("claim"));
     module.def("array_header", &array_header, nb::arg("header"));
     module.def(
         "array_head",

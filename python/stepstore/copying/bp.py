@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stepstore import _core
 from stepstore.copying.containers import Options, Place, Report
 from stepstore.copying.mark import Mark
 from stepstore.copying.plan import STREAMS_HI, TURNS_HI, stream_names
@@ -85,13 +87,9 @@ def copy(source: Path, target: Place, options: Options, report: Report) -> None:
         identity = {"id": str(source.absolute()), "text": str(source)}
         report.resumed = mark.find(identity, options.take_over)
         if not report.resumed:
-            if target.stream in stream_names(container):
-                raise Error(
-                    DER_EXIST,
-                    f"copy {source} to {target}: there is such a stream: give another destination, or remove "
-                    "it with 'stepstore rm'",
-                )
-            mark.put(source=identity)
+            refuse = functools.partial(_refuse_to_overwrite, source, target, container)
+            refuse()
+            mark.begin(refuse, source=identity)
         if mark.state.get("phase") != "published":
             report.expect(size * (2 if options.verify else 1))
             at_work = target.stream + _AT_WORK
@@ -103,6 +101,15 @@ def copy(source: Path, target: Place, options: Options, report: Report) -> None:
         mark.remove()
         pool.sync()
     report.streams = 1
+
+
+def _refuse_to_overwrite(source: Path, target: Place, container: Container) -> None:
+    if target.stream in stream_names(container):
+        raise Error(
+            DER_EXIST,
+            f"copy {source} to {target}: there is such a stream: give another destination, or remove it with "
+            "'stepstore rm'",
+        )
 
 
 def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, report: Report) -> None:
@@ -124,8 +131,19 @@ def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, re
 
 def _rename(container: Container, at_work: str, name: str) -> None:
     with container.key_value(container.object_id(0, STREAMS_HI)) as catalogue:
-        if (record := catalogue.get(at_work)) is not None:
-            catalogue.put(name, record, condition="must_not_exist")
+        record = catalogue.get(at_work)
+        if record is None or catalogue.put_if(name, record, None):
+            return
+        # Put by this copy before it died, and maybe appended to since: its first segment is the same.
+        first, there = (
+            _core.stream_record(one, name)["segments"][0]["first"] for one in (record, catalogue[name])
+        )
+        if first != there:
+            raise Error(
+                DER_EXIST,
+                f"another program has made the stream {name} while it was copied to: give another destination, "
+                "or remove that",
+            )
 
 
 def _forget(container: Container, at_work: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -11,11 +13,12 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying import datasets, files, step_snapshots
-from stepstore.copying.mark import Mark, unfinished
+from stepstore.copying.mark import MARK_HI, Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
 from stepstore.copying.plan import (
     NUMBERED,
     STREAMS_HI,
+    TURNS_HI,
     Item,
     Plan,
     Stream,
@@ -45,6 +48,8 @@ from stepstore.errors import (
 )
 from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
+
+_LONGEST_PART = 60  # bytes of a stream's name in a snapshot's
 
 
 @dataclass
@@ -153,6 +158,8 @@ class ContainerCopy:
             there = target_pool is not None and label in target_pool.containers()
             if target_pool and (there or not self.options.dry_run):
                 opened = target_pool.open_container if there else target_pool.create_container
+                if not (self.options.dry_run or self.target.part) and dataset_record(self._from) is not None:
+                    stack.enter_context(datasets.claimed(target_pool, label))
                 self._to = stack.enter_context(opened(label))
                 self._mark = stack.enter_context(
                     contextlib.closing(Mark(self._to, self.target.part, str(self.target)))
@@ -160,7 +167,7 @@ class ContainerCopy:
                 try:
                     self._copy(target_pool, is_new=not there)
                 except Error:
-                    if there or self._mark.state:
+                    if there or self._mark.state or objects_of(self._to):  # or another copy came meanwhile
                         raise
                     stack.close()  # nothing was copied: not even the container stays
                     target_pool.destroy_container(label)
@@ -212,7 +219,7 @@ class ContainerCopy:
         elif self.target.oid:
             if self.target.oid in objects_of(self._to):
                 found = "there is such an object"
-        elif objects_of(self._to):
+        elif any(user_half(oid) not in (MARK_HI, TURNS_HI) for oid in objects_of(self._to)):
             found = "the container has objects"
         if found:
             raise Error(
@@ -222,14 +229,16 @@ class ContainerCopy:
             )
 
     @property
-    def _snapshot_name(self) -> str:
-        return f"copying to {self._to._handle.uuid()}/{self.target.part}"[:127]
+    def _snapshot_tail(self) -> str:
+        """The end of the names of all snapshots of copies to this place."""
+        part = self.target.part
+        if len(part.encode()) > _LONGEST_PART:  # of names of 127 bytes
+            part = hashlib.sha256(part.encode()).hexdigest()[:_LONGEST_PART]
+        return f" to {self._to._handle.uuid()}/{part}"
 
     def _begin(self, identity: dict[str, str]) -> None:
         """Freezes the source, looks whether all can be copied, and only then puts the mark."""
-        name = self._snapshot_name
-        if self._frozen:  # left by a copy that died before it put its mark
-            self._destroy_snapshots([one.epoch for one in self._from.snapshots() if one.name == name])
+        name = f"copying {os.urandom(4).hex()}{self._snapshot_tail}"
         epoch = make_snapshot(self._from, name, objects=True) if self._frozen else 0
         state: dict[str, Any] = {"epoch": epoch}
         try:
@@ -242,12 +251,22 @@ class ContainerCopy:
                 state["firsts"] = {one.name: self._take_numbers(one) for one in streams}
                 if not self.target.part:
                     self._pass_numbers(self._counter_of_source(then))
-            self._mark.put(source=identity, **state)
+            self._mark.begin(self._refuse_to_overwrite, source=identity, **state)
         except Error as error:
             # The mark may still come, and name it. A copy that finds no mark destroys it by its name.
             if not (self._mark.state and is_in_doubt(error)):
                 self._destroy_snapshots([epoch])
             raise
+        if self._frozen:  # left by copies that died before they put their mark, since now it is this one's
+            self._destroy_snapshots(
+                [
+                    one.epoch
+                    for one in self._from.snapshots()
+                    if one.name.startswith("copying ")
+                    and one.name.endswith(self._snapshot_tail)
+                    and one.epoch != epoch
+                ]
+            )
 
     def _take_numbers(self, stream: Stream) -> list[int]:
         """Of the segments' objects in the target. A whole container keeps its numbers: it is a new one."""
@@ -376,8 +395,6 @@ class ContainerCopy:
         for item in plan.items:
             if not self._mark.noted(item.source):
                 self.report.expect(passes * self._size(then, item))
-        if plan.dataset:
-            datasets.begin(self._to)
         for stream in plan.streams:
             if stream.told["in_place"]:
                 step_snapshots.replay(self._from, then, self._to, stream, plan.items, self.report.copied)
@@ -401,6 +418,7 @@ class ContainerCopy:
             executor.shutdown(cancel_futures=True)
 
     def _copy_item(self, then: Container, item: Item) -> None:
+        self._mark.look()
         noted = self._mark.noted(item.source)
         if noted in ("copied", "verified"):
             return
@@ -445,12 +463,24 @@ class ContainerCopy:
         self._mark.note(item.source, "verified")
 
     def _publish(self, then: Container, plan: Plan, target_pool: Pool) -> None:
+        self._mark.require_mine()
         with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as catalogue:
             for stream in plan.streams:
                 record = _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
-                catalogue[stream.target_name] = record
-                if self.options.verify and catalogue[stream.target_name] != record:
+                if not catalogue.put_if(stream.target_name, record, None):
+                    self._require_published(catalogue[stream.target_name], stream)
+                elif self.options.verify and catalogue[stream.target_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")
         self.report.streams += len(plan.streams)
         if plan.dataset:
             datasets.publish(self.source.pool, self.source.container, target_pool, self._to)
+
+    def _require_published(self, record: bytes, stream: Stream) -> None:
+        """The stream is there already: put by this copy before it died, and maybe appended to since."""
+        told = _core.stream_record(record, str(self.target))
+        if told["segments"][0]["first"] != stream.firsts[0]:
+            raise Error(
+                DER_EXIST,
+                f"copy {self.source} to {self.target}: another program has made the stream "
+                f"{stream.target_name} there meanwhile: give another destination, or remove that",
+            )

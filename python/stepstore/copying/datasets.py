@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from stepstore import _core
-from stepstore.errors import DER_EXIST, DER_NONEXIST, Error
+from stepstore.errors import DER_BUSY, DER_EXIST, DER_NONEXIST, Error
 from stepstore.store import Container, Pool
 
 ROOT = "stepstore-fields"
@@ -13,15 +16,26 @@ def _root_id(container: Container) -> _core.ObjectId:
     return container.object_id(0, object_class="S1")
 
 
-def _writer_key(container: Container) -> str:
-    return f"w/{container.allocate_oids(1)}"
-
-
-def begin(copy: Container) -> None:
-    """As long as this process lives, purge takes the copy for the dataset of a living writer."""
-    key = _writer_key(copy)
-    with copy.key_value(_root_id(copy)) as values:
-        values[key] = _core.field_writer(int(key.removeprefix("w/")))
+@contextlib.contextmanager
+def claimed(target: Pool, label: str) -> Iterator[None]:
+    """As long as this process lives, purge leaves the container of this label alone (src/fields/claim.h)."""
+    key, mine = f"m/{label}", _core.dataset_claim()
+    with target.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
+        while True:
+            there = entries.get(key)
+            if there is not None and not _core.dataset_claim_is_dead(there):
+                raise Error(
+                    DER_BUSY,
+                    f"copy to {target.location}/{label}: another process makes or destroys this dataset, or did "
+                    f"on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
+                )
+            if entries.put_if(key, mine, there):
+                break
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Error):
+                entries.remove_if(key, mine)
 
 
 def keys_of(pool: Pool, label: str) -> list[str]:
@@ -32,7 +46,11 @@ def keys_of(pool: Pool, label: str) -> list[str]:
         pool.open_container(ROOT, read_only=True) as root,
         root.key_value(_root_id(root), read_only=True) as entries,
     ):
-        return [key for key, entry in entries.items() if _core.dataset_container(entry) == label]
+        return [
+            key
+            for key, entry in entries.items()
+            if key.startswith("d/") and _core.dataset_container(entry) == label
+        ]
 
 
 def publish(source: str, label: str, target: Pool, copy: Container) -> None:

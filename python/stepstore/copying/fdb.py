@@ -8,15 +8,17 @@ datasets as long as it is not whole.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from stepstore.copying.containers import Options, Report
-from stepstore.copying.mark import Mark
-from stepstore.copying.pools import MARKS, made_pool
+from stepstore.copying.mark import MARKS, Mark, drop_marks
+from stepstore.copying.pools import made_pool
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_IO, DER_NONEXIST, Error
 from stepstore.fdb5 import load_fdb
+from stepstore.store import Pool
 
 _SCHEME = "fdb:"
 _FIELDS_PER_FLUSH = 10000
@@ -46,14 +48,16 @@ def copy(source: str, pool: str, request: str, options: Options, report: Report)
         with made_pool(pool) as opened:
             new = fdb_class(_target_config(old, source, pool))
             with contextlib.ExitStack() as stack:
-                marks = stack.enter_context(opened.open_or_create_container(MARKS))
-                mark = stack.enter_context(contextlib.closing(Mark(marks, "fields", pool)))
                 identity = {"id": f"{config.absolute()} {request}", "text": source}
-                report.resumed = mark.find(identity, options.take_over)
-                there = _fields(new, selection)
+                mark = _open_mark(opened, pool, stack) if MARKS in opened.containers() else None
+                report.resumed = mark is not None and mark.find(identity, options.take_over)
                 if not report.resumed:
-                    _refuse_to_overwrite(source, pool, fields, there)
-                    mark.put(source=identity)
+                    refuse = functools.partial(_refuse_to_overwrite, source, pool, fields, new, selection)
+                    refuse()
+                    mark = mark or _open_mark(opened, pool, stack)
+                    mark.begin(refuse, source=identity)
+                assert mark is not None
+                there = _fields(new, selection)
                 to_do = {
                     key: one
                     for key, one in fields.items()
@@ -63,8 +67,14 @@ def copy(source: str, pool: str, request: str, options: Options, report: Report)
                 _archive(new, to_do, report)
                 if options.verify:
                     _compare(fields, _fields(new, selection), pool, report)
-            opened.sync()
-            opened.destroy_container(MARKS)
+                opened.sync()
+                mark.remove()
+            drop_marks(opened)
+
+
+def _open_mark(opened: Pool, pool: str, stack: contextlib.ExitStack) -> Mark:
+    marks = stack.enter_context(opened.open_or_create_container(MARKS))
+    return stack.enter_context(contextlib.closing(Mark(marks, "fields", pool)))
 
 
 def _selection(request: str) -> dict[str, str]:
@@ -105,8 +115,9 @@ def _fields(fdb: Any, selection: dict[str, str]) -> dict[_FieldKey, Any]:
 
 
 def _refuse_to_overwrite(
-    source: str, pool: str, fields: dict[_FieldKey, Any], there: dict[_FieldKey, Any]
+    source: str, pool: str, fields: dict[_FieldKey, Any], new: Any, selection: dict[str, str]
 ) -> None:
+    there = _fields(new, selection)
     if both := fields.keys() & there.keys():
         raise Error(
             DER_EXIST,

@@ -1,24 +1,30 @@
 """The mark of a copy that is not whole yet, in the container that it goes to.
 
-1. The mark is put before anything else: from which source, at which snapshot, with which numbers.
+1. The mark is put before anything else, on the condition that there is none: from which source, at which
+   snapshot, with which numbers. Then the copy looks once more whether there is something to overwrite.
 2. Each object is noted when it is copied, an array also up to where. What dies goes on there.
 3. What makes the copy valid is put last: records of streams, the root's entry of a dataset. Then the mark
    says "published", the source's snapshot is destroyed, and the mark is removed.
 
-So a container with a mark is not a whole copy. `ls` and `stat` say so.
+So a container with a mark is not a whole copy. `ls` and `stat` say so. The mark is changed on the condition
+that it is as this copy left it. So of two copies to one place at most one succeeds, and one that was stopped,
+and taken over from, ends with an error.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from stepstore import _core
 from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, Error
-from stepstore.store import Container, ObjectId
+from stepstore.store import Container, ObjectId, Pool
 
 MARK_HI = 0x53530401
+MARKS = "stepstore-copying"  # the container of the marks of copies to a pool
 
 
 def mark_id(container: Container) -> ObjectId:
@@ -70,14 +76,31 @@ def _all(sound: Callable[[Any], bool], value: Any) -> bool:
     return isinstance(value, dict) and all(map(sound, value.values()))
 
 
+def is_unfinished(pool: Pool) -> bool:
+    """Whether a copy to the pool as a whole is not whole."""
+    if MARKS not in pool.containers():
+        return False
+    with pool.open_container(MARKS, read_only=True) as container:
+        return bool(unfinished(container))
+
+
+def drop_marks(pool: Pool) -> None:
+    """Removes the container of a pool's marks, if it has none."""
+    if MARKS in pool.containers() and not is_unfinished(pool):
+        pool.destroy_container(MARKS)
+
+
 class Mark:
     """name: of the stream or object that is copied; "": the whole container."""
 
     def __init__(self, container: Container, name: str, where: str):
         self._values = container.key_value(mark_id(container))
         self._name, self._where = name, where
+        self._key = f"copy/{name}"
+        self._put: bytes | None = None  # as it was found, or put last
         self.state: dict[str, Any] = {}
         self._notes: dict[str, str] = {}
+        self._seen = time.monotonic()
 
     def close(self) -> None:
         self._values.close()
@@ -85,9 +108,10 @@ class Mark:
     def find(self, source: dict[str, str], take_over: bool, *, only_look: bool = False) -> bool:
         """Whether this copy was begun before; then it is this process's from now on, or only_look. Error
         DER_EXIST: the copy of something else was begun there; DER_BUSY: another process is at work."""
-        found = self._values.get(f"copy/{self._name}")
+        found = self._values.get(self._key)
         if found is None:
             return False
+        self._put = found
         self.state = decode_state(found)
         if self.state["source"]["id"] != source["id"]:
             raise Error(
@@ -110,19 +134,67 @@ class Mark:
             self.put(source=source)
         return True
 
-    def put(self, **more: Any) -> None:
-        import os
+    def begin(self, refuse: Callable[[], None], **state: Any) -> None:
+        """Puts a new mark. refuse: throws where there is something that must not be overwritten. The caller
+        has asked it before, so that a copy that is refused puts no mark. But another copy may have ended in
+        between."""
+        self.put(**state)
+        try:
+            refuse()
+        except Error:
+            self.remove()
+            self.state = {}
+            raise
 
-        self.state |= {
+    def put(self, **more: Any) -> None:
+        """Error DER_BUSY: another process has begun a copy to this place, or has taken this one over."""
+        state = self.state | {
             **more,
             "process": _core.process_record().hex(),
             "pid": os.getpid(),
+            "token": os.urandom(8).hex(),  # no other mark has these bytes
             "name": self._name,
         }
-        self._values.put(f"copy/{self._name}", json.dumps(self.state))
+        encoded = json.dumps(state).encode()
+        before, self.state = self.state, state  # also where the call is in doubt
+        if not self._values.put_if(self._key, encoded, self._put):
+            self.state = before
+            self._lost()
+        is_new = self._put is None
+        self._put = encoded
+        if is_new and (beside := self._beside()):
+            self._values.remove_if(self._key, encoded)
+            self._put, self.state = None, before
+            raise Error(
+                DER_BUSY, f"copy to {self._where}: a copy to {beside} is under way or unfinished: finish that"
+            )
+
+    def _beside(self) -> str:
+        """Another copy that the container has: of its own, or of all of it. Both put their mark first."""
+        for key in self._values.keys_below("copy/"):
+            other = key.decode().removeprefix("copy/")
+            if other != self._name and not (other and self._name):
+                return f"its part {other}" if other else "the whole container"
+        return ""
+
+    def require_mine(self) -> None:
+        if self._values.get(self._key) != self._put:
+            self._lost()
+        self._seen = time.monotonic()
+
+    def look(self) -> None:
+        """require_mine, where the last look is long ago: so this process may have been stopped since."""
+        if time.monotonic() - self._seen > 1:
+            self.require_mine()
+
+    def _lost(self) -> NoReturn:
+        found = self._values.get(self._key)
+        by = f"process {decode_state(found)['pid']} copies" if found else "another process has copied"
+        raise Error(DER_BUSY, f"copy to {self._where}: {by} to this place: look at it, or give another one")
 
     # ---- objects: "verified", "copied", or up to which cell
     def note(self, oid: ObjectId | str, state: str) -> None:
+        self.look()
         self._values.put(f"done/{self._name}/{oid}", state)
         self._notes[str(oid)] = state
 
@@ -136,4 +208,7 @@ class Mark:
     def remove(self) -> None:
         for oid in list(self._notes):
             self._values.remove(f"done/{self._name}/{oid}")
-        self._values.remove(f"copy/{self._name}")
+        assert self._put is not None
+        if not self._values.remove_if(self._key, self._put):
+            self._lost()
+        self._put = None

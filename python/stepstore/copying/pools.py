@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,9 @@ from typing import Any
 from stepstore import _core
 from stepstore.copying import datasets
 from stepstore.copying.containers import ContainerCopy, Options, Place, Report, connect_source
-from stepstore.copying.mark import Mark
+from stepstore.copying.mark import MARKS, Mark, drop_marks, is_unfinished
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Pool
-
-MARKS = "stepstore-copying"
 
 
 def copy(source: Place, target: Place, options: Options, report: Report) -> None:
@@ -69,24 +68,22 @@ def _copy_pool(
     id_ = str(_described(source).get("uuid", source))
     if into and id_ == str(_described(target).get("uuid", target)):
         raise Error(DER_INVAL, f"copy {source} to {target}: it is the same pool: give another one")
-    labels = [label for label in pool.containers() if label != datasets.ROOT]
-    if MARKS in labels:
+    labels = [label for label in pool.containers() if label not in (datasets.ROOT, MARKS)]
+    if is_unfinished(pool):
         raise Error(
             DER_BUSY,
             f"copy {source}: it is itself an unfinished copy, since it has the container {MARKS}: finish "
             "that first",
         )
-    there = set(into.containers()) if into else set()
     with contextlib.ExitStack() as stack:
-        mark = None
-        if into and (MARKS in there or not options.dry_run):
-            marks = stack.enter_context(into.open_or_create_container(MARKS))
-            mark = stack.enter_context(contextlib.closing(Mark(marks, "", target)))
         identity = {"id": id_, "text": source}
+        mark = _open_mark(into, target, stack) if into and MARKS in into.containers() else None
         if not mark or not mark.find(identity, options.take_over, only_look=options.dry_run):
-            _refuse_to_overwrite(source, target, sorted(there.intersection(labels)))
-        if mark and not options.dry_run:
-            mark.put(source=identity)
+            refuse = functools.partial(_refuse_to_overwrite, source, target, into, labels)
+            refuse()
+            if into and not options.dry_run:
+                mark = mark or _open_mark(into, target, stack)
+                mark.begin(refuse, source=identity)
         for label in labels:
             if mark and mark.noted(label):
                 report.resumed = True
@@ -95,13 +92,20 @@ def _copy_pool(
             ContainerCopy(place, replace(place, pool=target), options, report).run(pool, writable, into)
             if mark and not options.dry_run:
                 mark.note(label, "copied")
+        if mark and not options.dry_run:
+            mark.remove()
     if into and not options.dry_run:
-        into.destroy_container(MARKS)
+        drop_marks(into)
         into.sync()
 
 
-def _refuse_to_overwrite(source: str, target: str, there: list[str]) -> None:
-    if there:
+def _open_mark(into: Pool, target: str, stack: contextlib.ExitStack) -> Mark:
+    marks = stack.enter_context(into.open_or_create_container(MARKS))
+    return stack.enter_context(contextlib.closing(Mark(marks, "", target)))
+
+
+def _refuse_to_overwrite(source: str, target: str, into: Pool | None, labels: list[str]) -> None:
+    if into and (there := sorted(set(labels).intersection(into.containers()))):
         raise Error(
             DER_EXIST,
             f"copy {source} to {target}: it has the containers {', '.join(there)}, and no unfinished copy of "

@@ -1,0 +1,176 @@
+"""stepstore copy that is stopped before one of its calls, while others copy to the same place."""
+
+import subprocess
+import sys
+
+import pytest
+from copies import contents, healthy
+from stepstore import _core
+from stepstore.copying import pools
+from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.mark import MARK_HI
+from stepstore.errors import DER_BUSY, DER_EXIST, Error
+from stepstore.key_value import KeyValue
+from stepstore.store import Pool
+
+CALLS = (
+    "get",
+    "put",
+    "put_if",
+    "remove",
+    "remove_if",
+    "keys_below",
+    "raw_keys",
+    "__getitem__",
+    "__setitem__",
+)
+
+
+@pytest.fixture
+def overtaken(monkeypatch):
+    """overtaken(at, others, operation): before the call number `at` of the operation the others' work is done.
+    False: it has not so many calls."""
+    state = {"left": None, "others": None}
+
+    def counted(name):
+        real = getattr(KeyValue, name)
+
+        def call(self, *arguments, **options):
+            if state["others"] and state["left"] == 0:
+                others, state["others"] = state["others"], None
+                others()
+            elif state["others"]:
+                state["left"] -= 1
+            return real(self, *arguments, **options)
+
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(KeyValue, name, counted(name))
+
+    def run(at, others, operation):
+        state.update(left=at, others=others)
+        try:
+            operation()
+        finally:
+            came = state["others"] is None
+            state["others"] = None
+        return came
+
+    return run
+
+
+@pytest.fixture
+def another(monkeypatch):
+    """another(work): does the work as if another process did, which lives as long as the test."""
+    code = "import stepstore, sys; from stepstore import _core; print(_core.process_record().hex()); sys.stdin.read()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    theirs = bytes.fromhex(child.stdout.readline())
+    mine = _core.process_record()
+
+    def do(work):
+        monkeypatch.setattr(_core, "process_record", lambda: theirs)
+        try:
+            return work()
+        finally:
+            monkeypatch.setattr(_core, "process_record", lambda: mine)
+
+    yield do
+    child.communicate()
+
+
+def result(work):
+    """True: it succeeded; else the error's code."""
+    try:
+        work()
+    except Error as error:
+        return error.code
+    return True
+
+
+def make(cli, name, value):
+    where = cli.directory / name
+    Pool.create(where, targets=2)
+    with Pool.connect(where) as pool, pool.create_container("box") as box, box.key_value(1) as values:
+        values["whose"] = value
+    return where
+
+
+def unmarked(found):
+    return {oid: what for oid, what in found.items() if int(oid.partition(".")[0]) & 0xFFFFFFFF != MARK_HI}
+
+
+@pytest.mark.parametrize("of_whole_pools", [False, True])
+def test_of_two_copies_to_one_place_at_most_one_succeeds(cli, overtaken, another, of_whole_pools):
+    sources = [make(cli, "a", b"a"), make(cli, "b", b"b")]
+    label = "" if of_whole_pools else "box"
+    for at in range(1000):
+        target = str(cli.directory / f"q{at}")
+
+        def copy(source, target=target):
+            pools.copy(Place(str(source), label), Place(target, label), Options(), Report())
+
+        ended = {}
+
+        def others(ended=ended, copy=copy):
+            ended["b"] = another(lambda: result(lambda: copy(sources[1])))
+
+        def operation(ended=ended, copy=copy):
+            ended["a"] = result(lambda: copy(sources[0]))
+
+        if not overtaken(at, others, operation):
+            break
+        assert list(ended.values()).count(True) <= 1, (at, ended)
+        assert set(ended.values()) <= {True, DER_BUSY, DER_EXIST}, (at, ended)
+        for name, source in zip("ab", sources, strict=True):
+            if ended[name] is True:
+                assert unmarked(contents(target, "box")) == contents(source, "box"), (at, ended)
+                with Pool.connect(target, read_only=True) as pool:
+                    assert "stepstore-copying" not in pool.containers() or not of_whole_pools
+        healthy(cli, target)
+    assert at > 5
+
+
+def test_a_copy_that_was_taken_over_from_ends_with_an_error(cli, overtaken, another):
+    """Of one source, so that both write the same: with --take-over the second one goes on."""
+    source = make(cli, "a", b"a")
+    options = Options(take_over=True)
+    taken_over = 0
+    for at in range(1000):
+        target = str(cli.directory / f"q{at}")
+
+        def copy(target=target):
+            pools.copy(Place(str(source), "box"), Place(target, "box"), options, Report())
+
+        ended = {}
+
+        def others(ended=ended, copy=copy):
+            ended["b"] = another(lambda: result(copy))
+
+        def operation(ended=ended, copy=copy):
+            ended["a"] = result(copy)
+
+        if not overtaken(at, others, operation):
+            break
+        assert list(ended.values()).count(True) == 1, (at, ended)
+        taken_over += ended["b"] is True and ended["a"] == DER_BUSY
+        assert unmarked(contents(target, "box")) == contents(source, "box")
+        with Pool.connect(source, read_only=True) as pool, pool.open_container("box", read_only=True) as box:
+            assert box.snapshots() == []
+    assert taken_over > 3
+
+
+def test_a_refused_copy_leaves_a_finished_one_finished(cli):
+    make(cli, "a", b"a")
+    make(cli, "b", b"b")
+    cli("copy", "a", "q")
+    for source in ("a", "b"):
+        cli.fails("copy", source, "q", code=1, says=("it has the containers box", "DER_EXIST"))
+    listed = cli("ls", "q")
+    assert "stepstore-copying" not in listed.out and "unfinished" not in listed.err
+    cli("copy", "q", "r")
+    assert contents(cli.directory / "r", "box") == contents(cli.directory / "a", "box")
+    cli.fails("copy", "b/box", "q/box", code=1, says="DER_EXIST")
+    assert "unfinished" not in cli("ls", "q/box").err
