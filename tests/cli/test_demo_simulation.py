@@ -29,6 +29,32 @@ def test_it_writes_a_stream_that_its_last_lines_show(cli):
 
 
 @with_adios2
+def test_it_never_replaces_a_users_stream(cli):
+    program = (
+        "import stepstore, adios2\n"
+        "io = adios2.Adios().declare_io('a')\n"
+        "io.set_engine('Stepstore')\n"
+        "with adios2.Stream(io, 'run/wave', 'w') as stream:\n"
+        "    stream.begin_step(); stream.write('x', 1); stream.end_step()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=cli.directory, env=cli.environment, check=True)
+    run = ("demo", "simulation", "run/wave", "--size", 16, "--steps", 2)
+    cli.fails(*run, code=2, says=("run/wave", "--replace"))
+    with stepstore.open_steps(cli.directory / "run/wave") as steps:
+        assert steps.read("x") == 1
+    cli(*run, "--replace")
+    cli(*run)  # its own
+    with stepstore.open_steps(cli.directory / "run/wave") as steps:
+        assert len(steps) == 2
+
+
+@with_adios2
+def test_its_default_place_is_not_that_of_the_examples(cli):
+    assert "simulation-demo/gs" in cli("demo", "simulation", "--size", 16, "--steps", 1).out
+    assert not (cli.directory / "out").exists()
+
+
+@with_adios2
 def test_asking_whether_there_is_adios2_leaves_its_engine_known(cli):
     program = (
         "import stepstore, importlib.util\n"

@@ -17,17 +17,22 @@ app = typer.Typer(
 
 @app.command("simulation")
 def simulation(
-    location: Annotated[str, typer.Argument(metavar="LOCATION", help="Where the stream goes.")] = "out/gs",
+    location: Annotated[
+        str, typer.Argument(metavar="LOCATION", help="Where the stream goes.")
+    ] = "simulation-demo/gs",
     size: Annotated[int, typer.Option("--size", min=8, help="Cells of an edge of the plane.")] = 128,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to write.")] = 50,
     iterations: Annotated[int, typer.Option("--iterations", min=1, help="Of the equations in a step.")] = 20,
     pause: Annotated[float, typer.Option("--pause", min=0, help="Seconds between two steps.")] = 0.0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a stream that this demonstration did not make.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """A small simulation in NumPy writes its steps through ADIOS2; needs no compiler and no MPI."""
     from stepstore.demos.simulation import Settings, run
 
-    settings = Settings(location, size, steps, iterations, pause)
+    settings = Settings(location, size, steps, iterations, pause, replace)
     found = run(settings, (lambda line: None) if as_json else show)
     if as_json:
         emit_json(found)

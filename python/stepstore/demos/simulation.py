@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stepstore.cli.common import CommandError, ExitCode, human_bytes, human_time
+from stepstore.errors import DER_NONEXIST
 
 if TYPE_CHECKING:
     import numpy as np
 
 Say = Callable[[str], None]
+
+# What says that a stream may be replaced by the next run.
+_MADE_BY, _NAME = "made_by", "stepstore demo simulation"
 
 # Feed and kill rates, and diffusion of U and V: spots that divide.
 _FEED, _KILL, _DIFFUSION_U, _DIFFUSION_V = 0.03, 0.062, 0.16, 0.08
@@ -30,6 +34,7 @@ class Settings:
     steps: int = 50  # steps that are written, at least 1
     iterations: int = 20  # of the equations between two steps, at least 1
     pause: float = 0.0  # seconds between two steps, for those who want to watch
+    replace: bool = False  # also a stream that is not of this demonstration
 
 
 def run(settings: Settings, say: Say) -> dict[str, Any]:
@@ -40,6 +45,7 @@ def run(settings: Settings, say: Say) -> dict[str, Any]:
             "adios2==2.12.1.1001' brings it",
             ExitCode.FAILURE,
         )
+    _refuse_to_replace(settings)
     began = time.perf_counter()
     u, v, writing = _write(settings, say)
     say(f"wrote {settings.steps} steps of U and V into {settings.location}: "
@@ -58,6 +64,28 @@ def run(settings: Settings, say: Say) -> dict[str, Any]:
     }
 
 
+def _refuse_to_replace(settings: Settings) -> None:
+    import stepstore
+
+    if settings.replace:
+        return
+    why = f"it has no attribute {_MADE_BY}"
+    try:
+        with stepstore.open_steps(settings.location) as steps:
+            made_by = steps.attributes().get(_MADE_BY) if len(steps) else None
+        if made_by and made_by.value == _NAME:
+            return
+    except stepstore.Error as error:
+        if error.code == DER_NONEXIST:
+            return
+        why = str(error)
+    raise CommandError(
+        f"'{_NAME}' did not make the stream {settings.location} ({why}): give another location, or --replace to "
+        "lose what is there",
+        ExitCode.USAGE,
+    )
+
+
 def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]:
     import adios2
     import stepstore  # noqa: F401  (brings the engine)
@@ -68,6 +96,7 @@ def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]
     shape, start = list(u.shape), [0, 0]
     writing = 0.0
     with adios2.Stream(io, settings.location, "w") as stream:
+        stream.write_attribute(_MADE_BY, _NAME)
         stream.write_attribute("F", _FEED)
         stream.write_attribute("k", _KILL)
         for step in range(settings.steps):
