@@ -6,6 +6,7 @@
 #include "arrays/record.h"
 #include "base/process.h"
 #include "base/system_error.h"
+#include "fields/claim.h"
 #include "fields/record.h"
 #include "steps/file.h"
 #include "steps/layouts/data_files.h"

@@ -73,13 +73,13 @@ TEST_F(OvertakenFields, AWipeLeavesTheDatasetThatOthersMadeMeanwhile)
 // Datasets are identified by labels that no other one ever has, so what a wipe looked up is what it removes.
 TEST_F(OvertakenFields, AWipeRemovesTheEntryThatItHasRead)
 {
-    begin_anew(0);
-    const auto mine = session();
-    archive(mine->create(dataset_key()), "old");
-    const std::string label = mine->root_entry(dataset_key().text()).value();
     int calls = 0;
     for (std::size_t at = 0;; ++at) {
         SCOPED_TRACE("call " + std::to_string(at));
+        begin_anew(at);
+        const auto mine = session();
+        archive(mine->create(dataset_key()), "old");
+        const std::string label = mine->root_entry(dataset_key().text()).value();
         bool removed = true;
         if (!overtaken.run(
                 at, [&] { replace(); },

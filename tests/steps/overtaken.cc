@@ -16,10 +16,7 @@ using stepstore::testing::TemporaryDirectory;
 
 class OvertakenWriters : public ::testing::Test {
 protected:
-    void begin_anew(std::size_t number)
-    {
-        location = new_pool(directory, std::to_string(number)) + "/default/main";
-    }
+    void begin_anew(std::size_t number) { location = new_pool(directory, std::to_string(number)); }
     Writer open(bool append) const
     {
         WriterOptions options;
@@ -36,8 +33,7 @@ protected:
     }
     Container container() const
     {
-        return Pool::connect_or_create(location.substr(0, location.size() - strlen("/default/main")))
-            .open_or_create_container("default");
+        return Pool::connect_or_create(location).open_or_create_container("default");
     }
     // The writer that holds the stream, if there is one, looks as if it had died.
     static void end_turns(const Container& container)
