@@ -189,7 +189,7 @@ STEPSTORE_API int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, cons
  * daos_kv_put(), or with buf NULL daos_kv_remove(), on the condition that the key has the expected value. It
  * is compared in the transaction of the update. So of several processes that begin from one value exactly one
  * succeeds. With it "look, then put" is safe: a process that was stopped in between changes nothing.
- * expected NULL: the key must not be there; buf is not NULL then. An empty value has a pointer and the size 0.
+ * expected NULL: the key must not be there; buf is not NULL then. An empty value has a pointer and size 0.
  * A value from 64 KiB on is compared by its length and checksums. Snapshots keep what is replaced, as always.
  * Returns 0, or:
  *   -DER_EXIST      expected is NULL, and the key is there. Nothing was changed.

@@ -197,9 +197,9 @@ public:
     std::optional<std::size_t> exchange(std::string_view key, Bytes value, MutableBytes old);
     std::optional<std::size_t> take(std::string_view key, MutableBytes old); // the same, and removes the key
     // Puts a value, or removes the key, if the key has the expected value at that moment (nullopt: if it is
-    // not there). False: it has not, and nothing was changed. So a process that was stopped between a look and
-    // its put does not overwrite what others put meanwhile. DER_TIMEDOUT leaves it in doubt: admin.h says how
-    // to settle it. On a DAOS system it is a transaction; DER_NOSYS: its libdaos has none.
+    // not there). False: it has not, and nothing was changed. So a process that was stopped between a look
+    // and its put does not overwrite what others put meanwhile. DER_TIMEDOUT leaves it in doubt: admin.h says
+    // how to settle it. On a DAOS system it is a transaction; DER_NOSYS: its libdaos has none.
     bool put_if(std::string_view key, std::optional<Bytes> expected, Bytes value);
     bool remove_if(std::string_view key, Bytes expected);
     std::vector<std::string> list() const; // all keys, in no promised order

@@ -210,7 +210,7 @@ class Container(Handle):
             epochs = ", ".join(map(str, sorted(found)))
             raise Error(
                 DER_INVAL,
-                f"container {self.label!r} has several snapshots {snapshot!r}: give the epoch of one: {epochs}",
+                f"container {self.label!r} has several snapshots {snapshot!r}: give one's epoch: {epochs}",
             )
         if found:
             return found.pop()

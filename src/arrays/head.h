@@ -24,9 +24,9 @@
 // what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
 //
 // A turn of a process on another machine counts as dead when it has not moved for ten seconds. That process
-// may only have been stopped, and go on later. Its header is refused then (3), since there is a newer one, and
-// so are its tables, whose numbers others have taken. What it removes of an older array, attributes and the
-// entry in the catalogue, it has read before 3, and removes after 3 if it still is the same.
+// may only have been stopped, and go on later. Its header is refused then (3), since there is a newer one,
+// and so are its tables, whose numbers others have taken. What it removes of an older array, attributes and
+// the entry in the catalogue, it has read before 3, and removes after 3 if it still is the same.
 #pragma once
 
 #include "arrays/record.h"

@@ -1,4 +1,4 @@
-// A dataset's container that the root does not name yet, or not any more, belongs to the process that claims
+// A dataset's container that the root does not name (yet, or since a wipe) belongs to the process that claims
 // its label: to make it a dataset (copy), or to destroy it (purge_pool).
 //
 // 1. The process puts the claim into the root: before the container is made, on the condition that there is

@@ -1,6 +1,6 @@
-// The names of a container's snapshots, so that none is given twice. Epochs of snapshots only grow. So who has
-// read the records up to one need only read those after it. A name that is known is looked up again, since its
-// snapshot may be gone.
+// The names of a container's snapshots, so that none is given twice. Epochs of snapshots only grow. So who
+// has read the records up to one need only read those after it. A name that is known is looked up again,
+// since its snapshot may be gone.
 //
 // What is known belongs to an open container. Threads share it under ForkLock::containers.
 #pragma once
@@ -26,8 +26,8 @@ struct KnownNames {
 class NewName : NotCopied {
 public:
     NewName(KnownNames& known, std::string_view name) : known_(known), name_(name) {}
-    // In the transaction that records it. newest: of the container's snapshots. DER_EXIST: there is one of the
-    // name.
+    // In the transaction that records it. newest: of the container's snapshots. DER_EXIST: there is one of
+    // the name.
     void require_free(ReadTransaction& meta, const std::string& path, std::uint64_t container, Epoch newest);
     void took(Epoch epoch); // the transaction has committed
 

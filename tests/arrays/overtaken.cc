@@ -176,8 +176,8 @@ TEST_F(OvertakenArrays, ATableOfANewerHeaderIsNotOverwritten)
     EXPECT_EQ(object.get("table/6"), table('o'));
 }
 
-// What it takes away is what it saw when it had the turn: not the attributes, nor the entry in the list, of an
-// array that was made after its removal.
+// What it takes away is what it saw when it had the turn: not the attributes, nor the entry in the list, of
+// an array that was made after its removal.
 TEST_F(OvertakenArrays, OneThatRemovesLeavesANewArrayAlone)
 {
     int removed_before = 0;

@@ -28,7 +28,7 @@ CALLS = (
 
 @pytest.fixture
 def overtaken(monkeypatch):
-    """overtaken(at, others, operation): before the call number `at` of the operation the others' work is done.
+    """overtaken(at, others, operation): before the operation's call number `at` the others' work is done.
     False: it has not so many calls."""
     state = {"left": None, "others": None}
 
@@ -63,7 +63,10 @@ def overtaken(monkeypatch):
 @pytest.fixture
 def another(monkeypatch):
     """another(work): does the work as if another process did, which lives as long as the test."""
-    code = "import stepstore, sys; from stepstore import _core; print(_core.process_record().hex()); sys.stdin.read()"
+    code = (
+        "import sys; from stepstore import _core; print(_core.process_record().hex(), flush=True)\n"
+        "sys.stdin.read()"
+    )
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -1,5 +1,5 @@
-// A process that is stopped before one of its calls, while others wipe, make, copy and purge datasets. What they
-// have made meanwhile stays, and so does what it is making itself.
+// A process that is stopped before one of its calls, while others wipe, make, copy and purge datasets. What
+// they have made meanwhile stays, and so does what it is making itself.
 #include "support/overtaken.h"
 #include "base/bytes.h"
 #include "fields/fixture.h"

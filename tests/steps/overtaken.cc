@@ -1,5 +1,5 @@
-// A writer that is stopped before one of its calls, for so long that another one takes the stream over, and that
-// goes on then. The other one's stream stays as it is, and there is never a second writer beside it.
+// A writer that is stopped before one of its calls, for so long that another one takes the stream over, and
+// that goes on then. The other one's stream stays as it is, and there is never a second writer beside it.
 #include "support/overtaken.h"
 #include "base/checksum.h"
 #include "steps/model.h"

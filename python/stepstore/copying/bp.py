@@ -141,8 +141,8 @@ def _rename(container: Container, at_work: str, name: str) -> None:
         if first != there:
             raise Error(
                 DER_EXIST,
-                f"another program has made the stream {name} while it was copied to: give another destination, "
-                "or remove that",
+                f"another program has made the stream {name} while it was copied to: give another "
+                "destination, or remove that",
             )
 
 

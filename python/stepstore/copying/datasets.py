@@ -26,8 +26,8 @@ def claimed(target: Pool, label: str) -> Iterator[None]:
             if there is not None and not _core.dataset_claim_is_dead(there):
                 raise Error(
                     DER_BUSY,
-                    f"copy to {target.location}/{label}: another process makes or destroys this dataset, or did "
-                    f"on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
+                    f"copy to {target.location}/{label}: another process makes or destroys this dataset, or "
+                    f"did on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
                 )
             if entries.put_if(key, mine, there):
                 break

@@ -80,8 +80,8 @@ def _refuse_to_replace(settings: Settings) -> None:
             return
         why = str(error)
     raise CommandError(
-        f"'{_NAME}' did not make the stream {settings.location} ({why}): give another location, or --replace to "
-        "lose what is there",
+        f"'{_NAME}' did not make the stream {settings.location} ({why}): give another location, or --replace "
+        "to lose what is there",
         ExitCode.USAGE,
     )
 
