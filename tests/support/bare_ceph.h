@@ -12,11 +12,11 @@ namespace stepstore::testing {
 class BareCeph {
 public:
     // location: rados://POOL/NAMESPACE
-    explicit BareCeph(const std::string& location)
+    explicit BareCeph(const std::string& location, const char* user = "admin")
     {
         const auto name_space = location.rfind('/');
         const std::string pool = location.substr(8, name_space - 8);
-        if (rados_.init("admin") != 0 || rados_.conf_read_file(nullptr) != 0 || rados_.connect() != 0 ||
+        if (rados_.init(user) != 0 || rados_.conf_read_file(nullptr) != 0 || rados_.connect() != 0 ||
             rados_.ioctx_create(pool.c_str(), io) != 0)
             throw std::runtime_error("cannot connect to the Ceph pool " + pool);
         io.set_namespace(location.substr(name_space + 1));

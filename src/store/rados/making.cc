@@ -58,16 +58,35 @@ void remove_objects(Io& io, const std::string& prefix)
     if (code < 0 && code != -ENOENT) io.failed(code, "cannot remove the pool's objects");
 }
 
-// The same in the data pool.
-void remove_extents(Io& io, const Header& header, const std::string& prefix)
+// The data pool, if the header's pool has something to remove there; else nullptr. DER_DF_INVAL: what its
+// header names there is not its own.
+std::unique_ptr<Io> data_to_remove(Io& io, const Header& header)
 {
-    if (!header.has_data_pool()) return;
+    if (!header.has_data_pool()) return nullptr;
+    std::unique_ptr<Io> data;
     try {
-        Io data(io, header.data);
-        remove_objects(data, prefix);
+        data = std::make_unique<Io>(io, header.data);
     } catch (const Error& error) {
-        if (error.code() != -DER_DF_INVAL) throw; // else it is gone, and all that was in it
+        if (error.code() == -DER_DF_INVAL) return nullptr; // it is gone, and all that was in it
+        throw;
     }
+    if (is_owner(io, *data, header)) return data;
+    for (auto at = data->context().nobjects_begin(); at != data->context().nobjects_end(); ++at)
+        if (at->get_oid().starts_with(header.objects() + ".")) fail_not_owner(io, header);
+    return nullptr; // its maker died before it wrote anything there
+}
+
+// All of the pool but its header. The owner's record goes after what it is about.
+void remove_parts(Io& io, Io* data, const Header& header)
+{
+    if (data != nullptr) {
+        remove_objects(*data, header.extents());
+        librados::ObjectWriteOperation operation;
+        operation.remove();
+        const int code = data->write(header.owner_object(), operation, librados::OPERATION_FULL_FORCE).code;
+        if (code < 0 && code != -ENOENT) io.failed(code, "cannot remove the record of who owns bulk data");
+    }
+    remove_objects(io, header.objects() + ".");
 }
 
 // The number of the pool that the administrator has named for bulk data; -1: none.
@@ -97,11 +116,11 @@ std::int64_t data_pool_of(Io& io)
 // False: somebody else changed it meanwhile.
 bool remove_pool(Io& io, const Header& header)
 {
+    const auto data = data_to_remove(io, header);
     Header removing = header;
     removing.state = "removing";
     if (header.state != removing.state && !change_header(io, header, &removing)) return false;
-    remove_extents(io, header, std::string(header_object) + ".");
-    remove_objects(io, std::string(header_object) + ".");
+    remove_parts(io, data.get(), header);
     return change_header(io, removing, nullptr);
 }
 
@@ -149,6 +168,19 @@ void begin_making(Io& io, const Header& making, const std::string& path)
     }
 }
 
+void make_owner_record(Io& io, const Header& header)
+{
+    if (!header.has_data_pool()) return;
+    Io data(io, header.data);
+    librados::ObjectWriteOperation operation;
+    operation.create(true);
+    operation.write_full(to_buffer(owner_record(io)));
+    const int code = data.write(header.owner_object(), operation).code;
+    if (code < 0)
+        io.failed(code, "cannot write to the Ceph pool number " + std::to_string(header.data) +
+                            ", which is for bulk data");
+}
+
 void make_indexes(Io& io, const Header& header)
 {
     Io::Batch batch(io);
@@ -185,6 +217,7 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
     Io& connection = *io;
     try {
         auto watch = std::make_unique<Watch>(connection);
+        make_owner_record(connection, header);
         make_indexes(connection, header);
         Header ready = header;
         ready.state = "ready";
@@ -197,10 +230,12 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         share(path, pool);
         return storage;
     } catch (...) {
-        const auto again = connect_to(path);
-        remove_extents(*again, header, header.objects());
-        remove_objects(*again, header.objects());
-        change_header(*again, header, nullptr);
+        try {
+            const auto again = connect_to(path);
+            remove_parts(*again, data_to_remove(*again, header).get(), header);
+            change_header(*again, header, nullptr);
+        } catch (const Error&) { // the next maker removes what is left
+        }
         throw;
     }
 }

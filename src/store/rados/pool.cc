@@ -5,7 +5,7 @@
 #include <daos_errno.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <sstream>
 
 namespace stepstore::store::rados {
@@ -13,13 +13,35 @@ namespace stepstore::store::rados {
 namespace {
 
 constexpr char magic[] = "STEPSTORE-RADOS";
-constexpr unsigned format_version = 2; // 1 where there is no data pool
+constexpr unsigned format_version = 3; // 1 if there is no data pool
+
+bool is_hexadecimal(const std::string& text)
+{
+    return text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// -1: it is none.
+std::int64_t number_of(const std::string& text)
+{
+    std::int64_t number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+// nullptr: its own.
+std::unique_ptr<Io> open_data_pool(Io& io, const Header& header)
+{
+    if (!header.has_data_pool()) return nullptr;
+    auto data = std::make_unique<Io>(io, header.data);
+    if (!is_owner(io, *data, header)) fail_not_owner(io, header);
+    return data;
+}
 
 } // namespace
 
 std::string Header::encoded() const
 {
-    return std::string(magic) + (has_data_pool() ? " 2" : " 1") + "\nid " + id + "\ntargets " +
+    return std::string(magic) + (has_data_pool() ? " 3" : " 1") + "\nid " + id + "\ntargets " +
            std::to_string(targets) + "\ndurability " +
            (durability == Durability::power ? "power" : "process") + "\nstate " + state + "\n" +
            (has_data_pool() ? "data " + std::to_string(data) + "\n" : "");
@@ -36,6 +58,7 @@ Header Header::decode(const std::string& text, const std::string& where)
     std::string name, value;
     Header header;
     unsigned format = 0;
+    std::int64_t targets = 0;
     if (!(lines >> name >> format) || name != magic) unknown();
     if (format > format_version) {
         throw Error(-DER_DF_INCOMPT, where + " has format version " + std::to_string(format) +
@@ -45,16 +68,51 @@ Header Header::decode(const std::string& text, const std::string& where)
     }
     while (lines >> name >> value) {
         if (name == "id") header.id = value;
-        if (name == "targets")
-            header.targets = static_cast<unsigned>(std::strtoul(value.c_str(), nullptr, 10));
+        if (name == "targets") targets = number_of(value);
         if (name == "durability")
             header.durability = value == "power" ? Durability::power : Durability::process;
         if (name == "state") header.state = value;
-        if (name == "data") header.data = std::strtoll(value.c_str(), nullptr, 10);
+        if (name == "data") {
+            header.data = number_of(value);
+            if (!header.has_data_pool()) unknown();
+        }
     }
-    if (header.id.size() != 16 || header.targets == 0 || header.targets > 256 || header.state.empty())
+    if (header.id.size() != 16 || !is_hexadecimal(header.id) || targets < 1 || targets > 256 ||
+        header.state.empty())
         unknown();
+    header.targets = static_cast<unsigned>(targets);
     return header;
+}
+
+std::string owner_record(Io& io)
+{
+    return "STEPSTORE-DATA 1\npool " + std::to_string(io.context().get_id()) + "\n";
+}
+
+bool is_owner(Io& io, Io& data, const Header& header)
+{
+    Buffer bytes;
+    int result = 0;
+    librados::ObjectReadOperation operation;
+    operation.read(0, 4096, &bytes, &result);
+    const int code = data.read(header.owner_object(), operation).code;
+    if (code == -ENOENT) return false;
+    if (code < 0) {
+        io.failed(code, "cannot read who owns the bulk data in the Ceph pool number " +
+                            std::to_string(header.data));
+    }
+    return to_string(bytes) == owner_record(io);
+}
+
+void fail_not_owner(Io& io, const Header& header)
+{
+    throw Error(-DER_DF_INVAL,
+                io.where() + ": its header says that its bulk data are in the Ceph pool number " +
+                    std::to_string(header.data) + ", but that pool does not say so (object '" +
+                    header.owner_object() + "'). Somebody may have forged the header: nothing was changed. " +
+                    "If they are this pool's, write the object as docs/format.md has it. Else remove the "
+                    "object '" +
+                    header_object + "' of this namespace");
 }
 
 std::optional<FoundHeader> read_header(Io& io)
@@ -118,8 +176,7 @@ Watch::~Watch()
 }
 
 RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
-    : io_(std::move(io)), header_(std::move(header)),
-      data_(header_.has_data_pool() ? std::make_unique<Io>(*io_, header_.data) : nullptr)
+    : io_(std::move(io)), header_(std::move(header)), data_(open_data_pool(*io_, header_))
 {
     const std::string objects = header_.objects();
     Io& data = data_ ? *data_ : *io_;

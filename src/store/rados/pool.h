@@ -6,13 +6,18 @@
 //   ID.x.N.FILE.PIECE     parts of extents
 // ID is "stepstore." and 16 random digits of the pool: what a dead maker left is never taken for a part of
 // the pool that comes after. Parts of extents lie in the same namespace of the data pool, where the Ceph pool
-// names one. It may be erasure-coded.
+// names one. It may be erasure-coded. Pools of several Ceph pools may share it, and others the namespace.
 //
-// Making: 1. The header is created, exclusively, with the state "making". 2. The indexes. 3. What the pool
-// begins with. 4. The state becomes "ready", if the header is still the maker's. Removing: 1. The state
-// becomes "removing", on condition that it was not changed meanwhile. 2. All other objects go. 3. The header
-// goes. A process that makes or updates a pool watches the header. So what a dead maker left is told from
-// one at work.
+// So the data pool says itself whose parts it holds: ID.o, the owner's record there, names the Ceph pool of
+// the header. Who can write the header, but not the data pool, cannot forge it. A pool whose data pool does
+// not say so is not opened, and none of its processes removes anything there.
+//
+// Making: 1. The header is created, exclusively, with the state "making". 2. The owner's record. 3. The
+// indexes. 4. What the pool begins with. 5. The state becomes "ready", if the header is still the maker's.
+// Removing: 1. The state becomes "removing", on condition that it was not changed meanwhile. 2. The parts of
+// extents go, if they are the pool's, and then the owner's record. 3. All other objects that begin with ID.
+// 4. The header. A process that makes or updates a pool watches the header. So what a dead maker left is told
+// from one at work.
 #pragma once
 
 #include "store/rados/target.h"
@@ -36,7 +41,14 @@ struct Header {
     // DER_DF_INVAL, DER_DF_INCOMPT
     static Header decode(const std::string& text, const std::string& where);
     std::string objects() const { return std::string(header_object) + "." + id; }
+    std::string extents() const { return objects() + ".x."; } // how the names of their parts begin
+    std::string owner_object() const { return objects() + ".o"; }
 };
+
+// What the owner's record in the data pool says of a pool whose header lies in this Ceph pool.
+std::string owner_record(Io& io);
+bool is_owner(Io& io, Io& data, const Header& header);
+[[noreturn]] void fail_not_owner(Io& io, const Header& header);
 
 struct FoundHeader {
     Header header;
