@@ -1,6 +1,7 @@
 // The contract of store/backend.h for bulk extents.
 #include "backend_fixture.h"
 
+#include <array>
 #include <mutex>
 #include <thread>
 
@@ -98,6 +99,25 @@ TEST_P(Extents, GiveTheirSpaceBackAndLeaveTheirNeighbours)
     target().release(extents[0]); // once more does no harm
     const ExtentRef later = append(target(), {pattern(5'000, 99)});
     EXPECT_EQ(read(later), pattern(5'000, 99));
+}
+
+// A repair gives back all that lies between what is referred to, released before or not.
+TEST_P(Extents, OfWhichAPartIsReleasedAgainLeaveTheirNeighbours)
+{
+    const auto bytes = pattern(100'000, 1);
+    const Bytes piece = bytes;
+    std::array<Payload, 3> payloads{Payload{{&piece, 1}}, Payload{{&piece, 1}}, Payload{{&piece, 1}}};
+    const ExtentRef all = target().append(payloads);
+    target().write([&](WriteTransaction& transaction) {
+        transaction.put(as_bytes("reference"), as_bytes("all"));
+        target().entering(all);
+    });
+    const ExtentRef first = room_of(payloads[0].extent), last = payloads[2].extent;
+    target().release(payloads[0].extent);
+    target().release({first.file, first.offset, room_of(last).offset - first.offset});
+    EXPECT_EQ(read(last), bytes);
+    EXPECT_GE(target().allocated(room_of(last)), bytes.size());
+    target().release(last);
 }
 
 TEST_P(Extents, AreListedByFile)

@@ -144,15 +144,19 @@ public:
         }
         if (!into.empty()) std::memcpy(into.data(), bytes->data() + extent.offset + skip, into.size());
     }
-    // A file goes when all of it was released; parts of it only count until then.
+    // A file goes when all of it was released; until then it is noted by units.
     void release(const ExtentRef& extent) override
     {
         std::lock_guard lock(extents_guard_);
         const auto found = extents_.find(extent.file);
         if (found == extents_.end()) return;
-        std::uint64_t& released = released_[extent.file];
-        released += room_of(extent).length;
-        if (released < found->second->size()) return;
+        std::vector<bool>& released = released_[extent.file];
+        released.resize(found->second->size() / extent_unit);
+        const ExtentRef room = room_of(extent);
+        const std::size_t end = std::min((room.offset + room.length) / extent_unit, released.size());
+        for (std::size_t unit = room.offset / extent_unit; unit < end; ++unit)
+            released[unit] = true;
+        if (std::ranges::find(released, false) != released.end()) return;
         extents_.erase(found);
         released_.erase(extent.file);
     }
@@ -161,13 +165,15 @@ public:
         std::shared_lock lock(extents_guard_);
         std::vector<ExtentFile> files;
         for (const auto& [file, bytes] : extents_) {
-            const auto part = released_.find(file);
-            const std::uint64_t released = part == released_.end() ? 0 : part->second;
-            files.push_back({file, bytes->size(), bytes->size() - released, false});
+            files.push_back({file, bytes->size(), taken({file, 0, bytes->size()}), false});
         }
         return files;
     }
-    std::uint64_t allocated(const ExtentRef& range) override { return range.length; } // it knows sums only
+    std::uint64_t allocated(const ExtentRef& range) override
+    {
+        std::shared_lock lock(extents_guard_);
+        return taken(range);
+    }
     bool begin_sync(bool) override { return false; }
     void sync(bool) override {} // memory has no power failure to survive
     Usage usage() override
@@ -197,6 +203,19 @@ public:
     }
 
 private:
+    // Bytes of a range that were not released. With extents_guard_.
+    std::uint64_t taken(const ExtentRef& range) const
+    {
+        const auto file = extents_.find(range.file);
+        if (file == extents_.end()) return 0;
+        const auto found = released_.find(range.file);
+        const ExtentRef room = room_of(range);
+        const std::uint64_t end = std::min<std::uint64_t>(room.offset + room.length, file->second->size());
+        std::uint64_t sum = 0;
+        for (std::uint64_t at = room.offset; at < end; at += extent_unit)
+            if (found == released_.end() || !found->second[at / extent_unit]) sum += extent_unit;
+        return sum;
+    }
     Tree root()
     {
         std::lock_guard lock(root_guard_);
@@ -209,7 +228,7 @@ private:
     Tree root_;
     std::shared_mutex extents_guard_; // guards extents_, released_, next_file_
     std::map<std::uint64_t, std::shared_ptr<const std::vector<std::byte>>> extents_;
-    std::map<std::uint64_t, std::uint64_t> released_; // bytes, of the files of which a part was released
+    std::map<std::uint64_t, std::vector<bool>> released_; // units, of the files of which a part was released
     std::uint64_t next_file_ = 1;
     std::atomic<std::uint64_t> updates_{0}, fetches_{0}, bytes_written_{0}, bytes_read_{0};
 };
