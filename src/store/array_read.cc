@@ -30,9 +30,7 @@ public:
         read_with_bulk(
             object_.target(target_), may_write, verify_,
             [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) { find(transaction, reads); },
-            [&](std::size_t index) {
-                object_.damaged(target_, named_[index], "the checksum of the bulk extent does not match");
-            });
+            [&](std::size_t index, Unread why) { object_.unread(target_, named_[index], why); });
         object_.target(target_).count({0, 1, 0, bytes});
     }
 

@@ -89,7 +89,8 @@ struct Entry {
 // A consistent view of one target, for the thread that runs the body. It is of one moment, not later than its
 // first look-up. What get, seek and next give stays valid until the transaction ends or, in a write
 // transaction, until its next put, reserve or erase. Keys have 1 to max_key bytes and are ordered as unsigned
-// bytes, a prefix first. Values have 0 to 256 MiB.
+// bytes, a prefix first. Values have 0 to 256 MiB. A value whose bytes the medium has lost is given as an
+// empty one: no record of the store is empty, so that record alone is damaged.
 class ReadTransaction {
 public:
     static constexpr std::size_t max_key = 500;
@@ -110,6 +111,11 @@ public:
     // Two read transactions on a target, of any process, that have the same version see the same content. 0:
     // this one cannot tell, as a write transaction never can.
     virtual std::uint64_t version() const { return 0; }
+
+    // Where the back end keeps the value of the entry that seek or next gave last, if in an extent of its
+    // own. Length 0: in the index itself. Not after a put or erase. Check needs it: else nothing seems to
+    // refer to that extent.
+    virtual ExtentRef value_extent() const { return {}; }
 
     // One position per transaction. seek: the smallest key not less than `key`; with an empty one the first
     // of all. seek_last: the largest key less than `key`; with an empty one none. `key` may have any length.
@@ -147,7 +153,7 @@ public:
     // As put, but the caller fills the returned value (length bytes) before any other call on the
     // transaction.
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
-    virtual bool erase(Bytes key) = 0; // false: there was none
+    virtual bool erase(Bytes key) = 0; // false: there was none. Needs no value: it may be lost
 
     // This update has the epoch, which is greater than that of all updates that were committed on the target
     // before. False: it is too late for that, and the body puts nothing. Called behind all that it looks up.
@@ -199,6 +205,8 @@ public:
     virtual void leaving(const ExtentRef& dropped) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
     // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
+    // A back end whose bodies run without a lock runs one again that has read extents and throws DER_CSUM:
+    // they may have been released meanwhile. It counts once the body saw the same twice (found_twice.h).
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
     // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
     virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache

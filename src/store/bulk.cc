@@ -1,6 +1,7 @@
 #include "store/bulk.h"
 
 #include "base/checksum.h"
+#include "base/found_twice.h"
 #include "store/failure.h"
 
 #include <algorithm>
@@ -174,12 +175,11 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
 
 void read_with_bulk(Target& target, bool may_write, Verify verify,
                     FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
-                    FunctionRef<void(std::size_t)> damaged)
+                    FunctionRef<void(std::size_t, Unread)> failed)
 {
     if (verify == Verify::no && read_as_it_is(target, find)) return;
-    constexpr int patience = 16;
+    constexpr int patience = 16; // rounds before the reader takes the writer's turn
     std::vector<BulkRead> reads;
-    BulkSource suspect;
     const auto first_bad = [&] {
         std::atomic<std::size_t> bad{reads.size()};
         target.at_once(reads.size(), [&](std::size_t at) {
@@ -190,23 +190,26 @@ void read_with_bulk(Target& target, bool may_write, Verify verify,
         });
         return bad.load();
     };
-    for (int attempt = 0; attempt < patience; ++attempt) {
-        target.read([&](ReadTransaction& transaction) {
+    std::size_t bad = 0;
+    FoundTwice<BulkSource::Version> found_twice;
+    for (int round = 1; round <= most_replaced; ++round) {
+        const auto look = [&](ReadTransaction& transaction) {
             reads.clear();
             find(transaction, reads);
-        });
-        const std::size_t bad = first_bad();
+        };
+        if (may_write && round % patience == 0) {
+            target.write([&](WriteTransaction& transaction) {
+                look(transaction);
+                bad = first_bad();
+            });
+        } else {
+            target.read(look);
+            bad = first_bad();
+        }
         if (bad == reads.size()) return;
-        const BulkSource& source = reads[bad].source;
-        const bool same = source.is_same(suspect);
-        if (same || (!may_write && attempt + 1 == patience)) damaged(bad);
-        suspect = source;
+        if (found_twice(reads[bad].source.version())) failed(bad, Unread::damaged);
     }
-    target.write([&](WriteTransaction& transaction) {
-        reads.clear();
-        find(transaction, reads);
-        if (const std::size_t bad = first_bad(); bad != reads.size()) damaged(bad);
-    });
+    failed(bad, Unread::overtaken);
 }
 
 } // namespace stepstore::store

@@ -3,8 +3,9 @@
 // A reader finds a reference in one transaction and reads the extent after it. Meanwhile a writer may have
 // replaced the record and released the extent. Then its bytes read as zeros, or as those of another record.
 // The block checksums show this, and the reader begins again with a new transaction. When it finds the same
-// record (of the same epoch), the bytes were that record's all the time, and are damaged. A reader that is
-// overtaken too often takes the writer's turn for one read, so it never starves.
+// record (of the same epoch), the bytes were that record's all the time, and are damaged (found_twice.h). A
+// reader that is overtaken often takes the writer's turn for one read, if it may update. Where one writer
+// keeps others off, that read succeeds. Who is overtaken 256 times in a row gets an error that says so.
 //
 // A reader that need not verify looks the records up again after it has read. An extent is released only
 // after the transaction that removed its record. So if the record still exists, the bytes were its own. If
@@ -17,6 +18,7 @@
 #include "store/record.h"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace stepstore::store {
@@ -48,7 +50,9 @@ struct BulkSource {
     {
     }
     // The same bytes in the same place, nothing else having lain there in between.
-    bool is_same(const BulkSource& other) const { return extent == other.extent && birth == other.birth; }
+    bool is_same(const BulkSource& other) const { return version() == other.version(); }
+    using Version = std::pair<Epoch, ExtentRef>;
+    Version version() const { return {birth, extent}; }
     // Reads [from, to) of the payload into `into` at `offset`, verifying every block it touches. False:
     // damaged or gone.
     bool read(Target& target, std::uint64_t from, std::uint64_t to, const Scattered& into,
@@ -63,11 +67,16 @@ struct BulkRead {
     std::uint64_t offset = 0; // in `into`
 };
 
-// Runs `find` in a read transaction on the target; it adds the extents to be read. Then reads them. When one
-// fails its checksum twice, `damaged` is called with its index, and throws. Without verifying, `find` must
-// leave memory alone that a read is asked for: it may run again after that.
+enum class Unread : std::uint8_t {
+    damaged,
+    overtaken // replaced again and again while it was read
+};
+
+// Runs `find` in a transaction on the target; it adds the extents to be read. Then reads them. When one
+// cannot be read, `failed` is called with its index and the reason, and throws. Without verifying, `find`
+// must leave memory alone that a read is asked for: it may run again after that.
 void read_with_bulk(Target& target, bool may_write, Verify verify,
                     FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
-                    FunctionRef<void(std::size_t)> damaged);
+                    FunctionRef<void(std::size_t, Unread)> failed);
 
 } // namespace stepstore::store

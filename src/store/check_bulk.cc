@@ -1,8 +1,8 @@
 // Extents. Does every reference name bytes that exist, that are intact, and that no other record refers to?
 // Which bytes does nothing refer to?
+#include "base/found_twice.h"
 #include "store/bulk.h"
 #include "store/check.h"
-
 #include "store/failure.h"
 
 #include <algorithm>
@@ -41,6 +41,18 @@ bool intact(Target& target, const BulkSource& source)
     return true;
 }
 
+// A record that is removed or replaced takes its extent with it. One that is replaced all the time is not
+// damaged.
+bool damaged_at(Target& target, Bytes key, BulkSource& source)
+{
+    FoundTwice<BulkSource::Version> found_twice;
+    for (int round = 0; round < most_replaced; ++round) {
+        if (!record_at(target, key, source) || intact(target, source)) return false;
+        if (found_twice(source.version())) return true;
+    }
+    return false;
+}
+
 } // namespace
 
 void Check::check_bulk_data(unsigned index)
@@ -65,16 +77,7 @@ void Check::check_bulk_data(unsigned index)
         });
         for (const auto& key : keys) {
             BulkSource last;
-            const bool damaged = confirmed([&] {
-                BulkSource source;
-                if (!record_at(target, key, source)) return false; // removed meanwhile
-                // A record that was replaced meanwhile took its extent with it.
-                if (last.birth != 0 && (source.birth != last.birth || source.extent != last.extent))
-                    return false;
-                last = source;
-                return !intact(target, source);
-            });
-            if (!damaged) continue;
+            if (!damaged_at(target, key, last)) continue;
             find(Severity::damage, record_name(index, key),
                  "the checksum of its bulk extent (file " + std::to_string(last.extent.file) + ", offset " +
                      std::to_string(last.extent.offset) + ", " + std::to_string(last.extent.length) +
@@ -178,8 +181,10 @@ void Check::name_references(unsigned index, const ExtentRef& extent, const std::
         const std::byte first = static_cast<std::byte>(Space::live);
         for (bool more = transaction.seek({&first, 1}, entry); more; more = transaction.next(entry)) {
             Record record;
-            if (parse_record(entry.key, entry.value, record) == nullptr && record.type == RecordType::bulk &&
-                record.extent == extent) {
+            const bool bulk = parse_record(entry.key, entry.value, record) == nullptr &&
+                              record.type == RecordType::bulk && record.extent == extent;
+            // One whose own value is lost was reported when it was walked over.
+            if (bulk || (!entry.value.empty() && transaction.value_extent() == extent)) {
                 keys.emplace_back(entry.key.begin(), entry.key.end());
             }
         }

@@ -120,6 +120,8 @@ void Check::walk(unsigned index, ReadTransaction& transaction, TargetWalk& walk)
         at.truncate(0);
         const bool fits = entry.key.size() < KeyBuffer::capacity;
         at.add(entry.key.first(std::min(entry.key.size(), KeyBuffer::capacity - 1)));
+        if (const ExtentRef kept = transaction.value_extent(); kept.length != 0)
+            walk.references.push_back(kept);
         walk_record(index, transaction, walk, entry);
         // Looking at other records moved the position: go on behind this one.
         if (fits)

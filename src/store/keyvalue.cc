@@ -225,9 +225,8 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
         for (PlacedRead& one : all)
             find_one(one, transaction, reads);
     };
-    read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t which) {
-        object.damaged(index, "key " + quoted(large[which]->place.key),
-                       "the checksum of the value's bulk extent does not match");
+    read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t which, Unread why) {
+        object.unread(index, "key " + quoted(large[which]->place.key), why);
     });
     std::uint64_t bytes = 0;
     for (const PlacedRead& one : all)

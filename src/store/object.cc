@@ -126,6 +126,15 @@ void ObjectAccess::damaged(unsigned target, const std::string& what, const char*
                        "says what can be saved");
 }
 
+void ObjectAccess::unread(unsigned target, const std::string& what, Unread why) const
+{
+    if (why == Unread::damaged)
+        damaged(target, what, "the checksum of its bulk extent does not match, or its bytes are missing");
+    fail(DER_AGAIN, where(target) + ", " + what +
+                        ": others replaced it again and again while it was read. Read it again, or at a "
+                        "snapshot");
+}
+
 bool needed(ReadTransaction& transaction, std::uint32_t container, const ContainerState& state, Epoch birth,
             Epoch death)
 {

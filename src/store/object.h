@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/not_copied.h"
+#include "store/bulk.h"
 #include "store/failure.h"
 #include "store/keys.h"
 #include "store/neighbours.h"
@@ -141,6 +142,8 @@ public:
     std::string name() const { return "pool " + path + ", object " + text(oid); }
     std::string where(unsigned target) const; // pool, target, container, object
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
+    // A bulk extent of `what` cannot be read. DER_CSUM; DER_AGAIN: others replace it all the time.
+    [[noreturn]] void unread(unsigned target, const std::string& what, Unread why) const;
     // `what` is not there, but a damaged record beside its place (neighbours.h) may be it.
     [[noreturn]] void damaged_beside(unsigned target, const std::string& what, const char* reason) const
     {

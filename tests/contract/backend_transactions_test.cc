@@ -431,6 +431,40 @@ TEST_P(Transactions, GiveWhatAMapWouldGive)
     EXPECT_EQ(target().check(), std::vector<std::string>{});
 }
 
+// Also one that a back end keeps elsewhere, and that is gone when the body comes to it.
+TEST_P(Transactions, AValueThatIsReplacedWhileABodyReadsIsOneOfBoth)
+{
+    const auto replace = [&](std::uint64_t seed) {
+        target().write([&](WriteTransaction& transaction) {
+            Bytes old;
+            transaction.get(as_bytes("large"), old);
+            transaction.put(as_bytes("large"), pattern(300'000, seed));
+        });
+    };
+    put(target(), "key", "value");
+    replace(1);
+    int runs = 0;
+    std::vector<std::byte> seen;
+    target().read([&](ReadTransaction& transaction) {
+        const Bytes both[] = {as_bytes("key"), as_bytes("large")};
+        transaction.expect(both);
+        Bytes value;
+        ASSERT_TRUE(transaction.get(both[0], value));
+        if (++runs <= 3) {
+            std::thread([&] {
+                replace(static_cast<std::uint64_t>(1 + runs));
+                target().extent_files(); // what was released is gone
+            }).join();
+        }
+        ASSERT_TRUE(transaction.get(both[1], value));
+        seen.assign(value.begin(), value.end());
+    });
+    bool known = false;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed)
+        known = known || seen == pattern(300'000, seed);
+    EXPECT_TRUE(known) << seen.size() << " bytes";
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Transactions, every_kind(), ::testing::PrintToStringParamName());
 
 } // namespace

@@ -21,6 +21,8 @@ std::vector<std::byte> all(std::byte value)
     return std::vector<std::byte>(size, value);
 }
 
+struct Overtaken {};
+
 // Passes everything on, after `meddle` where an extent is read.
 class MeddledTarget : public Target {
 public:
@@ -101,8 +103,18 @@ protected:
         });
         if (old && !(source && old->extent == source->extent)) target->release(old->extent);
     }
+    // The bytes of the first one are gone afterwards: given back, or written over by the second.
+    void replace_twice(Epoch& birth)
+    {
+        for (int one = 0; one < 2; ++one) {
+            ++birth;
+            put(static_cast<std::byte>(birth), birth);
+        }
+        target->extent_files(); // a back end may remove behind
+    }
+    void damage() { source_->sums[0] ^= std::byte{1}; }
     // What a read of the whole payload finds; nothing where there is no record.
-    std::vector<std::byte> read(Verify verify, std::size_t pieces = 1)
+    std::vector<std::byte> read(Verify verify, std::size_t pieces = 1, bool may_write = true)
     {
         std::vector<std::byte> bytes(size, std::byte{0xee});
         std::vector<MutableBytes> memory;
@@ -111,14 +123,17 @@ protected:
         bool there = false;
         found = 0;
         read_with_bulk(
-            *target, true, verify,
+            *target, may_write, verify,
             [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
                 ++found;
                 Bytes value;
                 there = transaction.get(as_bytes("record"), value);
                 if (there) reads.push_back({*source_, 0, size, Scattered(memory), 0});
             },
-            [](std::size_t) { throw std::runtime_error("damaged"); });
+            [](std::size_t, Unread why) {
+                if (why == Unread::overtaken) throw Overtaken();
+                throw std::runtime_error("damaged");
+            });
         return there ? bytes : std::vector<std::byte>{};
     }
 
@@ -183,6 +198,42 @@ TEST_P(Bulk, TheSamePlaceOfAnotherBirthIsAnotherPayload)
     newer = older;
     newer.extent.length = 1; // what a cut leaves
     EXPECT_FALSE(older.is_same(newer));
+}
+
+// Only what was found twice is damaged. A value that is replaced while it is read is another one each time.
+TEST_P(Bulk, AValueThatIsReplacedAgainAndAgainIsNoDamage)
+{
+    Epoch birth = 1, last = 1;
+    const std::function<void()> again = [&] {
+        if (birth == last) return;
+        replace_twice(birth);
+        target->meddle = again;
+    };
+    for (const bool may_write : {false, true}) {
+        last += may_write ? 20 : 80; // in its sixteenth round a reader that may keeps writers off
+        target->meddle = again;
+        EXPECT_TRUE(read(Verify::yes, 1, may_write) == all(static_cast<std::byte>(last)));
+        EXPECT_EQ(birth, last);
+    }
+}
+
+TEST_P(Bulk, ADamagedValueIsSaidToBeDamaged)
+{
+    damage();
+    EXPECT_THROW(read(Verify::yes), std::runtime_error);
+    EXPECT_THROW(read(Verify::no, 4), std::runtime_error);
+}
+
+TEST_P(Bulk, AReaderThatIsOvertakenAllTheTimeIsToldSo)
+{
+    Epoch birth = 1;
+    const std::function<void()> again = [&] {
+        replace_twice(birth);
+        target->meddle = again;
+    };
+    target->meddle = again;
+    EXPECT_THROW(read(Verify::yes, 1, false), Overtaken);
+    target->meddle = nullptr;
 }
 
 TEST_P(Bulk, ARemovedPayloadIsNotThere)

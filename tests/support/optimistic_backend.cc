@@ -196,11 +196,22 @@ public:
         bool counts = !running.empty() && ++inner_ % 5 != 0;
         for (int refused = 0; refused < patience; counts = true) {
             Update update;
-            real_.read([&](ReadTransaction& now) {
-                Recorded transaction(now);
-                body(transaction);
-                update = std::move(transaction.update());
-            });
+            try {
+                real_.read([&](ReadTransaction& now) {
+                    Recorded transaction(now);
+                    const auto take = [&] { update = std::move(transaction.update()); };
+                    try {
+                        body(transaction);
+                    } catch (...) {
+                        take();
+                        throw;
+                    }
+                    take();
+                });
+            } catch (const Error& error) { // of an extent that was released meanwhile, if anything changed
+                if (error.code() != -DER_CSUM || still_holds(update)) throw;
+                continue;
+            }
             if (counts && carry_out(update)) return;
             refused += counts ? 1 : 0;
         }
@@ -228,21 +239,33 @@ public:
     Counters counters() override { return real_.counters(); }
 
 private:
+    static bool holds(ReadTransaction& target, const Condition& one)
+    {
+        Entry entry;
+        return look_up(target, one.look, one.key, entry) == one.found.has_value() &&
+               (!one.found || (std::ranges::equal(entry.key, one.found->first) &&
+                               std::ranges::equal(entry.value, one.found->second)));
+    }
+    bool still_holds(const Update& update)
+    {
+        bool all = true;
+        real_.read([&](ReadTransaction& target) {
+            all = std::ranges::all_of(update.conditions,
+                                      [&](const Condition& one) { return holds(target, one); });
+        });
+        return all;
+    }
     // What a server would do with an update, in one step. False: refused.
     bool carry_out(const Update& update)
     {
-        bool holds = true;
+        bool carried_out = true;
         real_.write([&](WriteTransaction& target) {
-            holds = update.first_epoch == 0 || update.first_epoch > last_epoch_;
-            for (auto one = update.conditions.begin(); holds && one != update.conditions.end(); ++one) {
-                Entry entry;
-                holds = look_up(target, one->look, one->key, entry) == one->found.has_value() &&
-                        (!one->found || (std::ranges::equal(entry.key, one->found->first) &&
-                                         std::ranges::equal(entry.value, one->found->second)));
-            }
-            if (holds) apply(target, update);
+            carried_out = (update.first_epoch == 0 || update.first_epoch > last_epoch_) &&
+                          std::ranges::all_of(update.conditions,
+                                              [&](const Condition& one) { return holds(target, one); });
+            if (carried_out) apply(target, update);
         });
-        return holds;
+        return carried_out;
     }
     void apply(WriteTransaction& target, const Update& update)
     {

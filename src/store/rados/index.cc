@@ -31,6 +31,13 @@ ExtentRef decode_extent(std::string_view text)
     return {from_big(text.substr(0, 8)), from_big(text.substr(8, 8)), from_big(text.substr(16, 8))};
 }
 
+ExtentRef spilled_extent(const Raw& raw)
+{
+    if (!is_spilled(raw) || raw->size() != header_size + encode(ExtentRef{}).size()) return {};
+    const ExtentRef extent = decode_extent(std::string_view(*raw).substr(header_size));
+    return extent.length <= largest_value ? extent : ExtentRef{};
+}
+
 std::uint64_t Index::fetch(Fetch& what)
 {
     librados::ObjectReadOperation operation;

@@ -97,6 +97,9 @@ inline bool is_spilled(const Raw& raw)
 }
 std::string encode(const ExtentRef& extent);
 ExtentRef decode_extent(std::string_view text); // -DER_CSUM
+// Where a spilled value lies; length 0: it is not spilled, or its bytes are none that an update writes.
+ExtentRef spilled_extent(const Raw& raw);
+inline constexpr std::uint64_t largest_value = 256 << 20;
 
 // What one read asks for, and gets.
 struct Fetch {

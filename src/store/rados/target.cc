@@ -10,7 +10,9 @@
 //    with it delays the others by three seconds.
 //
 // A body that throws, or changes nothing, has no operation that would verify what it saw. Where that is not
-// of one moment, or was guessed, it is read anew, and the body runs again.
+// of one moment, or was guessed, it is read anew, and the body runs again. So does one that read an extent
+// and found damage: the extent may have been released meanwhile. Damage counts once two runs saw the same
+// (found_twice.h).
 //
 // Epochs. Each stored value begins with the epoch of its update. A body whose epoch is not greater than all
 // that it saw runs again with a greater one. So the order of epochs is that of updates which see each other,
@@ -146,6 +148,12 @@ Transaction* RadosTarget::transaction_here()
     return found == running.end() ? nullptr : found->transaction;
 }
 
+void RadosTarget::note_read()
+{
+    for (const Running& one : running)
+        if (one.target == this) one.transaction->reads_an_extent();
+}
+
 // False: it has to run again.
 bool RadosTarget::run(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body)
 {
@@ -159,6 +167,8 @@ bool RadosTarget::run(Transaction& transaction, FunctionRef<void(WriteTransactio
         return true;
     } catch (const Again& again) {
         if (again.which != &transaction) throw;
+    } catch (const Error& error) {
+        if (transaction.certain() && (error.code() != -DER_CSUM || transaction.damage_counts())) throw;
     } catch (...) {
         if (transaction.certain()) throw;
     }
@@ -344,8 +354,8 @@ void RadosTarget::spill(Transaction& transaction)
     }
     for (const auto& [key, value] : transaction.changes_) {
         const auto old = transaction.cells_.find(key);
-        if (old != transaction.cells_.end() && is_spilled(old->second.raw)) {
-            const ExtentRef extent = decode_extent(std::string_view(*old->second.raw).substr(header_size));
+        if (old == transaction.cells_.end()) continue;
+        if (const ExtentRef extent = spilled_extent(old->second.raw); extent.length != 0) {
             transaction.leaving_.push_back(extent);
             transaction.freed_.push_back(extent);
         }
@@ -366,7 +376,12 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
         for (std::size_t at = appended_by_body; at < transaction.entering_.size(); ++at)
             release(transaction.entering_[at]);
     };
-    spill(transaction);
+    try {
+        spill(transaction);
+    } catch (...) {
+        give_back();
+        throw;
+    }
     const Epoch epoch =
         transaction.last_epoch_ != 0 ? transaction.last_epoch_ : Clock::next(transaction.seen_ + 1);
     const std::string stamp = ordered(epoch) + ordered(from_big(tag_) << 32 | stamps_.fetch_add(1));

@@ -90,7 +90,8 @@ private:
     void dropped(const std::shared_ptr<Drop>& drop);
     PieceState look_at_piece(const std::string& name);
     bool notes_in_omap() const { return &data_ == &io_; } // else in attributes: what was released of a piece
-    Transaction* transaction_here();                      // the one that this thread has open on this target
+    Transaction* transaction_here(); // the one that this thread has open on this target for an update
+    void note_read();                // of an extent, for the bodies that this thread runs on this target
     std::string counter_key() const;
     std::array<std::int64_t, 6> totals(); // of all processes
 

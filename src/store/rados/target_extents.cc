@@ -243,6 +243,7 @@ void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, Mutab
         extent.offset > UINT64_MAX - extent.length)
         lost();
     if (into.empty()) return;
+    note_read();
     struct Part {
         Buffer bytes;
         int code = 0, result = 0;

@@ -1,5 +1,6 @@
 #include "store/rados/transaction.h"
 
+#include "base/checksum.h"
 #include "stepstore/error.h"
 #include "store/keys.h"
 
@@ -34,6 +35,8 @@ void Transaction::begin()
     certain_ = true;
     mixed_ = false;
     first_seen_version_ = 0;
+    has_read_extents_ = false;
+    seen_sum_ = 0;
     expected_.clear();
     expected_pages_.clear();
     kept_.clear();
@@ -189,6 +192,11 @@ void Transaction::refresh()
         const auto scope = pinned_ ? scopes_.end() : scopes_.find(page.prefix);
         take_page(page, version_, scope == scopes_.end() ? cover_ : scope->second.cover);
     }
+    std::set<std::pair<std::uint64_t, std::uint64_t>> still;
+    for (const auto& [key, cell] : cells_)
+        if (const ExtentRef extent = spilled_extent(cell.raw); extent.length != 0)
+            still.emplace(extent.file, extent.offset);
+    std::erase_if(spilled_, [&](const auto& one) { return !still.contains(one.first); });
     limit_ = fetch.raw(limit_key);
     turn_ = fetch.raw(turn_key) ? *fetch.raw(turn_key) : std::string();
     if (!pinned_) version_ = 0;
@@ -212,10 +220,12 @@ void Transaction::saw_version(std::uint64_t version)
     if (version != first_seen_version_) mixed_ = true;
 }
 
-void Transaction::saw(const Cell& cell)
+// A stamp says which update wrote the value.
+void Transaction::saw(const Raw& raw)
 {
-    if (cell.raw) seen_ = std::max(seen_, epoch_of(*cell.raw));
-    saw_version(cell.version);
+    const std::string_view stamp = raw ? std::string_view(*raw).substr(0, stamp_size) : std::string_view();
+    if (raw) seen_ = std::max(seen_, epoch_of(stamp));
+    seen_sum_ = checksum(as_bytes(stamp), seen_sum_ + 1);
 }
 
 std::uint64_t Transaction::version() const
@@ -268,6 +278,16 @@ Transaction::Cell& Transaction::cell(const std::string& key)
     return cells_[key];
 }
 
+// The body looks at a key that it has not changed.
+Transaction::Cell& Transaction::look_up(const std::string& key)
+{
+    Cell& found = cell(key);
+    found.got = true;
+    saw(found.raw);
+    saw_version(found.version);
+    return found;
+}
+
 bool Transaction::get(Bytes given, Bytes& value)
 {
     if (given.empty() || given.size() > max_key) return false;
@@ -276,28 +296,34 @@ bool Transaction::get(Bytes given, Bytes& value)
         if (mine->second) value = as_bytes(*mine->second).subspan(header_size);
         return mine->second.has_value();
     }
-    Cell& found = cell(key);
-    found.got = true;
-    saw(found);
+    const Cell& found = look_up(key);
     if (!found.raw) return false;
-    value = value_of(found.raw);
+    value = value_of(found.raw, found.version);
     return true;
 }
 
-Bytes Transaction::value_of(const Raw& raw)
+// Of what was read at this version; 0: it is remembered.
+Bytes Transaction::value_of(const Raw& raw, std::uint64_t version)
 {
-    const std::string_view all = *kept_.emplace_back(raw); // the cell may be read anew meanwhile
-    if (all.size() < header_size)
-        throw Error(-DER_CSUM, index_.where + ": a value of the index has " + std::to_string(all.size()) +
-                                   " bytes, fewer than each begins with: it is damaged");
-    if (!is_spilled(raw)) return as_bytes(all).subspan(header_size);
-    std::string& value = spilled_.emplace_back();
-    if (!extents_.read_spilled(decode_extent(all.substr(header_size)), value)) {
-        if (certain())
-            throw Error(-DER_CSUM, index_.where + ": the extent of a large value of the index is lost");
-        throw Again{this};
+    const Bytes all = as_bytes(*kept_.emplace_back(raw)); // the cell may be read anew meanwhile
+    if (all.size() < header_size) return {}; // damaged, as one that is lost
+    if (!is_spilled(raw)) return all.subspan(header_size);
+    const ExtentRef extent = spilled_extent(raw);
+    const std::pair place(extent.file, extent.offset);
+    if (const auto found = spilled_.find(place); found != spilled_.end()) return as_bytes(found->second);
+    std::string value;
+    if (extent.length == 0 || !extents_.read_spilled(extent, value)) {
+        if (version == 0 || !lost_twice_(extent)) throw Again{this};
+        value.clear(); // lost
     }
-    return as_bytes(value);
+    return as_bytes(spilled_.emplace(place, std::move(value)).first->second);
+}
+
+ExtentRef Transaction::value_extent() const
+{
+    if (!placed_ || changes_.contains(position_)) return {};
+    const auto found = cells_.find(position_);
+    return found == cells_.end() ? ExtentRef{} : spilled_extent(found->second.raw);
 }
 
 Transaction::Span Transaction::span_of(Bytes prefix)
@@ -394,19 +420,23 @@ Transaction::Found Transaction::last_before(const Span& span, std::string key)
 
 bool Transaction::give(Found found, const Span& span, Entry& entry)
 {
+    std::uint64_t version = version_;
     if (span.scoped && !pinned_) {
         const ScopeView& view = scopes_[span.prefix];
         if (view.guard) seen_ = std::max(seen_, epoch_of(*view.guard));
-        saw_version(view.version);
-    } else {
-        saw_version(version_);
+        version = view.version;
     }
-    if (!found) return false;
-    if (found->second) seen_ = std::max(seen_, epoch_of(*found->second));
+    saw_version(version);
+    if (!found) {
+        saw(nullptr);
+        return false;
+    }
+    saw(found->second);
+    seen_sum_ = checksum(as_bytes(found->first), seen_sum_);
     position_ = found->first;
     position_span_ = span;
     placed_ = true;
-    entry.value = found->second ? value_of(found->second)
+    entry.value = found->second ? value_of(found->second, version)
                                 : as_bytes(*changes_.find(found->first)->second).subspan(header_size);
     entry.key = as_bytes(*kept_.emplace_back(std::make_shared<const std::string>(std::move(found->first))));
     return true;
@@ -466,12 +496,14 @@ MutableBytes Transaction::reserve(Bytes key, std::size_t length)
     return {reinterpret_cast<std::byte*>(value.data()) + header_size, length};
 }
 
-bool Transaction::erase(Bytes key)
+bool Transaction::erase(Bytes given)
 {
-    Bytes value;
-    if (!get(key, value)) return false;
-    changes_[text_of(key)].reset();
-    return true;
+    if (given.empty() || given.size() > max_key) return false;
+    const std::string key = text_of(given);
+    const auto mine = changes_.find(key);
+    const bool there = mine != changes_.end() ? mine->second.has_value() : look_up(key).raw != nullptr;
+    if (there) changes_[key].reset();
+    return there;
 }
 
 } // namespace stepstore::store::rados

@@ -11,6 +11,7 @@
 // What does not hold any more when it is looked up again makes the body begin again (Again).
 #pragma once
 
+#include "base/found_twice.h"
 #include "store/rados/memory.h"
 
 #include <deque>
@@ -40,6 +41,7 @@ public:
     bool get(Bytes key, Bytes& value) override;
     std::uint64_t version() const override;
     bool keys_are_sound() const override { return true; }
+    ExtentRef value_extent() const override;
     void expect(std::span<const Bytes> keys) override;
     void expect_from(Bytes prefix, Bytes from, std::size_t entries) override;
     bool seek(Bytes key, Entry& entry) override;
@@ -61,6 +63,10 @@ public:
     bool has_guessed() const { return !certain_; }
     void remember_all(); // what refresh() found, for the transactions that come
     bool certain() const { return certain_ && !mixed_; } // all that the run saw was so at one moment
+    void reads_an_extent() { has_read_extents_ = true; }
+    // The run found damage. False: it may be of an extent that was released while it was read
+    // (found_twice.h).
+    bool damage_counts() { return !has_read_extents_ || damage_found_twice_(seen_sum_); }
     void took(Epoch epoch)
     {
         first_epoch_ = first_epoch_ == 0 ? epoch : first_epoch_;
@@ -124,11 +130,12 @@ private:
     std::uint64_t run(Fetch& fetch, const Span* span);
     void take_page(const Fetch::Page& page, std::uint64_t version, Cover& cover);
     void add_expected(Fetch& fetch);
-    void saw(const Cell& cell);
+    void saw(const Raw& raw);
     void saw_version(std::uint64_t version);
     bool give(Found found, const Span& span, Entry& entry);
-    Bytes value_of(const Raw& raw);
+    Bytes value_of(const Raw& raw, std::uint64_t version);
     Cell& cell(const std::string& key);
+    Cell& look_up(const std::string& key);
 
     std::vector<std::string> expected_;
     std::vector<Fetch::Page> expected_pages_;
@@ -138,7 +145,13 @@ private:
     bool certain_ = true, mixed_ = false;
     std::uint64_t first_seen_version_ = 0;
     std::deque<Raw> kept_; // what get and seek gave views of
-    std::deque<std::string> spilled_;
+    // What was read of spilled values, by file and offset. It stays over the runs, as extents never change:
+    // so a body of many ends even if others replace some of them all the time.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> spilled_;
+    FoundTwice<ExtentRef> lost_twice_;
+    bool has_read_extents_ = false; // in this run
+    std::uint64_t seen_sum_ = 0;    // of all that the run saw, in its order
+    FoundTwice<std::uint64_t> damage_found_twice_;
 };
 
 } // namespace stepstore::store::rados

@@ -1,0 +1,191 @@
+// Values of the index that are so large that Ceph's back end keeps them in extents of its own (spilled): what
+// becomes of those that are lost, and of those that are replaced while they are read.
+#include "support/bare_ceph.h"
+#include "support/processes.h"
+#include "support/store_fixture.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace stepstore::testing {
+namespace {
+
+const ObjectId keys = kv_object(1), array = array_object(2);
+const ArrayAttributes attributes{1, 1 << 20};
+
+std::string large_key(unsigned number)
+{
+    return std::string(300'000, 'k') + std::to_string(number);
+}
+
+class RadosSpilled : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        PoolOptions options;
+        options.targets = 1;
+        Pool::create(path, options)->create_container(uuid_of(1), "test", {});
+    }
+    void TearDown() override { Pool::destroy(path, true); }
+    std::shared_ptr<Container> open() const
+    {
+        return Pool::open(path, Access::read_write)->open_container("test");
+    }
+    std::unique_ptr<Storage> storage() const
+    {
+        auto opened = std::ranges::find(backends(), "rados", &Backend::name)->open(path);
+        opened->claim();
+        return opened;
+    }
+    // Removes the extents, as a cluster that has lost them.
+    void lose_extents() const
+    {
+        BareCeph ceph(path);
+        int lost = 0;
+        for (const std::string& object : ceph.objects())
+            if (object.find(".x.") != std::string::npos) lost += ceph.io.remove(object) == 0 ? 1 : 0;
+        EXPECT_GT(lost, 0);
+    }
+
+    TemporaryDirectory directory;
+    const std::string path = pool_path(directory, "rados", "pool");
+};
+
+TEST_F(RadosSpilled, ALostValueIsDamageOfItsRecordAlone)
+{
+    const auto container = open();
+    const auto lose = [&] {
+        container->kv_put(keys, as_bytes(large_key(1)), as_bytes("lost"));
+        lose_extents();
+    };
+    container->kv_put(keys, as_bytes("other"), as_bytes("there"));
+    lose();
+    std::string message;
+    EXPECT_EQ(error_of([&] { kv_read(*container, keys, as_bytes(large_key(1))); }, &message), DER_CSUM);
+    EXPECT_NE(message.find("key \"kkk"), std::string::npos) << message;
+    EXPECT_EQ(kv_read(*container, keys, as_bytes("other")), to_bytes("there"));
+    const CheckReport report = Pool::check(path, {});
+    ASSERT_EQ(report.findings.size(), 1U) << undamaged(report).message();
+    EXPECT_EQ(report.findings[0].severity, CheckFinding::Severity::damage);
+
+    container->kv_put(keys, as_bytes(large_key(1)), as_bytes("again"));
+    EXPECT_EQ(kv_read(*container, keys, as_bytes(large_key(1))), to_bytes("again"));
+    lose();
+    EXPECT_TRUE(container->kv_remove(keys, as_bytes(large_key(1))));
+    EXPECT_EQ(list_keys(*container, keys), std::vector<std::string>{"other"});
+    lose();
+    container->punch(keys);
+    EXPECT_TRUE(container->objects().empty());
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+}
+
+TEST_F(RadosSpilled, ALostValueDoesNotKeepItsContainer)
+{
+    auto container = open();
+    container->kv_put(keys, as_bytes(large_key(1)), as_bytes("lost"));
+    const Epoch epoch = container->create_snapshot("");
+    container->kv_put(keys, as_bytes(large_key(1)), as_bytes("lost too"));
+    lose_extents();
+    EXPECT_EQ(error_of([&] { kv_read(*container, keys, as_bytes(large_key(1)), epoch); }), DER_CSUM);
+    container->destroy_snapshot(epoch);
+    const auto pool = container->pool();
+    container.reset();
+    pool->destroy_container("test", false);
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+}
+
+// The value is replaced, and its extent removed, between the look-up and the read of the extent.
+TEST_F(RadosSpilled, AReplacedValueIsNoDamage)
+{
+    const auto pool = storage();
+    Target& target = pool->target(0);
+    const auto first = as_bytes("a"), second = as_bytes("b");
+    const Bytes both[] = {first, second};
+    int versions = 0;
+    const auto replace = [&] {
+        target.write([&](WriteTransaction& open) {
+            Bytes old;
+            open.get(second, old);
+            open.put(second, pattern(300'000, static_cast<std::uint64_t>(versions + 1)));
+        });
+        ++versions;
+        target.extent_files(); // what was released is gone
+    };
+    target.write([&](WriteTransaction& open) { open.put(first, as_bytes("small")); });
+    replace();
+    for (const bool updates : {false, true}) {
+        int runs = 0;
+        std::vector<std::byte> seen;
+        const auto body = [&](ReadTransaction& open) {
+            Bytes value;
+            open.expect(both);
+            ASSERT_TRUE(open.get(first, value));
+            if (++runs <= 5) std::thread(replace).join();
+            ASSERT_TRUE(open.get(second, value));
+            seen.assign(value.begin(), value.end());
+        };
+        if (updates) {
+            target.write([&](WriteTransaction& open) {
+                body(open);
+                open.put(first, as_bytes("changed"));
+            });
+        } else {
+            target.read(body);
+        }
+        EXPECT_TRUE(seen == pattern(300'000, static_cast<std::uint64_t>(versions)));
+    }
+    target.write([&](WriteTransaction& open) {
+        open.erase(first);
+        open.erase(second);
+    });
+}
+
+// Keys whose values are spilled, and extents of which parts are kept, by processes that replace, read, list
+// and cut them. STEPSTORE_PROPERTY_SECONDS: how long, instead of a number of rounds.
+TEST_F(RadosSpilled, ValuesThatAreReplacedAllTheTimeNeverGiveAnError)
+{
+    const char* seconds = std::getenv("STEPSTORE_PROPERTY_SECONDS");
+    const auto work = [&](unsigned process) {
+        const auto container = open();
+        std::mt19937_64 random(process);
+        const auto end = std::chrono::steady_clock::now() +
+                         std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
+        const auto all_same = [](const std::vector<std::byte>& bytes) {
+            return std::ranges::all_of(bytes, [&](std::byte one) { return one == bytes[0]; });
+        };
+        int calls = 0;
+        while (seconds == nullptr ? calls < 120 : std::chrono::steady_clock::now() < end) {
+            ++calls;
+            const std::string key = large_key(static_cast<unsigned>(random() % 3));
+            const auto filled = [&](std::size_t size) {
+                return std::vector<std::byte>(size, static_cast<std::byte>(random()));
+            };
+            switch (random() % 8) {
+            case 0:
+            case 1: container->kv_put(keys, as_bytes(key), filled(random() % 2 == 0 ? 100 : 100'000)); break;
+            case 2: container->kv_remove(keys, as_bytes(key)); break;
+            case 3: list_keys(*container, keys); break;
+            case 4: write_cells(*container, array, attributes, 0, filled(200'000)); break;
+            case 5: // a part of what is there has to be kept
+                write_cells(*container, array, attributes, 50'000 + random() % 50'000, filled(30'000));
+                break;
+            case 6: read_cells(*container, array, attributes, 0, 200'000); break;
+            default:
+                if (const auto value = kv_read(*container, keys, as_bytes(key)); value && !all_same(*value))
+                    ADD_FAILURE() << "a value is a mixture";
+            }
+        }
+        std::printf("%d calls\n", calls);
+        return ::testing::Test::HasFailure() ? 1 : 0;
+    };
+    std::vector<pid_t> children;
+    for (unsigned process = 0; process < 4; ++process)
+        children.push_back(start_child([&, process] { return work(process); }));
+    for (const pid_t child : children)
+        EXPECT_EQ(end_of(child), 0);
+    EXPECT_TRUE(undamaged(Pool::check(path, {})));
+}
+
+} // namespace
+} // namespace stepstore::testing
