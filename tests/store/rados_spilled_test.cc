@@ -1,5 +1,5 @@
-// Large values of the index, which Ceph's back end keeps in extents of its own (spilled): what becomes of those
-// that are lost, and of those that are replaced while they are read.
+// Large values of the index, which Ceph's back end keeps in extents of its own (spilled): what becomes of
+// those that are lost, and of those that are replaced while they are read.
 #include "support/bare_ceph.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
