@@ -1,7 +1,7 @@
-// Array writes: the request is taken apart by chunks, and the chunks by the targets they lie on. Each target's
-// part is one append of its large pieces, straight from the caller's memory, and one transaction. So a reader
-// sees each target's part whole or not at all. As on DAOS, parts on several targets are not published at one
-// instant together.
+// Array writes: the request is taken apart by chunks, and the chunks by the targets they lie on. Each
+// target's part is one append of its large pieces, straight from the caller's memory, and one transaction.
+// So a reader sees each target's part whole or not at all. As on DAOS, parts on several targets are not
+// published at one instant together.
 #include "store/array.h"
 
 namespace stepstore::store {

@@ -1,4 +1,4 @@
-// Arrays that are removed or made shorter in many transactions: whoever reads between two of them gets all,
+// Arrays that are removed or made shorter in many transactions: a reader between two of them gets all,
 // or is told that it is short. Each such moment is hit exactly, by a back end that calls back after each
 // commit.
 #include "store/builtin.h"
