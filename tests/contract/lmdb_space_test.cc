@@ -94,6 +94,32 @@ TEST_P(Space, OfAnIndexIsGivenBackWhileOthersReadAndWrite)
     EXPECT_EQ(target().check(), std::vector<std::string>{});
 }
 
+// Nobody asks for it: writers give it back beside their updates.
+TEST_P(Space, OfAnIndexComesBackByItselfBeyondABound)
+{
+    constexpr int very_many = 35000;             // 137 MiB
+    constexpr std::uint64_t bound = 80ULL << 20; // 64 MiB, and what is in use
+    fill(very_many);
+    erase(kept, very_many);
+    EXPECT_GT(target().usage().index, bound);
+    int updates = 0;
+    const auto reader = lmdb().open(path());
+    while (target().usage().index > bound && ++updates < 3000) {
+        put(target(), "update", std::to_string(updates));
+        reader->target(0).read([&](ReadTransaction& transaction) {
+            Bytes value;
+            EXPECT_TRUE(transaction.get(as_bytes("update"), value) &&
+                        text_of(value) == std::to_string(updates));
+        });
+    }
+    EXPECT_LE(target().usage().index, bound) << "after " << updates << " updates";
+    target().read([&](ReadTransaction& transaction) { EXPECT_TRUE(holds(transaction, 0, kept)); });
+    EXPECT_EQ(target().check(), std::vector<std::string>{});
+    fill(very_many); // into the holes
+    target().read([&](ReadTransaction& transaction) { EXPECT_TRUE(holds(transaction, 0, very_many)); });
+    EXPECT_EQ(target().check(), std::vector<std::string>{});
+}
+
 TEST_P(Space, ThatAnOldReaderNeedsStays)
 {
     fill(many);

@@ -144,7 +144,10 @@ private:
     std::uint64_t freed_since(std::uint64_t version) const;
     void tend_keeper(const Meta& newest);
     void wait_for_readers();
-    bool punch_free_pages(std::uint64_t& from);
+    enum class Synced : std::uint8_t { first, no };
+    bool punch_free_pages(std::uint64_t& from, Synced synced);
+    void look_at_free_space(const Meta& meta);
+    void give_back_some() noexcept;
 
     void grow(std::size_t seen, std::size_t wanted);
     void adopt_map();
@@ -176,13 +179,17 @@ private:
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};
     std::atomic<std::size_t> map_size_{0};
-    std::atomic<std::uint64_t> verified_page_{0};  // the file is known to reach to the end of this page
-    std::atomic<std::uint64_t> synced_version_{0}; // this transaction and those before it are on the medium
-    std::atomic<bool> own_unsynced_{false};        // this process has committed what it has not synced
-    std::atomic<std::uint64_t> known_failures_{0}; // syncs that had failed when LMDB opened the index
-    std::atomic<off_t> unwritten_{0};              // see write_again()
-    std::atomic<std::uint64_t> look_at_page_{0};   // a commit that ends behind it looks at old readers
-    std::atomic<bool> too_much_pinned_{false};     // by one of them
+    std::atomic<std::uint64_t> verified_page_{0};   // the file is known to reach to the end of this page
+    std::atomic<std::uint64_t> synced_version_{0};  // this transaction and those before it are on the medium
+    std::atomic<bool> own_unsynced_{false};         // this process has committed what it has not synced
+    std::atomic<std::uint64_t> known_failures_{0};  // syncs that had failed when LMDB opened the index
+    std::atomic<off_t> unwritten_{0};               // see write_again()
+    std::atomic<std::uint64_t> look_at_page_{0};    // a commit that ends behind it looks at old readers
+    std::atomic<bool> too_much_pinned_{false};      // by one of them
+    std::atomic<std::uint64_t> look_at_version_{0}; // a commit after it looks at the free space
+    std::atomic<bool> much_free_{false};            // so a writer gives a piece of it back
+    std::mutex giving_back_;                        // guards punch_from_
+    std::uint64_t punch_from_ = 0;                  // the page at which the next piece begins
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
     static constexpr std::size_t pooled_readers = 32;

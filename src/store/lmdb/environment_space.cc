@@ -22,6 +22,14 @@
 //    first punch, so both trees are on the medium. After a power failure either may be the current one, and
 //    no page of it was punched.
 // 4. The index is walked first, without the lock: what is damaged is left alone, and LMDB does not read it.
+//
+// Giving back by itself. A commit looks at the index now and then. If the file takes more than what is in use
+// and a bound, this writer and the next ones each give a piece back, after their update is done. This is
+// compact() but for the sync. With durability `power` both trees are on the medium after each commit. With
+// `process` a power failure may cost what is not synced, also because LMDB overwrites these very pages. So it
+// needs no (3). But no failed sync may be open: a hole makes the system drop what it could not write. The
+// bound is at least twice what is in use. So the walk before the first piece reads less than what was written
+// since the last one.
 #include "base/not_copied.h"
 #include "base/warning.h"
 #include "store/lmdb/environment_use.h"
@@ -45,6 +53,9 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t least_bound = std::uint64_t{256} << 20; // bytes that an old reader may pin
 constexpr std::uint64_t bound_over_used = 4;                    // or so many times what is in use
 constexpr std::uint64_t least_step = std::uint64_t{16} << 20;   // bytes of growth between two looks
+constexpr std::uint64_t least_free = std::uint64_t{64} << 20;   // bytes that an index keeps free
+constexpr std::uint64_t free_over_used = 2;                     // or so many times what is in use
+constexpr std::uint64_t versions_between_looks = 500;           // at the free space
 constexpr auto reader_nap = 10ms;
 constexpr auto lock_time = 20ms; // that compact() keeps writers waiting at once
 
@@ -112,6 +123,14 @@ public:
 private:
     MDB_txn* transaction_ = nullptr;
 };
+
+std::uint64_t used_pages(const Meta& meta)
+{
+    std::uint64_t used = 2;
+    for (const Meta::Database* tree : {&meta.free_pages, &meta.content})
+        used += tree->branches + tree->leaves + tree->overflows;
+    return used;
+}
 
 std::uint64_t bound_for(std::uint64_t used)
 {
@@ -203,12 +222,9 @@ void Environment::wait_for_readers()
 // With LMDB's lock on writers held. The bound of what is kept is half of that of other readers.
 void Environment::tend_keeper(const Meta& newest)
 {
-    std::uint64_t used = 0; // pages
-    for (const Meta::Database* tree : {&newest.free_pages, &newest.content})
-        used += tree->branches + tree->leaves + tree->overflows;
     keeper_.tend(
         env_, newest.transaction, [&](std::uint64_t version) { return freed_since(version); },
-        bound_for(used * page_size_) / 2);
+        bound_for(used_pages(newest) * page_size_) / 2);
 }
 
 std::uint64_t Environment::freed_since(std::uint64_t version) const
@@ -234,18 +250,50 @@ void Environment::compact()
                     where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
                         "), so no space of it is freed; \"stepstore pool check\" says what can be saved");
     sync_file(); // most of it, with no lock held
-    for (std::uint64_t from = 0; punch_free_pages(from);) {
+    for (std::uint64_t from = 0; punch_free_pages(from, Synced::first);) {
     }
 }
 
+// meta: of the version before. The counts of its pages cost nothing. The file is asked only if they leave a
+// lot.
+void Environment::look_at_free_space(const Meta& meta)
+{
+    if (meta.transaction < look_at_version_.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    look_at_version_.store(meta.transaction + versions_between_looks, std::memory_order_relaxed);
+    const std::uint64_t used = used_pages(meta) * page_size_;
+    const std::uint64_t most = used + std::max(least_free, free_over_used * used);
+    if ((meta.last_page + 1) * page_size_ > most && bytes() > most) much_free_.store(true);
+}
+
+// The caller's update is done. So what goes wrong here is not its failure, and it waits for no other writer.
+void Environment::give_back_some() noexcept
+try {
+    const std::unique_lock alone(giving_back_, std::try_to_lock);
+    if (!alone) return; // another thread does it
+    bool more = false;
+    try {
+        if (line().owner.load() != 0) return; // another time
+        if (sync_failed(line())) return much_free_.store(false);
+        std::vector<std::string> damage;
+        if (punch_from_ == 0) read([&](ReadTransaction&) { damage = walk(1); });
+        more = damage.empty() && punch_free_pages(punch_from_, Synced::no);
+    } catch (const Error&) { // a later look begins again
+    }
+    if (more) return;
+    punch_from_ = 0;
+    much_free_.store(false);
+} catch (...) { // no memory, or no lock
+}
+
 // From this page on, and for a short time. False: all of them are done.
-bool Environment::punch_free_pages(std::uint64_t& from)
+bool Environment::punch_free_pages(std::uint64_t& from, Synced synced)
 {
     const WriteTurn turn(pool_.writers, target_, where_);
     std::optional<MapUse> use;
     std::optional<Transaction> transaction; // never commits
     begin_alone(use, transaction, turn.inherited());
-    if (fdatasync(file_.get()) != 0) note_failed_sync();
+    if (synced == Synced::first && fdatasync(file_.get()) != 0) note_failed_sync();
     const std::uint64_t oldest = oldest_reader(env_).version;
     const FreeList list(env_);
     if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");

@@ -17,11 +17,16 @@ void Environment::write(FunctionRef<void(WriteTransaction&)> body)
     open_for_writing();
     if (too_much_pinned_.load(std::memory_order_relaxed)) [[unlikely]]
         wait_for_readers();
-    if (durability_ == Durability::power) return write_grouped(body);
-    const WriteTurn turn(pool_.writers, target_, where_);
-    write_in_turn(turn.inherited(), [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
-        return write_one(body, transaction, base, false, wanted);
-    });
+    if (durability_ == Durability::power) {
+        write_grouped(body);
+    } else {
+        const WriteTurn turn(pool_.writers, target_, where_);
+        write_in_turn(turn.inherited(), [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
+            return write_one(body, transaction, base, false, wanted);
+        });
+    }
+    if (much_free_.load(std::memory_order_relaxed)) [[unlikely]]
+        give_back_some();
 }
 
 // With the turn. A commit that failed meanwhile has closed the index for writing.
@@ -84,6 +89,7 @@ bool Environment::try_write(bool inherited, Bodies bodies, std::size_t& map_seen
     try {
         commit(*transaction);
         rooms.done();
+        look_at_free_space(meta);
     } catch (const MapFull&) {
         return false;
     }

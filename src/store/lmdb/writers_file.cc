@@ -23,15 +23,19 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::chrono::microseconds first_opening_nap = 10us; // an index is opened in about 100 us
 constexpr std::chrono::microseconds longest_opening_nap = 1ms;
-constexpr std::size_t length = WritersFile::slots_at + WritersFile::slots * WritersFile::slot_size;
-static_assert((max_targets + 1) * sizeof(WriterLine) <= WritersFile::slots_at);
+constexpr std::size_t page = 4096;
 
 } // namespace
+
+WritersFile::WritersFile(Place path, unsigned lines)
+    : path_(std::move(path)), lines_(lines), slots_at_((lines * sizeof(WriterLine) + page - 1) / page * page)
+{
+}
 
 WritersFile::~WritersFile()
 {
     if (fd_) forget_in_children(fd_.get());
-    if (map_ != nullptr) munmap(map_, length);
+    if (map_ != nullptr) munmap(map_, length());
 }
 
 std::byte* WritersFile::first_use()
@@ -58,13 +62,13 @@ bool WritersFile::open()
     fd_ = open_lock_file(path_);
     struct stat status {};
     if (!fd_ || fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    if (status.st_size < static_cast<off_t>(length) && ftruncate(fd_.get(), length) != 0) return false;
+    // The map reaches beyond the end of the file; a slot there is not touched before it has room.
+    const auto of_lines = static_cast<off_t>(lines_ * sizeof(WriterLine));
+    if (status.st_size < of_lines && ftruncate(fd_.get(), of_lines) != 0) return false;
     // Memory that has no room on a full disk would end the process when it is written.
     // File systems of other machines, which know no such call, do not give room at that moment.
-    if (fallocate(fd_.get(), 0, 0, static_cast<off_t>(lines_ * sizeof(WriterLine))) != 0 &&
-        errno != EOPNOTSUPP && errno != ENOSYS)
-        return false;
-    void* map = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+    if (fallocate(fd_.get(), 0, 0, of_lines) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return false;
+    void* map = mmap(nullptr, length(), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
     if (map == MAP_FAILED) return false;
     process_ = this_process();
     map_ = static_cast<std::byte*>(map);
@@ -89,7 +93,7 @@ std::uint64_t WritersFile::mark()
     struct stat status {};
     if (fstat(fd_.get(), &status) != 0) return 0;
     const std::string text =
-        process_.machine + "/2/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
+        process_.machine + "/3/" + std::to_string(status.st_dev) + "/" + std::to_string(status.st_ino);
     return checksum(as_bytes(text));
 }
 

@@ -5,7 +5,8 @@
 // A process that may only read the pool cannot open it, so it cannot take a lock on it. Bytes of zero are its
 // first state, so the first process that needs it makes it.
 // Every writer needs it: what the file says of dead processes holds only if no writer goes without. Nothing
-// in it outlives a run of the machine, so it is never synced.
+// in it outlives a run of the machine, so it is never synced. It is as long as what was used of it, so that a
+// copy that knows no holes takes no more.
 #pragma once
 
 #include "base/files.h"
@@ -50,9 +51,8 @@ class WritersFile : NotCopied {
 public:
     static constexpr unsigned slots = 256;
     static constexpr std::size_t slot_size = 16 << 10; // bytes
-    static constexpr std::size_t slots_at = 128 << 10; // in the file
 
-    WritersFile(Place path, unsigned lines) : path_(std::move(path)), lines_(lines) {}
+    WritersFile(Place path, unsigned lines);
     ~WritersFile();
 
     // While LMDB opens a target's index: no other process does.
@@ -100,7 +100,8 @@ public:
 private:
     std::byte* first_use();
     bool open();
-    static std::uint64_t place_of(unsigned number) { return slots_at + number * slot_size; }
+    std::uint64_t place_of(unsigned number) const { return slots_at_ + number * slot_size; }
+    std::size_t length() const { return slots_at_ + slots * slot_size; } // of the map
     bool lock_slot(unsigned number, int kind)
     {
         return lock_bytes(fd_.get(), F_OFD_SETLK, kind, place_of(number), slot_size).has_value();
@@ -108,6 +109,7 @@ private:
 
     const Place path_;
     const unsigned lines_;
+    const std::size_t slots_at_; // in the file: on the page after the lines
     std::once_flag opened_;
     int error_ = 0;
     ProcessIdentity process_;
