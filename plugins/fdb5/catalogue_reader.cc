@@ -2,6 +2,7 @@
 
 #include "expansion.h"
 #include "failure.h"
+#include "field_location.h"
 #include "index.h"
 #include "keys.h"
 #include "statistics.h"
@@ -83,7 +84,8 @@ bool CatalogueReader::retrieve(const fdb5::Key& key, fdb5::Field& field) const
 fdb5::DbStats CatalogueReader::stats() const
 {
     dataset();
-    return new DatasetStatistics(translated([&] { return fields::statistics(dataset_); }));
+    return new DatasetStatistics(
+        translated([&] { return fields::statistics(dataset_, {}, length_elsewhere); }));
 }
 
 std::optional<fdb5::Axis> CatalogueReader::computeAxis(const std::string& keyword) const

@@ -1,6 +1,7 @@
 // The engine: which datasets there are in the configured pools, by URI.
 #include "failure.h"
 #include "keys.h"
+#include "move.h"
 #include "settings.h"
 #include "uri.h"
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <ostream>
+#include <vector>
 
 namespace stepstore::fdb_plugin {
 namespace {
@@ -23,8 +25,8 @@ using Wanted = std::function<bool(const fdb5::Key&)>;
 std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wanted)
 {
     return translated([&] {
-        std::map<std::string, eckit::URI> found; // by the key's text: tools show datasets in this order
-        std::vector<eckit::URI> uris;
+        // By the key's text, then by the pool: tools show datasets in this order.
+        std::map<std::string, std::vector<ShownDataset>> found;
         const Settings settings = settings_of(config);
         for (const auto& pool : settings.pools.all()) {
             const auto session = pool.allows(fdb5::ControlIdentifier::List)
@@ -32,15 +34,15 @@ std::vector<eckit::URI> datasets(const fdb5::Config& config, const Wanted& wante
                                      : nullptr;
             if (!session) continue;
             session->datasets({}, [&](const fields::DatasetEntry& entry) {
-                if (wanted(to_fdb(entry.key))) {
-                    found.emplace(entry.key.text(),
-                                  to_uri({.pool = session->location(), .container = entry.container}));
-                }
+                if (wanted(to_fdb(entry.key))) found[entry.key.text()].push_back({session, entry});
                 return true;
             });
-            for (auto& dataset : found)
-                uris.push_back(std::move(dataset.second));
-            found.clear();
+        }
+        std::vector<eckit::URI> uris;
+        for (auto& [text, datasets] : found) {
+            if (datasets.size() > 1) drop_moved(datasets);
+            for (const auto& [session, entry] : datasets)
+                uris.push_back(to_uri({.pool = session->location(), .container = entry.container}));
         }
         return uris;
     });

@@ -160,6 +160,11 @@ std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& locati
     return foreign_location(std::get<std::string>(location));
 }
 
+std::uint64_t length_elsewhere(const std::string& location)
+{
+    return static_cast<std::uint64_t>(static_cast<long long>(foreign_location(location)->length()));
+}
+
 bool there_is(const eckit::URI& uri)
 {
     return translated([&] {

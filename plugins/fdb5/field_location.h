@@ -50,6 +50,8 @@ fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Da
 std::shared_ptr<const fdb5::FieldLocation> to_fdb(const fields::Location& location,
                                                   const std::shared_ptr<fields::Dataset>& dataset);
 
+std::uint64_t length_elsewhere(const std::string& location); // of a field in another store, in bytes
+
 bool there_is(const eckit::URI& uri);
 eckit::DataHandle* handle_on_parts(const eckit::URI& uri, const eckit::OffsetList& offsets,
                                    const eckit::LengthList& lengths);

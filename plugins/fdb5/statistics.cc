@@ -65,18 +65,19 @@ void IndexStatistics::json(eckit::JSON& json) const
 
 DatasetStatistics::DatasetStatistics(const fields::Statistics& counted)
     : datasets_(1), indexes_(counted.collocations), pages_(counted.pages), index_bytes_(counted.index_bytes),
-      data_bytes_(counted.bytes + counted.masked_bytes), foreign_(counted.foreign_fields)
+      data_bytes_(counted.bytes + counted.masked_bytes), foreign_(counted.foreign_fields),
+      foreign_bytes_(counted.foreign_bytes)
 {
 }
 
 DatasetStatistics::DatasetStatistics(eckit::Stream& stream)
 {
-    stream >> datasets_ >> indexes_ >> pages_ >> index_bytes_ >> data_bytes_ >> foreign_;
+    stream >> datasets_ >> indexes_ >> pages_ >> index_bytes_ >> data_bytes_ >> foreign_ >> foreign_bytes_;
 }
 
 void DatasetStatistics::encode(eckit::Stream& stream) const
 {
-    stream << datasets_ << indexes_ << pages_ << index_bytes_ << data_bytes_ << foreign_;
+    stream << datasets_ << indexes_ << pages_ << index_bytes_ << data_bytes_ << foreign_ << foreign_bytes_;
 }
 
 void DatasetStatistics::add(const fdb5::DbStatsContent& other)
@@ -88,6 +89,7 @@ void DatasetStatistics::add(const fdb5::DbStatsContent& other)
     index_bytes_ += more.index_bytes_;
     data_bytes_ += more.data_bytes_;
     foreign_ += more.foreign_;
+    foreign_bytes_ += more.foreign_bytes_;
 }
 
 void DatasetStatistics::report(std::ostream& out, const char* indent) const
@@ -98,14 +100,15 @@ void DatasetStatistics::report(std::ostream& out, const char* indent) const
     reportBytes(out, "Size of indexes", index_bytes_, indent);
     reportBytes(out, "Size of fields in the pool", data_bytes_, indent);
     reportCount(out, "Fields elsewhere", foreign_, indent);
-    reportBytes(out, "Total size", index_bytes_ + data_bytes_, indent);
+    reportBytes(out, "Size of fields elsewhere", foreign_bytes_, indent);
+    reportBytes(out, "Total size", index_bytes_ + data_bytes_ + foreign_bytes_, indent);
 }
 
 void DatasetStatistics::json(eckit::JSON& json) const
 {
     json << "databases" << datasets_ << "indexes" << indexes_ << "indexPages" << pages_ << "indexSize"
-         << index_bytes_ << "ownedDataSize" << data_bytes_ << "foreignFields" << foreign_ << "totalSize"
-         << index_bytes_ + data_bytes_;
+         << index_bytes_ << "ownedDataSize" << data_bytes_ << "foreignFields" << foreign_ << "foreignDataSize"
+         << foreign_bytes_ << "totalSize" << index_bytes_ + data_bytes_ + foreign_bytes_;
 }
 
 bool StatisticsVisitor::visitDatabase(const fdb5::Catalogue& catalogue)
@@ -132,7 +135,7 @@ void StatisticsVisitor::visitDatum(IndexScope&, const fdb5::Field&, const fdb5::
 void StatisticsVisitor::catalogueComplete(const fdb5::Catalogue&)
 {
     translated([&] {
-        stored_ = fields::statistics(dataset_);
+        stored_ = fields::statistics(dataset_, {}, length_elsewhere);
         fields::Listing listing(dataset_, {}, {.masked = true});
         for (fields::ListedField field; listing.next(field);) {
             const auto location = to_fdb(field.entry.location, dataset_);

@@ -72,7 +72,8 @@ private:
     std::size_t pages_ = 0;
     std::size_t index_bytes_ = 0;
     std::size_t data_bytes_ = 0; // of fields in our store
-    std::size_t foreign_ = 0;    // fields elsewhere
+    std::size_t foreign_ = 0;    // fields elsewhere: in FDB's files, or on a server
+    std::size_t foreign_bytes_ = 0;
 };
 
 // Counts one dataset, when FDB is through with it. Fields elsewhere count too.

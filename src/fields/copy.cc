@@ -59,7 +59,8 @@ void copy_flags(const Dataset& from, Dataset& to)
 
 } // namespace
 
-std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as)
+std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as,
+                   const std::vector<std::pair<std::string, std::string>>& attributes)
 {
     const std::string key = as.text();
     if (to.root_entry(key)) already_there(key, to);
@@ -71,6 +72,8 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
         auto copied = to.make_dataset(label, as, dataset->options(), dataset->schema());
         count = copy_fields(dataset, copied);
         copy_flags(*dataset, *copied);
+        for (const auto& [name, value] : attributes)
+            copied->set_attribute(name, value);
         to.pool().sync();
         naming = true;
         if (!to.put_root_entry(key, label)) already_there(key, to);

@@ -7,6 +7,7 @@
 
 #include <daos_errno.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -61,12 +62,10 @@ std::string Dataset::name() const
 
 void Dataset::collocations(const std::function<bool(const Key&)>& each) const
 {
-    guarded([&] {
-        key_value_.list([&](std::string_view key) {
-            return !key.starts_with(collocation_prefix) ||
-                   each(Key::parse(key.substr(sizeof collocation_prefix - 1)));
-        });
-    });
+    std::vector<std::string> texts = keys_with(collocation_prefix);
+    std::ranges::sort(texts); // a key-value lists its keys in no promised order
+    for (const std::string& text : texts)
+        if (!each(Key::parse(text))) return;
 }
 
 std::vector<std::string> Dataset::keys_with(std::string_view prefix) const

@@ -47,8 +47,8 @@ public:
     Session& session() const { return *session_; }
     std::string name() const; // "dataset class=od,... of pool P": for messages
 
-    // The collocation keys under which something was archived, in no promised order; until `each` returns
-    // false. One whose fields were all removed may still be among them.
+    // The collocation keys under which something was archived, in the order of their texts; until `each`
+    // returns false. One whose fields were all removed may still be among them.
     void collocations(const std::function<bool(const Key&)>& each) const;
 
     // Control flags: stored, for all processes, from the next operation on. archive and wipe are refused by

@@ -10,6 +10,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace stepstore::fields {
 
@@ -71,12 +73,17 @@ struct Statistics {
     std::uint64_t masked_fields = 0;
     std::uint64_t masked_bytes = 0;
     std::uint64_t foreign_fields = 0; // of `fields`: elsewhere
+    std::uint64_t foreign_bytes = 0;  // of entries elsewhere, masked ones too
     std::uint64_t collocations = 0;   // with fields
     std::uint64_t pages = 0;
     std::uint64_t index_bytes = 0;
     std::uint64_t writers = 0; // registered
 };
-Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& request = {});
+// The bytes of a field elsewhere, whose location only the caller understands.
+using LengthElsewhere = std::function<std::uint64_t(const std::string& location)>;
+// Without `elsewhere` foreign_bytes stays 0.
+Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& request = {},
+                      const LengthElsewhere& elsewhere = {});
 
 // What is stored, as text, a line each: record, control flags, writers, collocation keys, pages, and with
 // `entries` every entry.
@@ -85,7 +92,9 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
 
 // The fields that are there now, with options, schema and flags, into another pool (or the same, under
 // another key). The destination must not have the dataset (-DER_EXIST). It appears there whole, at the end.
-// Returns the number of fields. Foreign locations are copied as they are.
-std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as);
+// Returns the number of fields. Foreign locations are copied as they are. attributes: name and value of more
+// attributes that the copy has from its first moment on.
+std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const Key& as,
+                   const std::vector<std::pair<std::string, std::string>>& attributes = {});
 
 } // namespace stepstore::fields

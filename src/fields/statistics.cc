@@ -8,16 +8,18 @@ namespace stepstore::fields {
 
 namespace {
 
-void count(Statistics& statistics, const PageEntry& entry, bool masked)
+void count(Statistics& statistics, const PageEntry& entry, bool masked, const LengthElsewhere& elsewhere)
 {
     const auto* own = std::get_if<FieldLocation>(&entry.location);
     const std::uint64_t bytes = own != nullptr ? own->length : 0;
+    if (own == nullptr && elsewhere)
+        statistics.foreign_bytes += elsewhere(std::get<std::string>(entry.location));
     ++(masked ? statistics.masked_fields : statistics.fields);
     (masked ? statistics.masked_bytes : statistics.bytes) += bytes;
     if (!masked && own == nullptr) ++statistics.foreign_fields;
 }
 
-Statistics of_row(IndexRow& row, const Request& request)
+Statistics of_row(IndexRow& row, const Request& request, const LengthElsewhere& elsewhere)
 {
     Statistics found;
     const auto pages = row.pages();
@@ -32,7 +34,7 @@ Statistics of_row(IndexRow& row, const Request& request)
         if (!request.matches(Key::parse(merge.text()))) continue;
         bool masked = false;
         for (const PageEntry& entry : merge.entries()) {
-            if (!entry.removed) count(found, entry, masked);
+            if (!entry.removed) count(found, entry, masked, elsewhere);
             masked = true;
         }
     }
@@ -47,6 +49,7 @@ void add(Statistics& to, const Statistics& one)
     to.masked_fields += one.masked_fields;
     to.masked_bytes += one.masked_bytes;
     to.foreign_fields += one.foreign_fields;
+    to.foreign_bytes += one.foreign_bytes;
     to.collocations += one.collocations;
     to.pages += one.pages;
     to.index_bytes += one.index_bytes;
@@ -112,13 +115,14 @@ void dump_row(IndexRow& row, bool entries, const std::function<void(std::string_
 
 } // namespace
 
-Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& request)
+Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& request,
+                      const LengthElsewhere& elsewhere)
 {
     Statistics all;
     for (const std::string& collocation : dataset->keys_with(collocation_prefix)) {
         if (!request.matches(Key::parse(collocation))) continue;
         Statistics one;
-        with_row(*dataset, collocation, [&](IndexRow& row) { one = of_row(row, request); });
+        with_row(*dataset, collocation, [&](IndexRow& row) { one = of_row(row, request, elsewhere); });
         add(all, one);
     }
     all.writers = dataset->keys_with(writer_prefix).size();

@@ -3,7 +3,9 @@ gets a dataset."""
 
 import os
 import subprocess
+import time
 import unittest
+from random import Random
 
 from support import TOOLS, Archive, Archives, ToolFailed, grib
 from tools_test import DATASET, WHOLE, forecast
@@ -40,6 +42,51 @@ class PoolsTest(Archives):
         archive.write(*forecast(steps=(12,)))  # goes to where the dataset is
         self.assertEqual(len(archive.output("fdb-where", whole).split()), 1)
         self.assertEqual(len(archive.listed(DATASET)), 12)
+
+    # Killed at any moment, also between the copy and the wipe of the source: one of the two is shown, and the
+    # same move again ends as one that was not killed.
+    def test_a_killed_move_is_finished_by_the_next(self):
+        whole = DATASET + ",domain=g"
+        messages = forecast()
+        random = Random(7)
+        seen = set()
+        for attempt in range(8):
+            archive = self.archive()
+            second = archive.folder / "second"
+            archive.section = {"pool": str(second)}
+            archive.write(grib(expver="zzzz"))  # makes the second pool
+            archive.section = {"pools": [str(archive.pool), str(second)]}
+            archive.write(*messages)
+            move = ["fdb-move", f"--dest={second}", whole]
+            process = subprocess.Popen(
+                [TOOLS / move[0], "--delay=100", *move[1:]],
+                env=archive.environment(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            with process:
+                if attempt % 2:  # the copy is there, and the source is not wiped before 100 s
+                    while str(second) not in archive.output("fdb-where", whole):
+                        self.assertIsNone(process.poll())
+                    time.sleep(random.random() / 10)
+                else:
+                    time.sleep(random.random() / 4)
+                process.kill()
+            where = archive.output("fdb-where", whole).split()
+            self.assertEqual(len(where), 1, where)
+            seen.add(where[0].startswith(str(second)))
+            self.assertEqual(len(archive.listed(DATASET)), 8)
+            archive.output(*move)
+            where = archive.output("fdb-where", whole).split()
+            self.assertEqual([place.startswith(str(second)) for place in where], [True])
+            self.assertEqual(
+                archive.read(WHOLE + ",step=0/6,levelist=500/850,param=130/131"), b"".join(messages)
+            )
+            archive.write(*forecast(steps=(12,)))  # nothing is locked
+            self.assertEqual(len(archive.listed(DATASET)), 12)
+            left = archive.output("fdb-purge", "--doit", "--porcelain", DATASET)
+            self.assertNotIn("fields-", left)  # no container is left
+        self.assertEqual(seen, {True, False})
 
     # As FDB compares its roots: where they lead, not how they are written.
     def test_move_to_a_path_of_any_spelling(self):

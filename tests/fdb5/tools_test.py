@@ -385,6 +385,60 @@ class OnEveryKind(Compared):
 
         self.compare(script)
 
+    # On files a list has the newest flush first. Here it goes by key, whatever the order of archiving, and
+    # after a purge too (docs/design/fields.md).
+    def test_order_of_a_list(self):
+        flushes = [
+            forecast(steps=(step,), params=(param,), type=kind, expver=expver)
+            for step, param, kind, expver in [
+                (6, 131, "fc", "yyyy"),
+                (0, 130, "fc", "xxxx"),
+                (6, 131, "an", "xxxx"),
+                (6, 130, "fc", "xxxx"),
+                (0, 131, "fc", "xxxx"),
+            ]
+        ]
+
+        def order(archive, *arguments):
+            lines = archive.output("fdb-list", "--porcelain", *arguments, "class=rd").splitlines()
+            return [line for line in lines if line.startswith("{")]
+
+        for kind in ("stepstore", "fdbs-client", "our-catalogue"):
+            seen = []
+            for archived in (flushes, flushes[::-1]):
+                archive = Archive(kind)
+                self.addCleanup(archive.close)
+                for messages in archived:
+                    archive.write(*messages)
+                seen.append(order(archive))
+                for messages in archived[2:]:
+                    archive.write(*messages)
+                seen.append(order(archive))
+                archive.output("fdb-purge", "--doit", "class=rd,expver=xxxx")
+                seen.append(order(archive))
+            self.assertEqual(seen[0], sorted(seen[0]), kind)
+            self.assertEqual(len(seen[0]), 10)
+            for other in seen[1:]:
+                self.assertEqual(other, seen[0], kind)
+
+    # Of the entries of one field the newest comes first: its location is the one that a list without --full has.
+    def test_order_of_a_fields_entries(self):
+        archive = Archive("stepstore")
+        self.addCleanup(archive.close)
+        one = forecast(steps=(0,), levels=(500,), params=(130,))
+        for _ in range(3):
+            archive.write(*one)
+        located = [
+            [
+                line
+                for line in archive.output("fdb-list", "--location", *full, DATASET).splitlines()
+                if "{" in line
+            ]
+            for full in ((), ("--full",))
+        ]
+        self.assertEqual((len(located[0]), len(located[1])), (1, 3))
+        self.assertEqual(located[1][0], located[0][0])
+
     def test_root_where_status_info(self):
         def script(archive):
             archive.write(*forecast())
