@@ -51,7 +51,11 @@ Dims sizes(const stepstore::steps::Dims& dims)
 
 class RandomWriter {
 public:
-    RandomWriter(adios2::IO& io, const RandomStream& stream) : io_(io), stream_(stream) {}
+    // least: deferred blocks of so many bytes stay the program's until the step ends
+    RandomWriter(adios2::IO& io, const RandomStream& stream, std::size_t least)
+        : io_(io), stream_(stream), least_deferred_(least)
+    {
+    }
     void put_step(adios2::Engine& engine, std::size_t step)
     {
         kept_.clear();
@@ -92,12 +96,14 @@ private:
             auto& copy = kept_.emplace_back(block.data);
             copy.push_back({}); // never null
             engine.Put(target, reinterpret_cast<const T*>(copy.data()), mode);
-            if (block.sync) std::fill(copy.begin(), copy.end(), untouched);
+            if (block.sync || block.data.size() < least_deferred_)
+                std::fill(copy.begin(), copy.end(), untouched);
         }
     }
 
     adios2::IO& io_;
     const RandomStream& stream_;
+    const std::size_t least_deferred_;
     std::vector<std::vector<std::byte>> kept_; // what was put deferred
 };
 
@@ -272,7 +278,8 @@ void write(const RandomStream& stream, const std::string& name, const adios2::Pa
     if (group.member()) {
         auto adios = make_adios(group.comm());
         auto io = make_io(adios, "out", name, parameters);
-        RandomWriter writer(io, stream);
+        const auto least = parameters.find("MinDeferredSize");
+        RandomWriter writer(io, stream, least == parameters.end() ? 4 << 20 : std::stoul(least->second));
         group.hand_over(name);
         auto engine = open(io, name, adios2::Mode::Write);
         for (std::size_t step = 0; step < stream.steps.size(); ++step) {

@@ -79,23 +79,22 @@ protected:
 
     Encoder encoder{7, 0, true};
     VariableId id = encoder.define("x", Type::float64, ShapeKind::local_array);
-    DataPuts puts{64 << 10};
+    DataPuts puts;
     Recorder recorder;
     Profile profile;
 };
 
-TEST_F(Puts, DeferredBlocksGoInOneRequestLargeOnesFromTheProgramsMemory)
+TEST_F(Puts, AllGoInOneRequestDeferredBlocksFromTheProgramsMemory)
 {
     const auto large = numbers(20000, 0), other = numbers(30000, 5);
-    std::vector<std::vector<double>> small;
-    for (int i = 0; i < 50; ++i)
-        small.push_back(numbers(100, i));
     std::vector<std::uint64_t> places;
-    for (std::size_t i = 0; i < small.size(); ++i) {
+    for (int i = 0; i < 50; ++i) {
         if (i == 10) puts.defer(block(large));
-        const auto one = block(small[i]);
+        auto small = numbers(100, i);
+        const auto one = block(small);
         places.push_back(one.at);
-        puts.defer(one);
+        puts.copy(one, encoder, recorder, profile);
+        std::ranges::fill(small, -1); // the program's again
     }
     puts.defer(block(other));
     EXPECT_EQ(recorder.requests, 0);
@@ -106,11 +105,37 @@ TEST_F(Puts, DeferredBlocksGoInOneRequestLargeOnesFromTheProgramsMemory)
     EXPECT_TRUE(recorder.took(large.data(), large.size() * 8)); // these very bytes: no copy in between
     EXPECT_TRUE(recorder.took(other.data(), other.size() * 8));
     EXPECT_LE(recorder.pieces.size(), 4u); // the small ones lie together
-    for (std::size_t i = 0; i < small.size(); ++i)
-        expect_at(places[i], small[i]);
+    for (std::size_t i = 0; i < places.size(); ++i)
+        expect_at(places[i], numbers(100, static_cast<double>(i)));
     expect_at(10 * 800, large);
     puts.perform(true, encoder, recorder, profile);
     EXPECT_EQ(recorder.requests, 1); // nothing twice
+}
+
+TEST_F(Puts, CopiesTakeBoundedMemoryAndLeaveDeferredBlocksAlone)
+{
+    auto kept = numbers(70000, -1);
+    puts.defer(block(kept));
+    std::vector<std::uint64_t> places;
+    for (int i = 0; i < 100; ++i) {
+        auto values = numbers(100000, i); // 800 kB
+        const auto one = block(values);
+        places.push_back(one.at);
+        puts.copy(one, encoder, recorder, profile);
+        std::ranges::fill(values, -1);
+        if (i == 60) puts.perform(false, encoder, recorder, profile);
+        if (i < 60) {
+            EXPECT_FALSE(recorder.took(kept.data(), kept.size() * 8));
+        }
+    }
+    EXPECT_GE(recorder.requests, 80 / 20);
+    EXPECT_LT(profile.data_bytes + (20 << 20), 560000u + 100 * 800000);
+    EXPECT_GT(profile.data_bytes + (40 << 20), 560000u + 100 * 800000);
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_TRUE(recorder.took(kept.data(), kept.size() * 8));
+    expect_at(0, kept);
+    for (std::size_t i = 0; i < places.size(); ++i)
+        expect_at(places[i], numbers(100000, static_cast<double>(i)));
 }
 
 // So that the store keeps it as its memory lies, and a get of it reads whole extents.
@@ -129,10 +154,10 @@ TEST_F(Puts, ABlockFrom256KiBOnIsARangeOfItsOwn)
     EXPECT_EQ(lengths, (std::vector<std::uint64_t>{100 + least - 1, least, least, least - 1 + 100}));
 }
 
-TEST_F(Puts, SyncBlocksAreFreeAtOnce)
+TEST_F(Puts, BlocksThatAreCopiedOrPutNowAreFreeAtOnce)
 {
     auto large = numbers(20000, 0), small = numbers(10, 1);
-    puts.put_now(block(small), encoder, recorder, profile);
+    puts.copy(block(small), encoder, recorder, profile);
     EXPECT_EQ(recorder.requests, 0);
     puts.put_now(block(large), encoder, recorder, profile);
     EXPECT_EQ(recorder.requests, 1);
@@ -157,33 +182,50 @@ TEST_F(Puts, SpansWaitForTheEndOfTheStep)
     expect_at(0, values);
 }
 
-TEST_F(Puts, SingleElementsGoIntoTheMetadataAndAreReadAtTheEnd)
+TEST_F(Puts, ASpanOfOneElementGoesIntoTheMetadataAndIsReadAtTheEnd)
 {
     const std::uint64_t one[] = {1};
-    double deferred = 1;
-    const auto entry = encoder.add_block(id, {}, {}, one, 8), in_span = encoder.add_block(id, {}, {}, one, 8);
-    puts.defer_element(entry, &deferred);
-    const std::span<std::byte> span = puts.span_element(in_span, 8);
+    const auto entry = encoder.add_block(id, {}, {}, one, 8);
+    const std::span<std::byte> span = puts.span_element(entry, 8);
     ASSERT_EQ(span.size(), 8u);
-    deferred = 2;
     puts.perform(false, encoder, recorder, profile);
-    deferred = 3; // the program's again
     const double late = 4;
     std::memcpy(span.data(), &late, 8);
     puts.perform(true, encoder, recorder, profile);
     EXPECT_EQ(recorder.requests, 0);
     EXPECT_EQ(encoder.data_length(), 0u);
-    double stored[2];
+    double stored = 0;
     const Bytes blob = encoder.finish(0); // the fixed section is its end
-    std::memcpy(stored, blob.data() + blob.size() - sizeof stored, sizeof stored);
-    EXPECT_EQ(stored[0], 2);
-    EXPECT_EQ(stored[1], 4);
+    std::memcpy(&stored, blob.data() + blob.size() - sizeof stored, sizeof stored);
+    EXPECT_EQ(stored, 4);
+}
+
+TEST_F(Puts, SpansAreZerosUntilTheyAreFilledAndLieAsTheirTypeMust)
+{
+    const VariableId bytes_id = encoder.define("bytes", Type::uint8, ShapeKind::local_array);
+    std::vector<std::span<std::byte>> spans;
+    for (int time = 0; time < 2; ++time) { // the second time in memory that was used
+        for (const std::size_t bytes :
+             {std::size_t{3}, std::size_t{48}, std::size_t{8}, std::size_t{5 << 20}}) {
+            const std::uint64_t count[] = {bytes}, at = encoder.data_length();
+            const auto entry = encoder.add_block(bytes_id, {}, {}, count, bytes, false);
+            spans.push_back(puts.span({at, bytes, nullptr, entry, Type::uint8, false, {}}));
+        }
+        for (const std::span<std::byte> one : spans) {
+            EXPECT_EQ(std::ranges::count(one, std::byte{0}), static_cast<std::ptrdiff_t>(one.size()));
+            const std::size_t alignment = std::min(one.size() & (0 - one.size()), std::size_t{16});
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one.data()) % alignment, 0u);
+            std::ranges::fill(one, std::byte{7});
+        }
+        puts.perform(true, encoder, recorder, profile);
+        spans.clear();
+    }
 }
 
 TEST_F(Puts, AfterAnErrorEverythingThatWaitsCanBeTriedAgain)
 {
     const auto large = numbers(20000, 0), small = numbers(10, 1), squeezed = numbers(50000, 2);
-    puts.put_now(block(small), encoder, recorder, profile);
+    puts.copy(block(small), encoder, recorder, profile);
     puts.defer(block(large));
     puts.defer(block(squeezed, CompressionMethod::none));
     std::vector<double> late = numbers(100, 9);

@@ -53,7 +53,7 @@ class RandomWriter {
 public:
     RandomWriter(const RandomStream& stream, const std::string& location, const WriterOptions& options,
                  std::shared_ptr<Communicator> communicator)
-        : stream_(stream), rank_(communicator->rank()),
+        : stream_(stream), rank_(communicator->rank()), least_deferred_(options.min_deferred_size),
           random_(stream.seed * 31 + static_cast<std::uint64_t>(rank_)),
           writer_(location, options, communicator)
     {
@@ -89,15 +89,18 @@ private:
             std::copy(block.data.begin(), block.data.end(), span.begin());
             return;
         }
-        if (!block.sync) return writer_.put(id, shape, start, block.count, block.data.data(), Mode::deferred);
-        auto copy = block.data; // a sync put is done with its memory on return
+        const auto mode = block.sync ? Mode::sync : Mode::deferred;
+        if (!block.sync && block.data.size() >= least_deferred_)
+            return writer_.put(id, shape, start, block.count, block.data.data(), mode);
+        auto copy = block.data; // the put is done with its memory on return
         copy.push_back({});     // never null
-        writer_.put(id, shape, start, block.count, copy.data(), Mode::sync);
+        writer_.put(id, shape, start, block.count, copy.data(), mode);
         std::fill(copy.begin(), copy.end(), untouched);
     }
 
     const RandomStream& stream_;
     int rank_;
+    std::uint64_t least_deferred_;
     Random random_;
     Writer writer_;
 };
@@ -222,7 +225,7 @@ WriterOptions random_writer_options(Random& random, const RandomStream& stream)
     options.targets = static_cast<unsigned>(random.between(1, 8));
     if (random.one_in(2)) options.chunk_size = std::uint64_t{4096} << random.below(5);
     if (random.one_in(2)) options.data_chunk_size = std::uint64_t{4096} << random.below(5);
-    if (random.one_in(2)) options.gather_below = random.below(2000);
+    if (random.one_in(2)) options.min_deferred_size = random.below(2000);
     if (random.one_in(3))
         options.compression.method = compression_method_named(random.of(compression_method_names()));
     return options;

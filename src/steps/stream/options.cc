@@ -171,7 +171,7 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
         {"DataObjectClass", [](O& o, V n, V v) { o.data_object_class = class_value(n, v); }},
         {"StatsLevel", [](O& o, V n, V v) { o.statistics = chosen(n, v, levels); }},
         {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
-        {"MinDeferredSize", [](O& o, V n, V v) { o.gather_below = size_value(n, v, 0); }},
+        {"MinDeferredSize", [](O& o, V n, V v) { o.min_deferred_size = size_value(n, v, 0); }},
         {"Compression", [](O& o, V n, V v) { o.compression.method = compression_value(n, v); }},
         {"CompressionLevel",
          [](O& o, V n, V v) {

@@ -46,9 +46,9 @@ struct WriterOptions {
     Order order = Order::row_major;
     bool statistics = true; // min/max of every block
     bool profile = true;    // gathered on rank 0 at close, kept in the stream and as a file: profile_record.h
-    // Blocks below this many bytes are copied together and written in one request; larger ones go from the
-    // user's memory.
-    std::uint64_t gather_below = 64 << 10;
+    // Blocks below this many bytes are copied when they are put, and written together. Larger ones go from
+    // the user's memory. The default is that of ADIOS2's BP5.
+    std::uint64_t min_deferred_size = 4 << 20;
     Compression compression;                                          // of the data blocks
     CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
     // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps,
@@ -67,7 +67,7 @@ struct WriterOptions {
     unsigned targets = 0; // 0: the usual number, see PoolOptions
 
     // Sets one by its name, in upper or lower case. Names: Layout, Objects, Steps, ChunkSize, ObjectClass,
-    // DataChunkSize, DataObjectClass, StatsLevel (0, 1), Profile (on, off), MinDeferredSize (= gather_below),
+    // DataChunkSize, DataObjectClass, StatsLevel (0; more: 1), Profile (on, off), MinDeferredSize,
     // Compression (none, zstd, blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd),
     // Durability, Targets, AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False:
     // there is no such name. -DER_INVAL: a bad value; the message lists the valid ones.

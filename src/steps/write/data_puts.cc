@@ -10,8 +10,7 @@ namespace stepstore::steps {
 
 namespace {
 
-constexpr std::size_t most_staged = 16 << 20; // bytes that wait in copies
-constexpr std::size_t kept_staging = 64 << 20;
+constexpr std::size_t most_copied = 16 << 20; // bytes that wait in copies
 // A block from this size on is a range of its own, so the store keeps it as extents of its own. They begin in
 // their cache lines as the block's memory does, and are read back whole (docs/design/lmdb-backend.md).
 constexpr std::uint64_t alone_from = 256 << 10;
@@ -29,46 +28,35 @@ void DataPuts::clear()
 {
     waiting_.clear();
     elements_.clear();
-    staging_.clear();
-    if (staging_.capacity() > kept_staging) staging_.shrink_to_fit();
+    copies_.clear();
     spans_.clear();
-}
-
-void DataPuts::defer(const Block& block)
-{
-    waiting_.push_back({block, Source::program, 0});
 }
 
 std::span<std::byte> DataPuts::span_element(std::uint32_t entry, std::size_t size)
 {
-    std::vector<std::byte>& memory = spans_.emplace_back(size);
-    elements_.push_back({memory.data(), entry, true});
+    const std::span<std::byte> memory = spans_.zeros(size);
+    elements_.push_back({memory.data(), entry});
     return memory;
 }
 
-void DataPuts::perform_elements(bool spans, Encoder& encoder)
+std::span<std::byte> DataPuts::span(Block block)
 {
-    for (const Element& one : elements_)
-        if (spans || !one.span) encoder.set_element(one.entry, one.memory);
-    std::erase_if(elements_, [&](const Element& one) { return spans || !one.span; });
+    const std::span<std::byte> memory = spans_.zeros(block.bytes);
+    block.memory = memory.data();
+    waiting_.push_back({block, Source::span});
+    return memory;
 }
 
-void DataPuts::measure(const Block& block, Encoder& encoder)
+// Before they are settled: a compressed block does not show its numbers.
+void DataPuts::measure(std::span<Waiting> blocks, Encoder& encoder, Profile& profile)
 {
-    std::byte* slot = encoder.minmax_slot(block.entry);
-    if (slot != nullptr) store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
-}
-
-std::size_t DataPuts::stage(Bytes bytes)
-{
-    const std::size_t at = staging_.size();
-    staging_.insert(staging_.end(), bytes.begin(), bytes.end());
-    return at;
-}
-
-bool DataPuts::gathered(const Waiting& one) const
-{
-    return one.source != Source::staged && one.block.bytes < gather_below_;
+    const Stopwatch watch(profile.statistics, "stepstore.statistics");
+    for (Waiting& one : blocks) {
+        if (std::exchange(one.measured, true)) continue;
+        const Block& block = one.block;
+        std::byte* slot = encoder.minmax_slot(block.entry);
+        if (slot != nullptr) store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
+    }
 }
 
 // As it is stored; nullopt: as it is.
@@ -90,8 +78,8 @@ void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
     if (const auto stored = packed(block, encoder)) {
         const Codec codec =
             block.through != nullptr ? block.through->codec() : codec_of(block.compression.method);
-        one.staged_at = stage(*stored);
-        one.source = Source::staged;
+        one.source = Source::copied;
+        block.memory = copies_.copy(*stored);
         block.bytes = stored->size();
         block.at = encoder.place(block.entry, block.bytes, codec, checksum(*stored));
     } else {
@@ -100,80 +88,82 @@ void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
     block.to_place = false;
 }
 
-void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
+void DataPuts::copy(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    {
-        const Stopwatch watch(profile.statistics, "stepstore.statistics");
-        measure(block, encoder);
+    Waiting now{block, Source::program};
+    if (block.to_place) {
+        measure({&now, 1}, encoder, profile);
+        settle(now, encoder, profile);
     }
-    Waiting now{block, Source::program, 0};
-    settle(now, encoder, profile);
     if (now.source == Source::program) {
-        if (!gathered(now)) return write({&now, 1}, data, profile);
-        now.staged_at = stage({block.memory, block.bytes});
-        now.source = Source::staged;
+        now.block.memory = copies_.copy({block.memory, block.bytes});
+        now.source = Source::copied;
     }
     waiting_.push_back(now);
-    if (staging_.size() < most_staged) return;
-    const auto staged = std::stable_partition(
-        waiting_.begin(), waiting_.end(), [](const Waiting& one) { return one.source != Source::staged; });
-    write({staged, waiting_.end()}, data, profile);
-    waiting_.erase(staged, waiting_.end());
-    staging_.clear();
+    if (copies_.used() >= most_copied) write_copies(encoder, data, profile);
 }
 
-std::span<std::byte> DataPuts::span(Block block)
+void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    std::vector<std::byte>& memory = spans_.emplace_back(block.bytes);
-    block.memory = memory.data();
-    waiting_.push_back({block, Source::span, 0});
-    return memory;
+    Waiting now{block, Source::program};
+    measure({&now, 1}, encoder, profile);
+    settle(now, encoder, profile);
+    if (now.source == Source::program) return write({&now, 1}, data, profile);
+    waiting_.push_back(now);
+    if (copies_.used() >= most_copied) write_copies(encoder, data, profile);
 }
 
-// What is staged already goes first, so that the staging memory is free again whenever it is full.
+void DataPuts::write_copies(Encoder& encoder, DataWriter& data, Profile& profile)
+{
+    const auto copies = std::ranges::stable_partition(
+        waiting_, [](const Waiting& one) { return one.source != Source::copied; });
+    measure(copies, encoder, profile);
+    write(copies, data, profile);
+    waiting_.erase(copies.begin(), copies.end());
+    copies_.clear();
+}
+
 void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    perform_elements(spans, encoder);
+    if (spans) {
+        for (const Element& one : elements_)
+            encoder.set_element(one.entry, one.memory);
+        elements_.clear();
+    }
     if (!waiting_.empty()) perform_waiting(spans, encoder, data, profile);
     if (spans) spans_.clear();
 }
 
+// What is copied already goes first, so that the memory of copies is free again whenever it is full.
 void DataPuts::perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    const auto order = [](const Waiting& one) {
-        return one.source == Source::staged ? 0 : one.source == Source::program ? 1 : 2;
-    };
-    if (!std::ranges::is_sorted(waiting_, {}, order)) std::ranges::stable_sort(waiting_, {}, order);
+    if (!std::ranges::is_sorted(waiting_, {}, &Waiting::source))
+        std::ranges::stable_sort(waiting_, {}, &Waiting::source);
     const auto first_span = std::ranges::find(waiting_, Source::span, &Waiting::source);
-    const auto due = static_cast<std::size_t>((spans ? waiting_.end() : first_span) - waiting_.begin());
-    {
-        const Stopwatch watch(profile.statistics, "stepstore.statistics");
-        for (std::size_t i = 0; i < due; ++i)
-            if (waiting_[i].source != Source::staged)
-                measure(waiting_[i].block, encoder); // staged: when it was put
-    }
+    const auto due = std::span(waiting_.begin(), spans ? waiting_.end() : first_span);
+    const auto first_other =
+        std::ranges::find_if(due, [](const Waiting& one) { return one.source != Source::copied; });
+    measure(due, encoder, profile);
     std::size_t written = 0;
     const auto write_up_to = [&](std::size_t end) {
-        write(std::span(waiting_).subspan(written, end - written), data, profile);
+        write(due.subspan(written, end - written), data, profile);
         written = end;
-        staging_.clear();
+        copies_.clear();
+    };
+    const auto forget_written = [&] {
+        waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(written));
     };
     try {
-        for (std::size_t i = 0; i < due; ++i) {
-            Waiting& one = waiting_[i];
-            settle(one, encoder, profile);
-            if (gathered(one)) {
-                one.staged_at = stage({one.block.memory, one.block.bytes});
-                one.source = Source::staged;
-            }
-            if (staging_.size() >= most_staged) write_up_to(i + 1);
+        for (auto i = static_cast<std::size_t>(first_other - due.begin()); i < due.size(); ++i) {
+            settle(due[i], encoder, profile);
+            if (copies_.used() >= most_copied) write_up_to(i + 1);
         }
-        write_up_to(due);
+        write_up_to(due.size());
     } catch (...) { // what is left can be tried again
-        waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(written));
+        forget_written();
         throw;
     }
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(due));
+    forget_written();
 }
 
 void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& profile)
@@ -186,8 +176,7 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
     bool growing = false; // the last range may take more
     for (const Waiting& one : due) {
         if (one.block.bytes == 0) continue;
-        const std::byte* memory =
-            one.source == Source::staged ? staging_.data() + one.staged_at : one.block.memory;
+        const std::byte* memory = one.block.memory;
         const bool joins = std::exchange(growing, one.block.bytes < alone_from) && growing;
         if (joins && ranges_.back().index + ranges_.back().length == one.block.at)
             ranges_.back().length += one.block.bytes;

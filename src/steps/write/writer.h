@@ -78,12 +78,13 @@ public:
     // One block of an array. `shape`: the global box, empty for local arrays. Its size may change from step
     // to step; within a step, that of the rank's last put counts for all its blocks, unless end_step is told
     // another one. `start`, `count`: the block; start is empty for local and joined arrays. Any may be of
-    // zero elements. `data`: the elements, packed. Deferred memory must stay as it is until perform_puts or
-    // end_step. -DER_INVAL: no open step, a block outside of a shape that is not reshapable, or another
-    // number of dimensions than start or count. The message names the variable and the step.
+    // zero elements. `data`: the elements, packed. A deferred block of at least
+    // WriterOptions::min_deferred_size bytes must stay as it is until perform_puts or end_step; other memory
+    // is free again on return. -DER_INVAL: no open step, a block outside of a shape that is not reshapable,
+    // or another number of dimensions than start or count. The message names the variable and the step.
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
              Mode mode = Mode::deferred);
-    // A global or local value (taken at once). A second put in one step replaces the first.
+    // A global or local value. A second put in one step replaces the first.
     void put_value(VariableId variable, const void* value);
     void put_string(VariableId variable, std::string_view value);
     // Room for a block that the program fills until end_step, in the library's memory: a put without a copy

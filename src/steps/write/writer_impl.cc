@@ -9,6 +9,9 @@ namespace stepstore::steps {
 
 namespace {
 
+// Of sync blocks, bytes: smaller ones are copied and written together.
+constexpr std::uint64_t written_at_once_from = 64 << 10;
+
 // What rank 0 tells the others.
 std::vector<std::byte> encode_word(const StreamToWrite& stream)
 {
@@ -26,7 +29,7 @@ std::vector<std::byte> encode_word(const StreamToWrite& stream)
 
 Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
                    std::shared_ptr<Communicator> group)
-    : options(wanted), communicator(std::move(group)), puts(wanted.gather_below)
+    : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] { check_options(options); });
     if (!is_on_cluster(location)) require_one_machine(*communicator, location);
@@ -163,15 +166,6 @@ Writer::Impl::StoredAs& Writer::Impl::stored_as(VariableId id)
     return stored_as_[id];
 }
 
-// A block of one element goes into the metadata.
-void Writer::Impl::put_element(std::uint32_t entry, const void* memory, Mode mode)
-{
-    if (mode == Mode::deferred)
-        puts.defer_element(entry, memory);
-    else
-        encoder->set_element(entry, static_cast<const std::byte*>(memory));
-}
-
 void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory,
                        Mode mode)
 {
@@ -179,7 +173,8 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
     if (memory != nullptr) {
         const std::uint64_t at = data_end + encoder->data_length();
         const Encoder::Next next = encoder->next_block(id, shape, start, count, changes(id));
-        if (next.element && next.entry != Encoder::none) return put_element(next.entry, memory, mode);
+        if (next.element && next.entry != Encoder::none)
+            return encoder->set_element(next.entry, static_cast<const std::byte*>(memory));
         if (next.entry != Encoder::none)
             return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
                              id, mode);
@@ -188,16 +183,22 @@ void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView c
     const std::uint64_t number = check_block(id, shape, start, count);
     if (number > 0 && memory == nullptr)
         throw Error(-DER_INVAL, name_of_put(variable) + "the data pointer is null");
-    if (number == 1) return put_element(encoder->add_block(id, shape, start, count, 0), memory, mode);
+    if (number == 1) // into the metadata
+        return encoder->set_element(encoder->add_block(id, shape, start, count, 0),
+                                    static_cast<const std::byte*>(memory));
     put_block(add_block(id, shape, start, count, number, memory), id, mode);
 }
 
 void Writer::Impl::put_block(const DataPuts::Block& block, VariableId id, Mode mode)
 {
     if (block.bytes == 0) return;
-    if (mode == Mode::deferred) return puts.defer(block);
+    const bool copy = block.bytes < (mode == Mode::sync ? written_at_once_from : options.min_deferred_size);
+    if (mode == Mode::deferred && !copy) return puts.defer(block);
     try {
-        puts.put_now(block, *encoder, *data, profile);
+        if (copy)
+            puts.copy(block, *encoder, *data, profile);
+        else
+            puts.put_now(block, *encoder, *data, profile);
     } catch (const Error& error) {
         // The block's memory is not ours any more, so the step cannot be completed.
         lost =

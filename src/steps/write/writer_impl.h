@@ -87,7 +87,6 @@ private:
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
     const Compression& compression_of(VariableId id) const;
     bool changes(VariableId id) const;
-    void put_element(std::uint32_t entry, const void* memory, Mode mode);
     std::string name_of_put(const Variable& variable) const;
     void give_up();
 };

@@ -1,0 +1,46 @@
+// Memory of ours for blocks that wait: in chunks that stay where they are until clear(), and are used again
+// after it.
+#pragma once
+
+#include "base/bytes.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace stepstore::steps {
+
+class Staging {
+public:
+    // Until clear(). Its bytes are whatever they are.
+    std::byte* take(std::size_t bytes)
+    {
+        if (bytes > free_) next_chunk(bytes);
+        std::byte* const taken = next_;
+        next_ += bytes;
+        free_ -= bytes;
+        used_ += bytes;
+        return taken;
+    }
+    // A large copy begins in its cache line as the original does: so the store keeps it.
+    const std::byte* copy(Bytes bytes);
+    // Zeros, for elements of any type.
+    MutableBytes zeros(std::size_t bytes);
+    std::size_t used() const { return used_; } // bytes
+    void clear();
+
+private:
+    struct Chunk {
+        std::unique_ptr<std::byte[]> memory;
+        std::size_t bytes;
+    };
+    void next_chunk(std::size_t bytes);
+
+    std::vector<Chunk> chunks_; // those in use first
+    std::size_t in_use_ = 0;
+    std::byte* next_ = nullptr; // what is free of the last one in use
+    std::size_t free_ = 0;
+    std::size_t used_ = 0;
+};
+
+} // namespace stepstore::steps
