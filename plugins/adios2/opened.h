@@ -21,6 +21,7 @@ public:
                         "stepstore: '" + parameters.location +
                             "' was opened in a mode that this engine does not have (Deferred ...): use "
                             "Mode::Write, Mode::Append, Mode::Read or Mode::ReadRandomAccess");
+        if (communicator->rank() == 0) say_remarks(parameters);
         if (writes(mode))
             adapter_ = std::make_unique<WriteAdapter>(io, parameters, communicator);
         else

@@ -1,18 +1,18 @@
 // The parameters that ADIOS2's BP and SST engines have and this one does not: an adios2.xml that is switched
-// over often has some.
+// over often has some. Those engines pass over what they do not know, and so does this one.
 #pragma once
 
 #include <string_view>
 
 namespace stepstore::adios {
 
-enum class OtherParameter {
-    no, // not one of theirs
-    // how they buffer, aggregate, send or write files: without meaning here, and harmless, so it is passed
-    // over
-    tuning,
-    refused, // changes what is stored or read, or where: passing it over would be silently different
+struct OtherParameter {
+    std::string_view name;
+    // What holds here in its place. Empty: it only tunes their files, buffers, threads or messages, and
+    // changes nothing of what is stored or read.
+    std::string_view instead;
 };
-OtherParameter other_parameter(std::string_view name); // without regard to case
+const OtherParameter*
+other_parameter(std::string_view name); // without regard to case; null: not one of theirs
 
 } // namespace stepstore::adios

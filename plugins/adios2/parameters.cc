@@ -1,6 +1,7 @@
 #include "parameters.h"
 
 #include "base/text.h"
+#include "base/warning.h"
 #include "other_parameters.h"
 
 #include "daos_errno.h"
@@ -10,9 +11,11 @@
 #include <charconv>
 #include <dlfcn.h>
 #include <link.h>
+#include <mutex>
+#include <numeric>
 #include <set>
-#include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace stepstore::adios {
 namespace {
@@ -32,9 +35,15 @@ Choice choose(const std::string& name, const std::string& value,
 
 bool on_off(const std::string& name, const std::string& value)
 {
-    return choose<bool>(
-        name, value,
-        {{"on", true}, {"off", false}, {"true", true}, {"false", false}, {"1", true}, {"0", false}});
+    return choose<bool>(name, value,
+                        {{"on", true},
+                         {"off", false},
+                         {"true", true},
+                         {"false", false},
+                         {"yes", true},
+                         {"no", false},
+                         {"1", true},
+                         {"0", false}});
 }
 
 double seconds(const std::string& name, const std::string& value)
@@ -100,24 +109,52 @@ bool set_own(Parameters& parameters, const std::string& name, const std::string&
     return true;
 }
 
-// What the engine of steps does not know either.
-void pass_over_or_refuse(const std::string& name)
+// How many letters have to be changed, added or left out to get from one name to the other; without case.
+std::size_t letters_apart(std::string_view a, std::string_view b)
 {
-    const auto of_another = other_parameter(name);
-    if (of_another == OtherParameter::tuning) return;
-    if (of_another == OtherParameter::refused)
-        throw Error(-DER_INVAL, "stepstore: the parameter " + name +
-                                    " belongs to another engine of ADIOS2 and has no meaning here: remove it "
-                                    "(docs/parameters.md lists the accepted ones)");
-
-    std::ostringstream valid;
-    const char* comma = "";
-    for (const auto& known : parameter_names()) {
-        valid << comma << known;
-        comma = ", ";
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t other = same_name(a.substr(i, 1), b.substr(j, 1)) ? 0 : 1;
+            const std::size_t here = std::min({row[j] + 1, row[j + 1] + 1, diagonal + other});
+            diagonal = std::exchange(row[j + 1], here);
+        }
     }
-    throw Error(-DER_INVAL,
-                "stepstore: there is no parameter " + name + "; the parameters are " + valid.str());
+    return row.back();
+}
+
+// A slip of the pen is not to be passed over.
+void refuse_misspelt(const std::string& name)
+{
+    const auto names = parameter_names();
+    const auto close = std::ranges::find_if(names, [&](const std::string& one) {
+        return letters_apart(one, name) <= (one.size() < 6 ? 1u : 2u);
+    });
+    if (close == names.end()) return;
+    std::string valid;
+    for (const auto& known : names)
+        valid += (valid.empty() ? "" : ", ") + known;
+    throw Error(-DER_INVAL, "stepstore: there is no parameter " + name + ". Is " + *close +
+                                " meant? The parameters are " + valid);
+}
+
+bool switched_off(std::string_view value)
+{
+    return value.empty() || same_name(value, "off") || same_name(value, "false") || same_name(value, "no") ||
+           value == "0";
+}
+
+// What the engine of steps does not know either.
+void pass_over(const std::string& name, const std::string& value, Parameters& parameters)
+{
+    const OtherParameter* of_another = other_parameter(name);
+    if (of_another == nullptr) refuse_misspelt(name);
+    if (of_another != nullptr && (of_another->instead.empty() || switched_off(value))) return;
+    parameters.remarks.push_back(
+        "the parameter " + name + " has no meaning for the engine Stepstore and is passed over" +
+        (of_another == nullptr ? "" : ": " + std::string(of_another->instead)) + " (docs/parameters.md)");
 }
 
 } // namespace
@@ -149,7 +186,7 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given, con
         // One IO often serves for writing and reading: both sets are good in both modes.
         bool of_writer = parameters.writer.set(name, value);
         bool of_reader = parameters.reader.set(name, value);
-        if (!of_writer && !of_reader) pass_over_or_refuse(name);
+        if (!of_writer && !of_reader) pass_over(name, value, parameters);
     }
     if (parameters.location.empty())
         throw Error(-DER_INVAL,
@@ -165,6 +202,15 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given, con
     parameters.writer.order = parameters.order;
     parameters.python = opening.plugin() && is_loaded("adios2_bindings");
     return parameters;
+}
+
+void say_remarks(const Parameters& parameters)
+{
+    static std::mutex saying; // guards `said`
+    static std::set<std::string> said;
+    const std::lock_guard lock(saying);
+    for (const std::string& remark : parameters.remarks)
+        if (said.insert(remark).second) warn("'" + parameters.location + "': " + remark);
 }
 
 } // namespace stepstore::adios

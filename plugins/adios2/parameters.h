@@ -30,6 +30,7 @@ struct Parameters {
     steps::Order order = steps::Order::row_major;
     steps::WriterOptions writer;
     steps::ReaderOptions reader;
+    std::vector<std::string> remarks; // on parameters that are passed over
 };
 
 // What an engine is told besides: it serves where a parameter does not say it.
@@ -40,11 +41,14 @@ struct Opening {
     bool plugin() const { return name.empty(); }
 };
 
-// Throws stepstore::Error (-DER_INVAL) for an unknown name, with the valid ones, a bad value, with the valid
-// ones, or a missing Location.
+// Throws stepstore::Error (-DER_INVAL) for a bad value, with the valid ones, a name that is close to one of
+// ours, with all of them, or a missing Location. Other unknown names are passed over, as by ADIOS2's engines.
 Parameters parse_parameters(const std::map<std::string, std::string>& given, const Opening& opening);
 
 // Every name that is known, sorted.
 std::vector<std::string> parameter_names();
+
+// Warns of each remark, once in a process.
+void say_remarks(const Parameters& parameters);
 
 } // namespace stepstore::adios

@@ -181,7 +181,9 @@ TEST(Options, AreSetByNameAndSayWhatIsValid)
     EXPECT_TRUE(reader.set("OpenTimeoutSecs", "2.5"));
     EXPECT_EQ(reader.open_timeout, 2.5);
     message_of([&] { reader.set("OpenTimeoutSecs", "soon"); }, -DER_INVAL);
-    message_of([&] { reader.set("BeginStepPollingFrequencySecs", "0"); }, -DER_INVAL);
+    message_of([&] { reader.set("BeginStepPollingFrequencySecs", "often"); }, -DER_INVAL);
+    reader.set("BeginStepPollingFrequencySecs", "0"); // as often as it looks by default
+    EXPECT_EQ(reader.poll_interval, ReaderOptions().poll_interval);
     for (const std::string& name : WriterOptions::names())
         EXPECT_FALSE(name.empty());
 }

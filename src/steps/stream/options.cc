@@ -46,9 +46,9 @@ constexpr std::array durabilities = {
 };
 constexpr std::array on_off = {
     Choice<bool>{"on", true},     Choice<bool>{"off", false}, Choice<bool>{"true", true},
-    Choice<bool>{"false", false}, Choice<bool>{"1", true},    Choice<bool>{"0", false},
+    Choice<bool>{"false", false}, Choice<bool>{"yes", true},  Choice<bool>{"no", false},
+    Choice<bool>{"1", true},      Choice<bool>{"0", false},
 };
-constexpr std::array levels = {Choice<bool>{"0", false}, Choice<bool>{"1", true}};
 
 template <class Choices>
 std::vector<std::string> all_names(const Choices& choices)
@@ -169,7 +169,7 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
         {"DataChunkSize", [](O& o, V n, V v) { o.data_chunk_size = size_value(n, v, 1); }},
         {"DataObjectClass", [](O& o, V n, V v) { o.data_object_class = class_value(n, v); }},
-        {"StatsLevel", [](O& o, V n, V v) { o.statistics = chosen(n, v, levels); }},
+        {"StatsLevel", [](O& o, V n, V v) { o.statistics = size_value(n, v, 0) > 0; }},
         {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
         {"MinDeferredSize", [](O& o, V n, V v) { o.min_deferred_size = size_value(n, v, 0); }},
         {"Compression", [](O& o, V n, V v) { o.compression.method = compression_value(n, v); }},
@@ -212,8 +212,7 @@ const std::vector<Setter<ReaderOptions>>& reader_setters()
         {"BeginStepPollingFrequencySecs",
          [](O& o, V n, V v) {
              const double seconds = seconds_value(n, v);
-             if (seconds <= 0) bad_value(n, v, "numbers of seconds above 0");
-             o.poll_interval = seconds;
+             o.poll_interval = seconds > 0 ? seconds : ReaderOptions().poll_interval;
          }},
         {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
     };
