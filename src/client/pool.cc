@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -140,12 +141,20 @@ Pool Pool::connect_or_create(const std::string& location, const PoolOptions& opt
         std::error_code ignored; // create() says what is wrong
         std::filesystem::create_directories(location.substr(0, slash), ignored);
     }
+    std::exception_ptr exists;
     try {
         create(location, options);
     } catch (const Error& error) {
         if (error.code() != -DER_EXIST) throw;
+        exists = std::current_exception();
     }
-    return connect(location, Access::read_write);
+    try {
+        return connect(location, Access::read_write);
+    } catch (const Error& error) {
+        // What exists is no pool: create() has said what it is.
+        if (error.code() == -DER_NONEXIST && exists) std::rethrow_exception(exists);
+        throw;
+    }
 }
 
 const std::string& Pool::location() const

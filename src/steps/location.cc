@@ -124,7 +124,66 @@ Location resolve_rados(const std::string& text)
     return location;
 }
 
+namespace fs = std::filesystem;
+
+// Whether a pool is being made in the directory: its lock file comes before all else (docs/format.md).
+bool is_pool_to_be(const fs::path& directory)
+{
+    std::error_code ignored;
+    return fs::exists(fs::symlink_status(directory / "lock", ignored));
+}
+
+// What lies at a path that is no pool. Empty: nothing that keeps a writer from making one there.
+std::string occupant(const fs::path& path)
+{
+    std::error_code unreadable;
+    const fs::file_status there = fs::status(path, unreadable);
+    if (!fs::exists(there)) return {};
+    if (!fs::is_directory(there)) return "a file";
+    if (fs::exists(path / "md.idx", unreadable)) return "the output of ADIOS2's engine BP5 or BP4";
+    const fs::directory_iterator first(path, unreadable);
+    if (unreadable || first == fs::directory_iterator()) return {};
+    const std::string name = first->path().filename().string();
+    return is_pool_to_be(path) ? std::string() : "a directory that is no pool (it holds '" + name + "')";
+}
+
+[[noreturn]] void refuse_place(const std::string& text, const fs::path& path, const std::string& what)
+{
+    const std::string other =
+        what.starts_with("the output")
+            ? "To read it name no engine, or BP5. `stepstore copy` makes a stream of it. "
+              "To write choose another location, or move it away"
+            : "Choose another location, or move it away";
+    throw Error(-DER_INVAL, "the location '" + text + "' cannot be a pool: at " + path.string() + " lies " +
+                                what + ". " + other);
+}
+
 } // namespace
+
+void require_place_for_pool(const Location& location, const std::string& text)
+{
+    if (location.pool_exists || is_on_cluster(location.pool)) return;
+    const fs::path path = location.pool;
+    if (const std::string what = occupant(path); !what.empty()) refuse_place(text, path, what);
+    // No directory can be made below a file.
+    for (fs::path above = path.parent_path(); !above.empty() && above != above.root_path();
+         above = above.parent_path()) {
+        std::error_code unreadable;
+        const fs::file_status there = fs::status(above, unreadable);
+        if (!fs::exists(there)) continue;
+        if (!fs::is_directory(there)) refuse_place(text, above, "a file");
+        return;
+    }
+}
+
+bool lies_in_pool(const std::string& text)
+{
+    if (is_on_cluster(text)) return true;
+    const Location location = resolve_location(text);
+    if (!location.pool_exists || !location.container_given) return location.pool_exists;
+    std::error_code unreadable;
+    return !fs::exists(fs::status(text, unreadable));
+}
 
 std::string Location::text() const
 {
@@ -149,6 +208,7 @@ bool is_on_cluster(const std::string& text)
 void require_pool(const Location& location, const std::string& text)
 {
     if (location.pool_exists) return;
+    require_place_for_pool(location, text);
     throw Error(-DER_NONEXIST, !location.missing.empty()
                                    ? location.missing
                                    : "there is no pool at '" + text +

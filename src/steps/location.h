@@ -40,8 +40,13 @@ struct Location {
 // Splits `text`; looks at the file system or cluster, makes nothing. -DER_INVAL: empty, an empty part,
 // ".." below the pool, or a container's or stream's name longer than 127 or 1,024 bytes.
 Location resolve_location(const std::string& text);
-// -DER_NONEXIST, with the advice to check the location: resolve_location(text) found no pool.
+// resolve_location(text) found no pool: -DER_NONEXIST, with the advice to check the location. Or -DER_INVAL:
+// what lies there is something else (a file, a directory), so that no writer can make the pool.
 void require_pool(const Location& location, const std::string& text);
+// The latter alone: for a writer, which makes what is missing.
+void require_place_for_pool(const Location& location, const std::string& text);
+// Whether this names a pool or something in one, as far as the file system has nothing else by that name.
+bool lies_in_pool(const std::string& text);
 bool is_on_daos(const std::string& text);
 bool is_on_ceph(const std::string& text);
 bool is_on_cluster(const std::string& text); // daos:// or rados://: no directory of one machine

@@ -1,8 +1,25 @@
 #include "steps/read/reader_impl.h"
 
+#include "base/warning.h"
+
 #include <algorithm>
+#include <utility>
 
 namespace stepstore::steps {
+
+namespace {
+
+constexpr double patience = 5; // seconds, of a person who sees nothing happen
+
+// left: seconds; negative: for ever.
+void say_what_it_waits_for(const Error& missing, double left)
+{
+    warn(std::string(missing.what()) + ". This reader waits for it" +
+         (left < 0 ? "" : " for another " + std::to_string(static_cast<std::uint64_t>(left)) + " s") +
+         " (OpenTimeoutSecs)");
+}
+
+} // namespace
 
 Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
                    std::shared_ptr<Communicator> group)
@@ -47,14 +64,14 @@ Reader::Impl::~Impl()
 OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
 {
     const auto begin = SteadyClock::now();
-    while (true) {
+    for (bool said = false;;) {
         try {
             return find_stream(location, options.snapshot);
         } catch (const Error& error) {
             const std::chrono::duration<double> waited = SteadyClock::now() - begin;
-            if (error.code() != -DER_NONEXIST ||
-                (options.open_timeout >= 0 && waited.count() >= options.open_timeout))
-                throw;
+            const double left = options.open_timeout - waited.count();
+            if (error.code() != -DER_NONEXIST || (options.open_timeout >= 0 && left <= 0)) throw;
+            if (waited.count() >= patience && !std::exchange(said, true)) say_what_it_waits_for(error, left);
         }
         const double least = is_on_ceph(location) ? 0.1 : 0.01; // a look at a cluster is several round trips
         sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, least)));

@@ -223,6 +223,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     StreamToWrite result;
     OpenedStream& opened = result.opened;
     opened.location = resolve_location(text);
+    require_place_for_pool(opened.location, text);
     require_directory(opened.location.pool, layout_named(options.layout));
     opened.location.opened = open_pool(opened.location, options);
     const Pool& pool = *opened.location.opened;
