@@ -1,5 +1,5 @@
 /*
- * For programs that hand the ADIOS2 plugin a communicator. Exported by libstepstore_adios2.so, the library
+ * For programs that hand an engine in ADIOS2 a communicator. Exported by libstepstore_adios2.so, the library
  * that ADIOS2 loads: link to it, or find the function with dlsym().
  *
  * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin forms one group of
@@ -20,7 +20,7 @@ extern "C" {
  * It holds for one opening: call it again before the next one. Collective over the communicator, which is
  * duplicated here and may be freed afterwards. It comes before the parameter Communicator.
  *
- * [in] location  the value of the parameter Location; NULL: whatever is opened next
+ * [in] location  the parameter Location, or the name given to Open; NULL: whatever is opened next
  * [in] mpi_comm  the address of an MPI_Comm; NULL: takes back what was given for `location`
  *
  * Returns 0 or a negative code of daos_errno.h; stepstore_adios2_last_error() says more:
@@ -38,6 +38,12 @@ STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const 
  *               Or Stepstore was built without its native engine.
  */
 STEPSTORE_API int stepstore_adios2_register(void);
+
+/*
+ * The same. Besides, what a program opens for reading without naming an engine (or with BPFile, BP, File,
+ * FileStream) is read by this one if it lies in a pool. What is written stays ADIOS2's.
+ */
+STEPSTORE_API int stepstore_adios2_read_by_default(void);
 
 /* What the last call of this thread that failed said; never NULL, valid until the next one. */
 STEPSTORE_API const char* stepstore_adios2_last_error(void);

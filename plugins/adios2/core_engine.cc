@@ -1,5 +1,7 @@
 #include "core_engine.h"
 
+#include "default_reader.h"
+#include "group.h"
 #include "introspection.h"
 
 namespace stepstore::adios {
@@ -7,21 +9,33 @@ namespace {
 
 namespace core = adios2::core;
 
-Parameters parameters_of(core::IO& io, const std::string& name, adios2::Mode mode)
+TakeHandedOver take_handed_over = nullptr; // set before there is an engine
+
+// What the core says of an opening, besides IO, name, mode and communicator.
+enum class Way : std::uint8_t {
+    named,    // the program has named the engine
+    found,    // it has named none: ADIOS2 then hides Mode::ReadRandomAccess
+    metadata, // with metadata in memory: by one process alone
+};
+
+Parameters parameters_of(core::IO& io, const std::string& name, adios2::Mode mode, Way way)
 {
     Opening opening;
     opening.name = name;
     opening.order = order_of(io);
-    opening.reading = mode == adios2::Mode::ReadRandomAccess ? Reading::random : Reading::stream;
-    return parse_parameters(io.m_Parameters, opening);
+    opening.reading = mode == adios2::Mode::ReadRandomAccess ? Reading::random
+                      : way == Way::found                    ? Reading::automatic
+                                                             : Reading::stream;
+    auto parameters = parse_parameters(io.m_Parameters, opening);
+    if (way == Way::metadata) parameters.group = GroupChoice::self;
+    return parameters;
 }
 
 class CoreEngine final : public Introspection {
 public:
-    CoreEngine(core::IO& io, const std::string& name, adios2::Mode mode, adios2::helper::Comm comm)
-        : Introspection("Stepstore", io, name, mode, std::move(comm), opened_), opened_(translated([&] {
-              return Opened(handle_of(io), parameters_of(io, name, mode), mode, group_of(m_Comm), this);
-          }))
+    CoreEngine(core::IO& io, const std::string& name, adios2::Mode mode, adios2::helper::Comm comm, Way way)
+        : Introspection("Stepstore", io, name, mode, std::move(comm), opened_),
+          opened_(translated([&] { return open(way); }))
     {
         m_IsOpen = true;
         if (opened_.writing()) opened_.writer().attributes().listen();
@@ -129,6 +143,15 @@ protected:
     }
 
 private:
+    Opened open(Way way)
+    {
+        const auto parameters = parameters_of(m_IO, m_Name, m_OpenMode, way);
+        const auto group = find_group(parameters, m_OpenMode, take_handed_over, [this](const std::string&) {
+            return m_Comm.IsMPI() ? group_of(m_Comm) : nullptr;
+        });
+        return {handle_of(m_IO), parameters, m_OpenMode, group.ranks, this};
+    }
+
     template <class T>
     void put(core::Variable<T>& variable, const T* values, steps::Mode mode)
     {
@@ -149,19 +172,26 @@ private:
     Opened opened_;
 };
 
+template <Way way>
+std::shared_ptr<core::Engine> make(core::IO& io, const std::string& name, adios2::Mode mode,
+                                   adios2::helper::Comm comm)
+{
+    return std::make_shared<CoreEngine>(io, name, mode, std::move(comm), way);
+}
+
 } // namespace
 
-void register_native()
+void register_native(TakeHandedOver handed_over, bool by_default)
 {
     if (!misfit().empty())
         throw Error(-DER_NOSYS, misfit() + ". Use the engine type Plugin (docs/adios2.md)");
-    const auto make = core::IO::MakeEngine<CoreEngine>;
-    core::IO::RegisterEngine("stepstore", {make, make,
+    take_handed_over = handed_over;
+    core::IO::RegisterEngine("stepstore", {make<Way::named>, make<Way::named>,
                                            [](core::IO& io, const std::string& name, const adios2::Mode mode,
                                               adios2::helper::Comm comm, const char*, const std::size_t) {
-                                               return core::IO::MakeEngine<CoreEngine>(io, name, mode,
-                                                                                       std::move(comm));
+                                               return make<Way::metadata>(io, name, mode, std::move(comm));
                                            }});
+    if (by_default) read_pools_by_default(make<Way::found>);
 }
 
 } // namespace stepstore::adios

@@ -1,6 +1,7 @@
 // The plugin engine: ADIOS2's plugin interface (version 2), forwarded to the writing or reading adapter.
 #include "adios_errors.h"
 #include "core_engine.h"
+#include "group.h"
 #include "plugin_api.h"
 #include "plugin_host.h"
 #include "stepstore/export.h"
@@ -29,14 +30,6 @@ void say_what_is_missing(const Communicator& group)
                "ranks find each other without ADIOS2's communicator: "
             << misfit() << " (docs/adios2.md)\n";
     });
-}
-
-std::string group_key(const Parameters& parameters, adios2::Mode mode)
-{
-    const char* how = mode == adios2::Mode::Write    ? "writing"
-                      : mode == adios2::Mode::Append ? "appending"
-                                                     : "reading";
-    return "opening '" + parameters.location + "' for " + how;
 }
 
 class Engine final : public adios2::plugin::PluginEngineInterface {
@@ -136,30 +129,24 @@ private:
         Opening opening;
         if (host_) opening.order = host_->order();
         parameters_ = parse_parameters(m_IO.Parameters(), opening);
-        auto group = take_handed_over(parameters_.location);
-        if (!group) {
-            group = found_group();
-            if (host_ && parameters_.group == GroupChoice::automatic) group_ = group;
-        }
-        say_what_is_missing(*group);
-        return open(group);
+        const auto group = find_group(parameters_, m_OpenMode, take_handed_over,
+                                      [this](const std::string& key) { return told_group(key); });
+        if (host_ && parameters_.group == GroupChoice::automatic && !group.handed_over) group_ = group.ranks;
+        say_what_is_missing(*group.ranks);
+        return open(group.ranks);
     }
     Opened open(const std::shared_ptr<Communicator>& group) const
     {
         return {m_IO, parameters_, m_OpenMode, group, host_ ? host_->engine() : nullptr};
     }
-    std::shared_ptr<Communicator> found_group() const
+    std::shared_ptr<Communicator> told_group(const std::string& key) const
     {
-        const auto key = group_key(parameters_, m_OpenMode);
-        std::shared_ptr<Communicator> group;
         try {
-            if (host_ && parameters_.group == GroupChoice::automatic)
-                group = host_->group(key, parameters_.group_timeout);
+            return host_ ? host_->group(key, parameters_.group_timeout) : nullptr;
         } catch (const Error& error) {
             if (-error.code() != DER_TIMEDOUT) throw;
             throw Error(error.code(), std::string(error.what()) + ". " + other_communicator);
         }
-        return group ? group : form_group(key, parameters_.group, parameters_.group_timeout);
     }
     void note_absolute_steps()
     {

@@ -10,7 +10,7 @@
 #include "stepstore/adios2.h"
 #include "stepstore/error.h"
 
-#include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <link.h>
@@ -121,12 +121,19 @@ std::string folder_of_adios2()
     return failed ? std::string() : real.parent_path().string();
 }
 
-void register_native()
+// In the environment of `stepstore adios2-env --default`.
+bool asked_to_read_by_default()
+{
+    const char* wanted = std::getenv("STEPSTORE_ADIOS2_DEFAULT");
+    return wanted != nullptr && std::string_view(wanted) == "on";
+}
+
+void register_native(bool by_default)
 {
     const std::string folder = folder_of_adios2();
     if (folder.empty())
         throw Error(-DER_NOSYS, "there is no ADIOS2 (libadios2_core.so) in this process: load it first");
-    load_engine(folder).register_native();
+    load_engine(folder).register_native(take_handed_over, by_default || asked_to_read_by_default());
 }
 
 // For C: 0, or the code of what was thrown, whose text last_error() gives.
@@ -181,7 +188,12 @@ STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const 
 
 STEPSTORE_API int stepstore_adios2_register(void)
 {
-    return stepstore::code_of(stepstore::register_native);
+    return stepstore::code_of([] { stepstore::register_native(false); });
+}
+
+STEPSTORE_API int stepstore_adios2_read_by_default(void)
+{
+    return stepstore::code_of([] { stepstore::register_native(true); });
 }
 
 STEPSTORE_API const char* stepstore_adios2_last_error(void)

@@ -8,11 +8,12 @@
 #include <dlfcn.h>
 #include <stdexcept>
 #include <string>
+#include <strings.h>
 
 namespace {
 
 // Not linked to the plugin: ADIOS2 would find its EngineCreate here, and take this for an engine.
-std::string make_engine_known()
+std::string make_engine_known(bool by_default)
 {
     Dl_info self{};
     static const char here = 0;
@@ -21,13 +22,26 @@ std::string make_engine_known()
     path = path.substr(0, path.rfind('/') + 1) + STEPSTORE_ADIOS2_FILE;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const auto call = [&](const char* name) { return library == nullptr ? nullptr : dlsym(library, name); };
-    const auto make_known = reinterpret_cast<int (*)()>(call("stepstore_adios2_register"));
+    const auto make_known = reinterpret_cast<int (*)()>(
+        call(by_default ? "stepstore_adios2_read_by_default" : "stepstore_adios2_register"));
     const auto last_error = reinterpret_cast<const char* (*)()>(call("stepstore_adios2_last_error"));
     if (make_known == nullptr || last_error == nullptr) {
         const char* why = dlerror();
         return path + " cannot be loaded: " + (why != nullptr ? why : "it is of another version");
     }
     return make_known() == 0 ? "" : last_error();
+}
+
+// The parameter Default=on of the operator.
+bool wants_default(const adios2::Params& parameters)
+{
+    const auto is = [](const std::string& text, const char* what) {
+        return strcasecmp(text.c_str(), what) == 0;
+    };
+    for (const auto& [name, value] : parameters)
+        if (is(name, "Default"))
+            return is(value, "on") || is(value, "true") || is(value, "yes") || is(value, "1");
+    return false;
 }
 
 // Stands for the operator that ADIOS2 has asked for. It must not be used on data.
@@ -56,7 +70,7 @@ extern "C" {
 
 STEPSTORE_API adios2::plugin::PluginOperatorInterface* OperatorCreate(const adios2::Params& parameters)
 {
-    if (const std::string why = make_engine_known(); !why.empty())
+    if (const std::string why = make_engine_known(wants_default(parameters)); !why.empty())
         std::fprintf(stderr, "stepstore: there is no engine type Stepstore: %s\n", why.c_str());
     return new LoadsTheEngine(parameters);
 }

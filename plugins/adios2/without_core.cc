@@ -5,7 +5,7 @@
 
 namespace stepstore::adios {
 
-void register_native()
+void register_native(TakeHandedOver, bool)
 {
     throw Error(-DER_NOSYS,
                 misfit() + ", so there is no native engine: use the engine type Plugin (docs/adios2.md)");

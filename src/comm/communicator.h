@@ -80,6 +80,10 @@ std::shared_ptr<Communicator> form_group_within(const void* mpi_comm, const std:
 std::shared_ptr<Communicator> form_group_within_fortran(int mpi_comm, const std::string& key,
                                                         double timeout_seconds);
 
+// How many processes a launcher (mpirun, srun) has started together, this one among them, if MPI is not
+// running in this one. 0: it is, or this process was started alone.
+int launched_without_mpi();
+
 // A group over an MPI communicator that the program handed over: the address of an MPI_Comm, which is
 // duplicated (collective over it). Throws DER_NOSYS when MPI is not initialised in this process.
 std::shared_ptr<Communicator> mpi_communicator(const void* mpi_comm);

@@ -10,6 +10,9 @@
 #include "daos_errno.h"
 #include "stepstore/error.h"
 
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <link.h>
@@ -168,6 +171,19 @@ MpiModule& module_for(const void* mpi_comm)
 }
 
 } // namespace
+
+int launched_without_mpi()
+{
+    if (find_running_mpi()) return 0;
+    for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+        const char* text = std::getenv(variable);
+        int processes = 0;
+        if (text == nullptr) continue;
+        std::from_chars(text, text + std::strlen(text), processes);
+        if (processes > 1) return processes;
+    }
+    return 0;
+}
 
 std::shared_ptr<Communicator> form_group(const std::string& key, GroupChoice choice, double timeout_seconds)
 {

@@ -58,6 +58,19 @@ CASE(own_streams)
     }
 }
 
+// All ranks write one stream, and each reads all of it: by default, and where the parameter says so.
+CASE(one_stream_of_all)
+{
+    for (const char* choice : {"auto", "world"}) {
+        auto adios = make_adios();
+        auto out = make_io(adios, "out", choice, {{"Communicator", choice}});
+        write_some(out, choice, 90, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        auto in = make_io(adios, "in", choice, {{"Communicator", choice}});
+        read_some(in, choice, 90, run.ranks);
+    }
+}
+
 // Half of the ranks write one stream, half another; then all read both.
 CASE(two_groups)
 {

@@ -1,5 +1,5 @@
 """The serial wheel under mpirun with mpi4py, which loads MPI privately: all ranks still write and read one
-common stream."""
+common stream, through the door that the argument names."""
 
 import shutil
 import sys
@@ -11,16 +11,28 @@ from mpi4py import MPI
 from python_support import plugin_io
 
 
+def io_of(location):
+    if sys.argv[1] == "Plugin":
+        return plugin_io(location), "any"
+    adios = adios2.Adios()
+    adios.define_operator(
+        "stepstore", "plugin", {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"}
+    )
+    io = adios.declare_io("stream")
+    io.set_engine("Stepstore")
+    return io, location
+
+
 def main():
     world = MPI.COMM_WORLD
     rank, ranks = world.rank, world.size
     directory = world.bcast(tempfile.mkdtemp(prefix="stepstore-mpi4py-") if rank == 0 else None)
     location = directory + "/pool"
-    with adios2.Stream(plugin_io(location), "any", "w") as stream:
+    with adios2.Stream(*io_of(location), "w") as stream:
         for step in stream.steps(3):
             step.write("x", np.full(4, 10.0 * step.current_step() + rank), [ranks * 4], [4 * rank], [4])
     count = 0
-    with adios2.Stream(plugin_io(location), "any", "r") as stream:
+    with adios2.Stream(*io_of(location), "r") as stream:
         for step in stream.steps():
             expected = np.repeat(10.0 * step.current_step() + np.arange(ranks), 4)
             np.testing.assert_array_equal(step.read("x"), expected)

@@ -103,12 +103,22 @@ def fdb5_env() -> None:
 
 
 @app.command("adios2-env")
-def adios2_env() -> None:
+def adios2_env(
+    default: Annotated[
+        bool,
+        typer.Option(
+            "--default",
+            help="Pools are also read by programs that name no engine: FileReader(path), bpls PATH.",
+        ),
+    ] = False,
+) -> None:
     """Print what a shell has to set so that every ADIOS2 program knows the engine type Stepstore: eval
     "$(stepstore adios2-env)"."""
     libraries = plugin_directory()
     print(f'export LD_PRELOAD={shlex.quote(str(libraries / PRELOAD))}"${{LD_PRELOAD:+:$LD_PRELOAD}}"')
     print(f"export ADIOS2_PLUGIN_PATH={shlex.quote(str(libraries))}")
+    if default:
+        print("export STEPSTORE_ADIOS2_DEFAULT=on")
 
 
 @app.command("version")
