@@ -88,12 +88,14 @@ bool Reader::has(VariableId variable, std::uint64_t step) const
 
 Dims Reader::shape(VariableId variable, std::uint64_t step) const
 {
-    return shape_of(*impl_->step_with(variable, step), variable, impl_->variable(variable));
+    const auto wanted = impl_->step_with(variable, step); // first: it may make more variables known
+    return shape_of(*wanted, variable, impl_->variable(variable));
 }
 
 std::vector<Block> Reader::blocks(VariableId variable, std::uint64_t step) const
 {
-    return blocks_of(*impl_->step_with(variable, step), variable, impl_->variable(variable));
+    const auto wanted = impl_->step_with(variable, step); // first: it may make more variables known
+    return blocks_of(*wanted, variable, impl_->variable(variable));
 }
 
 Dims Reader::largest_block(VariableId variable, std::uint64_t step) const
@@ -114,7 +116,8 @@ std::uint64_t Reader::block_count(VariableId variable, std::uint64_t step) const
 
 std::optional<MinMax> Reader::minmax(VariableId variable, std::uint64_t step) const
 {
-    return minmax_of(*impl_->step_with(variable, step), variable, impl_->variable(variable));
+    const auto wanted = impl_->step_with(variable, step); // first: it may make more variables known
+    return minmax_of(*wanted, variable, impl_->variable(variable));
 }
 
 std::vector<std::uint64_t> Reader::available_steps(VariableId variable) const
