@@ -219,6 +219,16 @@ class Blobs:
         """For a blob that is written piece by piece and appears whole."""
         return BlobWriter(self, key, new=new)
 
+    def touch(self, key: str) -> None:
+        """Says that the blob was written now; makes an empty one if there is none."""
+        name = _name(key)
+        while (entry := self._entry(name)) is not None:
+            kind, _ = _HEAD.unpack_from(entry)
+            fresh = _HEAD.pack(kind, time.time_ns()) + entry[_HEAD.size :]
+            if self._directory.put_if(name, fresh, entry):
+                return
+        self.write(key, b"", new=True)
+
     def make_folder(self, folder: str) -> None:
         self._directory.put(_name(_as_folder(folder)), _HEAD.pack(_FOLDER, time.time_ns()))
 
@@ -233,9 +243,12 @@ class Blobs:
 
     def delete(self, key: str, *, version: bytes | None = None) -> bool:
         """False: there was no such blob. version: as copy() gave it; another one is kept, False then."""
-        if version is not None and self._entry(_name(key)) != version:
-            return False
-        return self._take(_name(key))
+        if version is None:
+            return self._take(_name(key))
+        deleted = self._directory.remove_if(_name(key), version)
+        if deleted:
+            self._free((len(version), version))
+        return deleted
 
     def delete_folder(self, folder: str) -> int:
         """Deletes all blobs and folders below; how many there were. "": all."""
@@ -441,6 +454,36 @@ class BlobWriter(OfProcess):
         finally:
             self._end()
 
+    def close_if(self, expected: bytes | None) -> bool:
+        """Publishes the blob if its entry is the expected one. False: it is not, and nothing has changed."""
+        if self._array is None:
+            entry = _HEAD.pack(_SMALL, time.time_ns()) + self._small
+        else:
+            entry = _PLACE.pack(_ARRAY, time.time_ns(), self._id, self.size)
+        try:
+            done = self._blobs._directory.put_if(self._name, entry, expected)
+        except Error as error:
+            if not is_in_doubt(error):
+                self.discard()
+            else:
+                self.closed = True
+                if self._array is not None:
+                    self._blobs._numbers.keep(self._id)
+                self._end()
+            raise
+        if done:
+            self.closed = True
+            self._end()
+            self._blobs._free((len(expected), expected) if expected else None)
+        return done
+
+    def read(self, start: int, stop: int) -> Bytes:
+        """Of what was written so far."""
+        if self._array is None:
+            return self._small[start:stop]
+        data: bytes = self._array.read(start, max(0, min(stop, self.size) - start))
+        return data
+
     def discard(self) -> None:
         """The blob stays as it was. In a forked child nothing happens."""
         if self.closed or not self.is_mine:
@@ -451,8 +494,9 @@ class BlobWriter(OfProcess):
             self._end()
 
     def _end(self) -> None:
-        self._array.close()
-        self._number.__exit__(None, None, None)
+        if self._array is not None:
+            self._array.close()
+            self._number.__exit__(None, None, None)
 
     def __enter__(self) -> BlobWriter:
         return self

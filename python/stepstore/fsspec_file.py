@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
+from stepstore.blob_append import BlobAppender
 from stepstore.blobs import BlobReader, BlobWriter
 from stepstore.buffers import memory_of
 from stepstore.errors import DER_NONEXIST, Error
@@ -25,7 +26,7 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
     def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
         self.closed = True  # nothing to close if this fails
         self._reader: Reader | None = None
-        self._writer: BlobWriter | None = None
+        self._writer: BlobWriter | BlobAppender | None = None
         if mode == "rb":
             self._reader = fs._reader(path)
             super().__init__(fs, path, mode, block_size, **{**kwargs, "size": self._reader.size})
@@ -34,10 +35,11 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
         if mode == "xb" and blobs.exists(key):
             raise FileExistsError(path)
         super().__init__(fs, path, mode, block_size, **kwargs)
-        self._writer = blobs.writer(key, new=mode == "xb")
         if mode == "ab":
-            self._writer.write(blobs.read(key) or b"")
+            self._writer = BlobAppender(blobs, key)
             self.loc = self._writer.size
+        else:
+            self._writer = blobs.writer(key, new=mode == "xb")
 
     def write(self, data: Any) -> int:
         """Bytes, or any array, element after element. Returns how many bytes."""

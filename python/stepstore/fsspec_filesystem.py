@@ -379,7 +379,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def mv(
         self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any
     ) -> None:
-        """Copies, and then removes what it has copied. A directory is moved with all that is in it."""
+        """Copies, and then removes the versions that it has copied: what is written meanwhile stays where it
+        was. A directory is moved with all that is in it."""
         if isinstance(path1, str) and isinstance(path2, str) and not has_magic(path1):
             source = self._place(path1)
             self._require_writable(source, path1)
@@ -407,8 +408,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         blobs, key = self._file(path, write=True)
         if truncate:
             blobs.write(key, b"")
-        elif blobs.write(key, b"", new=True) is False:
-            blobs.copy(key, key)
+        else:
+            blobs.touch(key)
 
     def created(self, path: str) -> datetime.datetime:
         return self.modified(path)

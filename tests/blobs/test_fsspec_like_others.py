@@ -327,6 +327,23 @@ def together(pool: str, *programs: str) -> list[str]:
     return [one.communicate()[0] for one in running]
 
 
+@pytest.mark.parametrize("before", [0, 60_000])
+def test_processes_that_append_lose_no_line(pool: str, before: int) -> None:
+    fs = StepstoreFileSystem(skip_instance_cache=True)
+    fs.pipe_file(f"{pool}/box/log", b"x" * before)
+    append = """
+        for n in range(60):
+            with fs.open(box + "/log", "ab") as log:
+                log.write(b"NAME %d\\n" % n)
+            fs.touch(box + "/log", truncate=False)
+    """
+    together(pool, *(append.replace("NAME", name) for name in "abcd"))
+    lines = fs.cat_file(f"{pool}/box/log")[before:].decode().splitlines()
+    assert sorted(lines) == sorted(f"{name} {n}" for name in "abcd" for n in range(60))
+    for name in "abcd":
+        assert [line for line in lines if line[0] == name] == [f"{name} {n}" for n in range(60)]
+
+
 def test_a_file_that_is_written_while_its_container_is_removed_stays(pool: str) -> None:
     StepstoreFileSystem(skip_instance_cache=True).mkdir(f"{pool}/box")
     write = """
@@ -347,3 +364,29 @@ def test_a_file_that_is_written_while_its_container_is_removed_stays(pool: str) 
         print(removed)
     """
     assert int(together(pool, write, remove)[1]) > 0
+
+
+def test_a_version_that_is_written_during_a_move_stays(pool: str) -> None:
+    write = """
+        def value(name):
+            try:
+                return int(fs.cat_file(box + name)[:6])
+            except FileNotFoundError:
+                return -1
+        for n in range(300):
+            fs.pipe_file(box + "/from", b"%06d" % n + b"x" * (n % 2 * 100_000))
+            # What is not there any more is in the other place: so it is looked at second.
+            assert max([value("/from"), value("/to")]) >= n, n
+        fs.pipe_file(box + "/end", b"")
+    """
+    move = """
+        moved = 0
+        while not fs.exists(box + "/end"):
+            try:
+                fs.mv(box + "/from", box + "/to")
+                moved += 1
+            except FileNotFoundError:
+                pass
+        print(moved)
+    """
+    assert int(together(pool, write, move)[1]) > 0
