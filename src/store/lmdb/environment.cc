@@ -114,6 +114,7 @@ Environment::Environment(const Place& directory, std::string where, Durability d
     open(for_writing_ ? flags_ : flags_ | MDB_RDONLY);
 }
 
+// Called where no other thread uses the map: with map_guard_ held exclusive, or before others know of it.
 void Environment::open(unsigned flags)
 {
     const auto close_it = [](Environment* env) { env->close(); };
@@ -147,7 +148,7 @@ void Environment::open(unsigned flags)
 
     Reader* first = nullptr;
     while ((first = new_reader()) == nullptr)
-        adopt_map(); // another process made the map larger since mdb_env_open looked at its size
+        adopt_map_alone(); // another process made the map larger since mdb_env_open looked at its size
     const auto end = [this](Reader* reader) { free_reader(reader); };
     const std::unique_ptr<Reader, decltype(end)> ending(first, end);
     if (!find_meta(*first)) verify_length(newest_meta(file_.get(), where_));
@@ -246,10 +247,16 @@ void Environment::grow(std::size_t seen, std::size_t wanted)
 
 void Environment::adopt_map()
 {
-    newest_meta(file_.get(), where_); // a damaged one asks for a map that there never is
     growers_.fetch_add(1);
-    std::lock_guard alone(map_guard_);
+    const std::lock_guard alone(map_guard_);
     growers_.fetch_sub(1);
+    adopt_map_alone();
+}
+
+// With map_guard_ held exclusive, or before others know of the map.
+void Environment::adopt_map_alone()
+{
+    newest_meta(file_.get(), where_); // a damaged one asks for a map that there never is
     const int result = mdb_env_set_mapsize(env_, 0);
     if (result != 0) fail(result, where_, "another process made the index larger: cannot map the new size");
     map_size_ = info().me_mapsize;

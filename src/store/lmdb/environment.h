@@ -15,7 +15,8 @@
 // Opening. LMDB allocates and clears 3 MiB for each index that it opens for writing. That takes longer than
 // the rest of a short-lived reader's work. So an index whose first use is a read is opened for reading only.
 // The first write opens it again for writing, with the map guard held exclusive. This process has no
-// transaction meanwhile, so none finds it closed.
+// transaction meanwhile, so none finds it closed. Growth by another process that meets an opening is adopted
+// by the opener (adopt_map_alone): it holds the guard already, or nobody else knows of the map yet.
 //
 // Writing. Durability `process`: a transaction and a commit each, no sync (MDB_NOSYNC). Durability `power`: a
 // commit syncs, so the calls that wait are committed together. The first waiting call becomes the leader. It
@@ -151,6 +152,7 @@ private:
 
     void grow(std::size_t seen, std::size_t wanted);
     void adopt_map();
+    void adopt_map_alone();
     void step_back() const;
 
     void sync_file();
