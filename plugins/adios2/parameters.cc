@@ -1,5 +1,6 @@
 #include "parameters.h"
 
+#include "base/fork.h"
 #include "base/text.h"
 #include "base/warning.h"
 #include "other_parameters.h"
@@ -10,12 +11,14 @@
 #include <algorithm>
 #include <charconv>
 #include <dlfcn.h>
+#include <iterator>
 #include <link.h>
 #include <mutex>
 #include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace stepstore::adios {
 namespace {
@@ -206,11 +209,15 @@ Parameters parse_parameters(const std::map<std::string, std::string>& given, con
 
 void say_remarks(const Parameters& parameters)
 {
-    static std::mutex saying; // guards `said`
-    static std::set<std::string> said;
-    const std::lock_guard lock(saying);
-    for (const std::string& remark : parameters.remarks)
-        if (said.insert(remark).second) warn("'" + parameters.location + "': " + remark);
+    static std::set<std::string> said; // guarded by ForkLock::handles
+    std::vector<std::string> fresh;
+    {
+        const std::lock_guard lock(held_over_fork(ForkLock::handles));
+        std::ranges::copy_if(parameters.remarks, std::back_inserter(fresh),
+                             [](const std::string& remark) { return said.insert(remark).second; });
+    }
+    for (const std::string& remark : fresh)
+        warn("'" + parameters.location + "': " + remark);
 }
 
 } // namespace stepstore::adios

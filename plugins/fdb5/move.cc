@@ -130,8 +130,8 @@ std::shared_ptr<fields::Dataset> MoveVisitor::copy_to(const std::string& pool) c
     return copied;
 }
 
-// What the copy names is believed only if fdb-move could have moved it: another dataset of this key, in a pool
-// of the configuration that may be wiped. nullptr: it is gone.
+// What the copy names is believed only if fdb-move could have moved it: another dataset of this key, in a
+// pool of the configuration that may be wiped. nullptr: it is gone.
 std::shared_ptr<fields::Dataset> MoveVisitor::source_to_wipe(const fields::Dataset& copy) const
 {
     const auto from = source_of(copy);

@@ -421,7 +421,7 @@ class OnEveryKind(Compared):
             for other in seen[1:]:
                 self.assertEqual(other, seen[0], kind)
 
-    # Of the entries of one field the newest comes first: its location is the one that a list without --full has.
+    # Of the entries of one field the newest comes first: the one that a list without --full has.
     def test_order_of_a_fields_entries(self):
         archive = Archive("stepstore")
         self.addCleanup(archive.close)
