@@ -126,7 +126,8 @@ private:
     }
     void snapshot()
     {
-        snapshots_.emplace(container_.create_snapshot("play " + std::to_string(++snapshots_made_)), model_);
+        static int made = 0; // several plays share a container
+        snapshots_.emplace(container_.create_snapshot("play " + std::to_string(++made)), model_);
     }
     void drop_snapshot()
     {
@@ -169,7 +170,6 @@ private:
     const ArrayAttributes attributes_;
     ArrayModel model_;
     std::map<Epoch, ArrayModel> snapshots_;
-    int snapshots_made_ = 0;
     std::mt19937_64 random_;
 };
 

@@ -234,7 +234,7 @@ void write_from_reused_memory(const std::string& name, std::size_t least, const 
     const auto local_value = io.DefineVariable<double>("local_value", {adios2::LocalValueDim});
     const auto text = io.DefineVariable<std::string>("text");
     const auto large = io.DefineVariable<double>("large", {}, {}, {not_below});
-    adios2::VariableStruct point;
+    adios2::VariableNT point;
     const bool structs = run.engine == "Stepstore" || run.engine == "BP5";
     if (structs) {
         auto fields = io.DefineStruct("point", sizeof(Point));
