@@ -117,7 +117,9 @@ private:
         log_.doing = Log::snapshot;
         const auto all = container_->snapshots();
         if (all.size() > 3) container_->destroy_snapshot(all.front().epoch);
-        const Epoch epoch = container_->create_snapshot("by the first");
+        // One that was killed before it could note its snapshot has left that under its name.
+        const std::string name = "by the first, " + std::to_string(all.empty() ? 0 : all.back().epoch);
+        const Epoch epoch = container_->create_snapshot(name);
         log_.snapshot_epoch = 0;
         std::copy(std::begin(log_.key), std::end(log_.key), std::begin(log_.at_snapshot));
         log_.snapshot_epoch = epoch;

@@ -204,7 +204,7 @@ class Alone(Case):
     def test_a_process_of_a_job_without_mpi_says_that_it_writes_alone(self):
         text = """
             for mode in "w", "a", "r":
-                with adios2.Stream(open_io("out/gs", **{PARAMETERS}), "out/gs", mode) as stream:
+                with adios2.Stream(open_io("out/gs", **PARAMETERS), "out/gs", mode) as stream:
                     if mode != "r":
                         for step in stream.steps(1):
                             step.write("x", np.arange(3.0), [3], [0], [3])
@@ -338,6 +338,8 @@ for engine in ("BP3", "BP4"):
         stream.begin_step()
         stream.write("x", np.full(3, 9.0), [3], [0], [3])
         stream.end_step()
+    io = adios2.Adios().declare_io("any")  # BP3 does not read by the object that it wrote by
+    io.set_engine(engine)
     with adios2.Stream(io, "named-" + engine, "r") as stream:
         assert [step.read("x")[0] for step in stream.steps()] == [9.0]
 import os
