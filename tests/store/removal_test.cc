@@ -168,7 +168,7 @@ protected:
         Epoch snapshot = 0;
         after_commit = [&] {
             expect_all_or_short(*container, before, after);
-            if (++commits == 2) snapshot = container->create_snapshot("between");
+            if (++commits == 2) snapshot = container->create_snapshot("");
             if (snapshot != 0) expect_all_or_short(*container, before, after, snapshot);
         };
         change();
