@@ -129,8 +129,8 @@ TEST_F(Puts, CopiesTakeBoundedMemoryAndLeaveDeferredBlocksAlone)
         }
     }
     EXPECT_GE(recorder.requests, 80 / 20);
-    EXPECT_LT(profile.data_bytes + (20 << 20), 560000u + 100 * 800000);
-    EXPECT_GT(profile.data_bytes + (40 << 20), 560000u + 100 * 800000);
+    EXPECT_LT(profile.data_bytes, 560000u + 100 * 800000); // some copies wait, and never more than 16 MiB
+    EXPECT_GT(profile.data_bytes + (17 << 20), 560000u + 100 * 800000);
     puts.perform(true, encoder, recorder, profile);
     EXPECT_TRUE(recorder.took(kept.data(), kept.size() * 8));
     expect_at(0, kept);
