@@ -400,7 +400,9 @@ class OnEveryKind(Compared):
         ]
 
         def order(archive, *arguments):
-            lines = archive.output("fdb-list", "--porcelain", *arguments, "class=rd").splitlines()
+            lines = archive.output(
+                "fdb-list", "--porcelain", *arguments, "class=rd,expver=xxxx/yyyy"
+            ).splitlines()
             return [line for line in lines if line.startswith("{")]
 
         for kind in ("stepstore", "fdbs-client", "our-catalogue"):
