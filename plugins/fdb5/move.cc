@@ -142,7 +142,7 @@ std::shared_ptr<fields::Dataset> MoveVisitor::source_to_wipe(const fields::Datas
                ", by a move that was not finished. Add this pool to stepstore.pools, and move again");
     }
     auto source = find_dataset(*from, Access::read_write);
-    if (source && (source->key() != copy.key() || from->container == copy.container_label()))
+    if (source && (source->key() != copy.key() || place_of(*source).same_dataset(place_of(copy))))
         refuse(copy.name() + " is damaged: it says that it was copied from " + source->name());
     return source;
 }
@@ -174,14 +174,15 @@ bool MoveVisitor::visitDatabase(const fdb5::Catalogue&)
 
 void drop_moved(std::vector<ShownDataset>& datasets)
 {
-    std::vector<std::string> moved;
+    std::vector<Place> moved;
     for (const auto& shown : datasets) {
         const auto dataset = shown.session->find_container(shown.entry.container);
-        const auto from = dataset ? source_of(*dataset) : std::nullopt;
-        if (from) moved.push_back(from->container);
+        if (const auto from = dataset ? source_of(*dataset) : std::nullopt) moved.push_back(*from);
     }
-    std::erase_if(datasets, [&](const ShownDataset& shown) {
-        return std::ranges::find(moved, shown.entry.container) != moved.end();
+    std::erase_if(datasets, [&](const ShownDataset& shown) { // each pool has such labels of its own
+        return std::ranges::any_of(moved, [&](const Place& from) {
+            return from.container == shown.entry.container && same_pool(from.pool, shown.session->location());
+        });
     });
 }
 

@@ -389,19 +389,19 @@ class OnEveryKind(Compared):
     # after a purge too (docs/design/fields.md).
     def test_order_of_a_list(self):
         flushes = [
-            forecast(steps=(step,), params=(param,), type=kind, expver=expver)
-            for step, param, kind, expver in [
-                (6, 131, "fc", "yyyy"),
-                (0, 130, "fc", "xxxx"),
-                (6, 131, "an", "xxxx"),
-                (6, 130, "fc", "xxxx"),
-                (0, 131, "fc", "xxxx"),
+            forecast(steps=(step,), params=(param,), type=kind, date=date)
+            for step, param, kind, date in [
+                (6, 131, "fc", 20260102),
+                (0, 130, "fc", 20260101),
+                (6, 131, "an", 20260101),
+                (6, 130, "fc", 20260101),
+                (0, 131, "fc", 20260101),
             ]
         ]
 
         def order(archive, *arguments):
             lines = archive.output(
-                "fdb-list", "--porcelain", *arguments, "class=rd,expver=xxxx/yyyy"
+                "fdb-list", "--porcelain", *arguments, "class=rd,expver=xxxx,date=20260101/20260102"
             ).splitlines()
             return [line for line in lines if line.startswith("{")]
 

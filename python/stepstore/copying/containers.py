@@ -317,9 +317,12 @@ class ContainerCopy:
         if not any(epochs):
             return
         # Only this copy's own, whatever its mark says: others may write in the target.
-        own = {self._snapshot_name} | ({""} if self.source.pool.startswith("daos://") else set())
+        # A DAOS system keeps no names.
+        nameless = self.source.pool.startswith("daos://")
         for one in self._from.snapshots():
-            if one.epoch in epochs and one.name in own:
+            named = one.name.startswith("copying ") and one.name.endswith(self._snapshot_tail)
+            own = named or (nameless and not one.name)
+            if one.epoch in epochs and own:
                 with contextlib.suppress(Error):  # it is gone already
                     self._from.destroy_snapshot(one.epoch)
 

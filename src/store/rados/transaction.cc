@@ -306,7 +306,7 @@ bool Transaction::get(Bytes given, Bytes& value)
 Bytes Transaction::value_of(const Raw& raw, std::uint64_t version)
 {
     const Bytes all = as_bytes(*kept_.emplace_back(raw)); // the cell may be read anew meanwhile
-    if (all.size() < header_size) return {}; // damaged, as one that is lost
+    if (all.size() < header_size) return {};              // damaged, as one that is lost
     if (!is_spilled(raw)) return all.subspan(header_size);
     const ExtentRef extent = spilled_extent(raw);
     const std::pair place(extent.file, extent.offset);
