@@ -416,7 +416,7 @@ class OnEveryKind(Compared):
                 for messages in archived[2:]:
                     archive.write(*messages)
                 seen.append(order(archive))
-                archive.output("fdb-purge", "--doit", "class=rd,expver=xxxx")
+                archive.output("fdb-purge", "--doit", DATASET)
                 seen.append(order(archive))
             self.assertEqual(seen[0], sorted(seen[0]), kind)
             self.assertEqual(len(seen[0]), 10)
