@@ -63,7 +63,7 @@ core::IO::MakeEngineFunc pools_or(Make files, const core::IO::MakeEngineFunc& po
 
 } // namespace
 
-void read_pools_by_default(core::IO::MakeEngineFunc make)
+void read_pools_by_default(const core::IO::MakeEngineFunc& make)
 {
     const auto bp3 = function_of_core<Make>(MADE_BY("10MakeEngine", "BP3Reader", ""));
     const auto bp3_writer = function_of_core<Make>(MADE_BY("10MakeEngine", "BP3Writer", ""));

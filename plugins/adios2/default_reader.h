@@ -9,6 +9,6 @@
 namespace stepstore::adios {
 
 // Again: nothing. make: the reader of pools. Throws stepstore::Error (-DER_NOSYS): this ADIOS2 hides its own.
-void read_pools_by_default(adios2::core::IO::MakeEngineFunc make);
+void read_pools_by_default(const adios2::core::IO::MakeEngineFunc& make);
 
 } // namespace stepstore::adios
