@@ -41,7 +41,7 @@ STEPSTORE_API int stepstore_adios2_register(void);
 
 /*
  * The same. Besides, what a program opens for reading without naming an engine (or with BPFile, BP, File,
- * FileStream) is read by this one if it lies in a pool. What is written stays ADIOS2's.
+ * FileStream) is read by this one if it lies in a pool. Writing stays ADIOS2's.
  */
 STEPSTORE_API int stepstore_adios2_read_by_default(void);
 

@@ -5,7 +5,7 @@
 // The block checksums show this, and the reader begins again with a new transaction. When it finds the same
 // record (of the same epoch), the bytes were that record's all the time, and are damaged (found_twice.h). A
 // reader that is overtaken often takes the writer's turn for one read, if it may update. Where one writer
-// keeps others off, that read succeeds. Who is overtaken 256 times in a row gets an error that says so.
+// keeps others off, that read succeeds. After 256 such rounds in a row it gets -DER_AGAIN.
 //
 // A reader that need not verify looks the records up again after it has read. An extent is released only
 // after the transaction that removed its record. So if the record still exists, the bytes were its own. If

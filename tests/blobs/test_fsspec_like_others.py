@@ -1,5 +1,5 @@
 """stepstore:// does what LocalFileSystem or MemoryFileSystem of fsspec does: the same results and errors,
-also for other spellings of a path. What is written while its container is removed stays."""
+also for other spellings of a path. A file that is written while its container is removed stays."""
 
 from __future__ import annotations
 
