@@ -18,6 +18,7 @@ quiet_step "configure ($preset)" "$log/configure-$preset.log" \
 quiet_step "build ($preset)" "$log/build-$preset.log" \
     cmake --build "$STEPSTORE_BUILD/$preset" --parallel "$JOBS"
 say "run the tests"
+export GTEST_BRIEF=1 # of a program with many cases only those that fail
 status=0
 begin=$SECONDS
 ctest --test-dir "$STEPSTORE_BUILD/$preset" --output-on-failure --no-tests=error --parallel "$JOBS" \

@@ -4,11 +4,14 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 import stepstore
+import stepstore.cli
+import typer
 
 
 def test_version(cli):
@@ -88,18 +91,47 @@ def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool, installed
         builds_and_runs(cli, pool, *flags.stdout.split())
 
 
-COMMANDS = [
-    ("pool", "create"), ("pool", "list"), ("pool", "query"), ("pool", "check"), ("pool", "destroy"),
-    ("cont", "create"), ("cont", "list"), ("cont", "query"), ("cont", "destroy"),
-    ("snapshot", "create"), ("snapshot", "list"), ("snapshot", "destroy"),
-    ("ls",), ("stat",), ("cat",), ("steps",), ("rm",), ("bench",), ("demo",), ("demo", "fields"),
-    ("plugin-path",), ("daos-root",), ("fdb5-env",), ("version",),
-]  # fmt: skip
+def commands(group, before=()):
+    """The words of every command below a group."""
+    for name in group.list_commands(None):
+        words = (*before, name)
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, words)
+        else:
+            yield words
+
+
+COMMANDS = list(commands(typer.main.get_group(stepstore.cli.app)))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_of_every_command(cli, command):
-    assert "Usage: stepstore" in cli(*command, "--help").out
+    assert f"usage: stepstore {command[0]}" in cli(*command, "--help").out.lower()
+
+
+def test_there_are_the_commands_of_every_kind():
+    assert {("ls",), ("pool", "create"), ("demo", "fields"), ("bench",), ("version",)} <= set(COMMANDS)
+
+
+def test_a_command_imports_what_it_needs_and_no_more(cli):
+    program = """
+import sys, stepstore.cli
+sys.argv = ["stepstore", "pool", "list", "."]
+try:
+    stepstore.cli.main()
+except SystemExit as end:
+    print(end.code, *[name for name in ("numpy", "stepstore.cli.copy", "stepstore.steps") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        cwd=cli.directory,
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.splitlines()[-1:], done.stderr) == (["0"], "")
 
 
 def test_help_and_the_document_tell_the_exit_codes(cli):

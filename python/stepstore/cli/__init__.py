@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import shlex
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 import stepstore
-from stepstore.cli import advise, bench, browse, cont, copy, demo, pool, report, simulate, snapshot, steps
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -32,29 +33,57 @@ _EPILOG = (
     "POOL/CONTAINER/HI.LO/KEY. POOL is a directory or a label."
 )
 
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+# Where each command is: the module below this one, the function or typer application in it, its settings.
+_COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "ls": ("browse", "ls", {}),
+    "stat": ("browse", "stat", {}),
+    "cat": ("browse", "cat", {}),
+    "steps": ("steps", "steps", {}),
+    "rm": ("steps", "remove", {}),
+    "copy": ("copy", "copy", {}),
+    "report": ("report", "report", {}),
+    "bench": ("bench", "bench", _PASSED_ON),
+    "simulate": ("simulate", "simulate", _PASSED_ON),
+    "advise": ("advise", "advise", _PASSED_ON),
+    "pool": ("pool", "app", {}),
+    "cont": ("cont", "app", {}),
+    "snapshot": ("snapshot", "app", {}),
+    "demo": ("demo", "app", {}),
+}
+
+
+class _Commands(TyperGroup):
+    """The group of all commands. A module of them is imported when one of its commands is called, or when the
+    help lists all: with all of them (numpy, progress bars) the start takes twice as long."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*_COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, name, settings = _COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(f"stepstore.cli.{module}"), name)
+        if isinstance(command, typer.Typer):
+            loaded: Any = typer.main.get_group(command)
+        else:
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name, context_settings=settings)(command)
+            loaded = typer.main.get_command(alone)
+        loaded.name = cmd_name
+        return loaded
+
+
 app = typer.Typer(
     name="stepstore",
+    cls=_Commands,
     help="Make, show, check and copy pools, containers, objects and streams of steps.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(pool.app, name="pool")
-app.add_typer(cont.app, name="cont")
-app.add_typer(snapshot.app, name="snapshot")
-app.add_typer(demo.app, name="demo")
-app.command("ls")(browse.ls)
-app.command("stat")(browse.stat)
-app.command("cat")(browse.cat)
-app.command("steps")(steps.steps)
-app.command("rm")(steps.remove)
-app.command("copy")(copy.copy)
-app.command("report")(report.report)
-_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-app.command("bench", context_settings=_PASSED_ON)(bench.bench)
-app.command("simulate", context_settings=_PASSED_ON)(simulate.simulate)
-app.command("advise", context_settings=_PASSED_ON)(advise.advise)
 
 
 def _print_version(wanted: bool) -> None:
