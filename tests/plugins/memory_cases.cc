@@ -327,6 +327,7 @@ void read_from_reused_memory(const std::string& name, std::size_t least, const a
         expect_all(values, put_value(25, step));
         if (run.engine == "Stepstore" || run.engine == "BP5") {
             auto point = io.InquireStructVariable("point");
+            point.SetReadStructDef(point.GetWriteStructDef());
             point.SetSelection({{3 * rank()}, {3}});
             std::vector<Point> points(3);
             engine.Get(point, points.data(), adios2::Mode::Sync);

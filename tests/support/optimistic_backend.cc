@@ -6,7 +6,8 @@
 // 1. A condition is a look-up with its result. It is a key and its value, the first entry from a key on, the
 //    last one before it, or that there is none. All of them are looked up again within the update.
 // 2. An update with an epoch is refused where one with a greater epoch was carried out before. Epochs must
-//    ascend on a target: else a snapshot could miss what came between its epoch and its mark.
+//    ascend on a target: else a snapshot could miss what came between its epoch and its mark. So the epoch of a
+//    snapshot is a barrier on each target: what has an earlier one is refused from then on.
 // 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
 //
 // It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for
@@ -74,7 +75,10 @@ thread_local std::vector<Recorded*> running; // bodies of this thread, outer one
 
 class Recorded final : public WriteTransaction {
 public:
-    explicit Recorded(ReadTransaction& now) : now_(now) { running.push_back(this); }
+    Recorded(ReadTransaction& now, const std::atomic<Epoch>& last_epoch) : now_(now), last_epoch_(last_epoch)
+    {
+        running.push_back(this);
+    }
     ~Recorded() override { running.pop_back(); }
     Recorded(const Recorded&) = delete;
     Recorded& operator=(const Recorded&) = delete;
@@ -86,6 +90,12 @@ public:
         update_.last_epoch = epoch;
     }
 
+    bool take_barrier(Epoch epoch) override
+    {
+        if (last_epoch_ >= epoch) return false;
+        took(epoch);
+        return true;
+    }
     bool get(Bytes key, Bytes& value) override
     {
         if (const auto mine = update_.changes.find(key); mine != update_.changes.end()) {
@@ -177,6 +187,7 @@ private:
     }
 
     ReadTransaction& now_;
+    const std::atomic<Epoch>& last_epoch_; // of the target
     Update update_;
     Owned position_;
 };
@@ -198,7 +209,7 @@ public:
             Update update;
             try {
                 real_.read([&](ReadTransaction& now) {
-                    Recorded transaction(now);
+                    Recorded transaction(now, last_epoch_);
                     const auto take = [&] { update = std::move(transaction.update()); };
                     try {
                         body(transaction);
@@ -216,7 +227,7 @@ public:
             refused += counts ? 1 : 0;
         }
         real_.write([&](WriteTransaction& alone) {
-            Recorded transaction(alone);
+            Recorded transaction(alone, last_epoch_);
             body(transaction);
             apply(alone, transaction.update());
         });
@@ -315,6 +326,9 @@ public:
             body->took(epoch);
         return epoch;
     }
+    // Nothing keeps others off while a body is open on every target.
+    bool has_barriers() const override { return true; }
+    Epoch barrier_epoch(Epoch, unsigned) override { return real_->next_epoch(); }
     Space space() override { return real_->space(); }
 
 private:
