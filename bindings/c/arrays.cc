@@ -1,5 +1,6 @@
 // The C interface of arrays. No call lets an exception out.
 #include "stepstore/arrays.h"
+#include "stepstore/printable.h"
 
 #include "arrays/arrays.h"
 #include "cookies.h"
@@ -37,7 +38,7 @@ thread_local std::string last_message;
 int failed(int code, const char* text) noexcept
 {
     try {
-        last_message = text;
+        last_message = printable(text); // also of what is no Error
     } catch (...) {
         last_message.clear();
     }

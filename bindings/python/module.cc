@@ -28,6 +28,9 @@ NB_MODULE(_core, module)
     module.attr("__version__") = STEPSTORE_VERSION;
     // Python defines the exception class (it has properties and a text of its own), and hands it over once.
     module.def("set_error_type", [](nb::object type) { error_type = type.release().ptr(); });
+    module.def(
+        "printable", [](const nb::bytes& text) { return stepstore::printable({text.c_str(), text.size()}); },
+        nb::arg("text"));
     module.def("error_name", [](int code) { return std::string(d_errstr(code)); });
     module.def("is_in_doubt", [](int code) { return stepstore::is_in_doubt(stepstore::Error(code, "")); });
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {

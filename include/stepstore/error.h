@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stepstore/export.h"
+#include "stepstore/printable.h"
 
 #include <stdexcept>
 #include <string>
@@ -9,10 +10,11 @@
 namespace stepstore {
 
 // Carries the DAOS error code (negative, as the C calls return it: -DER_NONEXIST ...) and a message that
-// names the thing, what was tried on it, and what to do. Codes: include/libdaos/daos_errno.h.
+// names the thing, what was tried on it, and what to do. It is one line that a terminal may show, whatever
+// names are in it: printable(). Codes: include/libdaos/daos_errno.h.
 class STEPSTORE_API Error : public std::runtime_error {
 public:
-    Error(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    Error(int code, const std::string& message) : std::runtime_error(printable(message)), code_(code) {}
     int code() const noexcept { return code_; }
 
 private:

@@ -1,5 +1,7 @@
 #include "read.h"
 
+#include "stepstore/printable.h"
+
 #include <algorithm>
 #include <iostream>
 
@@ -82,7 +84,7 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     case steps::StepStatus::writer_died:
         if (!stream_->dead_writer().empty())
             std::cerr << "stepstore: there is no further step " << where() << ": its writer ("
-                      << stream_->dead_writer()
+                      << printable(stream_->dead_writer())
                       << ") died, so BeginStep returns OtherError. The steps before are whole. A writer "
                          "that opens the stream with Mode::Append continues after them\n";
         return adios2::StepStatus::OtherError;

@@ -1,12 +1,15 @@
 """The one exception of the package."""
 
 from stepstore import _core
+from stepstore.printable import printable
 
 
 class Error(RuntimeError):
-    """A failure of the store: str(error) says what was tried on what, and what to do."""
+    """A failure of the store: str(error) says what was tried on what, and what to do. It is one line that a
+    terminal may show, whatever names are in it."""
 
     def __init__(self, code: int, message: str):
+        message = printable(message)
         super().__init__(code, message)
         self.code = code
         self.message = message

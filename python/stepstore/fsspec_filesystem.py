@@ -345,6 +345,12 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise FileNotFoundError(path)
         return bytes(data)
 
+    def get_file(self, rpath: str, lpath: Any, **options: Any) -> None:
+        """The local path is made of the names of files, which others chose: '..' is refused before anything
+        local is made."""
+        self._place(rpath)
+        super().get_file(rpath, lpath, **options)
+
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
         blobs, key = self._file(path, write=True)
         if not blobs.write(key, value, new=mode == "create"):

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from stepstore.errors import Error
+from stepstore.printable import printable
 
 
 def table(title: str, facts: Iterable[tuple[str, Any]]) -> str:
     """A box with a title, and lines of a name and a value, up to the first Error, which it shows. Everything
     is escaped."""
-    from html import escape
+    import html
+
+    def escape(text: str) -> str:
+        return html.escape(printable(text))
 
     lines = "".join(
         f"<tr><th style='text-align:left'>{escape(str(name))}</th>"

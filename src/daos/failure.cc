@@ -2,6 +2,7 @@
 
 #include "base/of_thread.h"
 #include "daos/api.h"
+#include "stepstore/printable.h"
 
 #include <filesystem>
 #include <new>
@@ -65,7 +66,14 @@ int report(Failure failure) noexcept
 
 void set_last_message(std::string message) noexcept
 {
-    if (auto* kept = message_of_thread()) *kept = std::move(message);
+    auto* kept = message_of_thread();
+    if (kept == nullptr) return;
+    try {
+        message = printable(message);
+    } catch (const std::bad_alloc&) {
+        message.clear();
+    }
+    *kept = std::move(message);
 }
 
 void require(const void* pointer, const char* what)

@@ -2,6 +2,8 @@
 #include "fields/merge.h"
 #include "fields/record.h"
 
+#include "stepstore/printable.h"
+
 #include <daos_errno.h>
 
 namespace stepstore::fields {
@@ -130,8 +132,9 @@ Statistics statistics(const std::shared_ptr<Dataset>& dataset, const Request& re
 }
 
 void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
-          const std::function<void(std::string_view)>& line)
+          const std::function<void(std::string_view)>& print)
 {
+    const auto line = [&](std::string_view text) { print(printable(text)); };
     const DatasetRecord& record = dataset->record();
     const DatasetOptions& options = record.options;
     line("dataset " + dataset->key_text());

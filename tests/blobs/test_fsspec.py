@@ -360,3 +360,21 @@ def test_objects_of_a_snapshot(fs: StepstoreFileSystem, pool: str, objects: dict
     assert then.cat_file(objects["values"] + "/plain") == b"hello"
     assert then.cat_file(objects["cells"], 0, 8) == bytes(8) and len(then.ls(objects["root"])) == 3
     assert len(fs.ls(objects["root"])) == 4
+
+
+def test_no_key_becomes_a_local_file_elsewhere(pool: str, tmp_path: Path) -> None:
+    blobs = open_blobs(pool, "box")
+    blobs.write("d/inside", b"x")
+    for key in ("d/../../../../escaped", "d/a/../../../../../made/escaped"):
+        blobs.write(key, b"x")
+    (target := tmp_path / "one/two/three").mkdir(parents=True)
+    fs = StepstoreFileSystem(skip_instance_cache=True)
+    # Later versions of fsspec compare the local paths themselves: ValueError.
+    with pytest.raises((OSError, ValueError)):
+        fs.get(f"{pool}/box/d", str(target / "d"), recursive=True)
+    with pytest.raises(OSError, match=r"\.\."):
+        fs.get_file(f"{pool}/box/d/../../escaped", str(target / "d/../../../made/escaped"))
+    assert {one.name for one in tmp_path.iterdir()} == {"one"}
+    assert not [one for one in tmp_path.rglob("*") if one.name in ("escaped", "made")]
+    fs.get(f"{pool}/box/d/inside", str(target / "inside"))
+    assert (target / "inside").read_bytes() == b"x"

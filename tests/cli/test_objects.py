@@ -160,7 +160,7 @@ def test_a_name_with_line_breaks_stays_in_its_row(capsys):
     finally:
         common.Settings.out = kept
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines] == [["NAME", "SIZE"], ["two", "lines", "7"]]
+    assert [line.split() for line in lines] == [["NAME", "SIZE"], ["two\\nlines\\x07", "7"]]
 
 
 def test_an_object_id_as_messages_print_it(cli, pool, names):

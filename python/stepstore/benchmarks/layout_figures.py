@@ -150,6 +150,22 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
     return save(path, figure, rows)
 
 
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets a quote before it."""
+    formula = (
+        isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(value)
+    )
+    return f"'{value}" if formula else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%x "))
+    except ValueError:
+        return False
+    return True
+
+
 def save(
     path: Path,
     figure: Any,
@@ -161,7 +177,7 @@ def save(
     whole."""
     about = {**describe(figure, simulated), **(more or {})}
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([map(_cell, row) for row in rows])
     writers: dict[str, Callable[[Path], object]] = {
         "csv": lambda file: file.write_text(text.getvalue()),
         "png": lambda file: figure.savefig(file, format="png", dpi=150),

@@ -23,6 +23,7 @@ from stepstore.cli.common import (
     table,
     usage_error,
     warn,
+    write_value,
 )
 from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
@@ -336,7 +337,7 @@ def cat(
             value = values.get(address.key)
     if value is None:
         raise not_found(f"{location}: object {address.object_id} has no key {escape(address.key)}")
-    _write(value[offset:] if size is None else value[offset : offset + size])
+    write_value(value[offset:] if size is None else value[offset : offset + size])
 
 
 def _copy_array(array: Array, offset: int, size: int | None) -> None:
@@ -353,10 +354,5 @@ def _copy_array(array: Array, offset: int, size: int | None) -> None:
         piece = piece[skip : skip + end - position]
         if not piece:
             break
-        _write(piece)
+        write_value(piece)
         position += len(piece)
-
-
-def _write(data: bytes) -> None:
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()

@@ -13,10 +13,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.control import strip_control_codes
 from rich.text import Text
 
 from stepstore.errors import Error
+from stepstore.printable import printable
 
 
 class ExitCode(enum.IntEnum):
@@ -66,11 +66,31 @@ def prepare_console() -> None:
 def fail(message: str) -> None:
     """One red line on stderr."""
     line = " ".join(message.split())
-    Settings.err.print(Text(f"error: {line}", style="bold red" if Settings.err.is_terminal else ""))
+    Settings.err.print(styled(f"error: {line}", "bold red" if Settings.err.is_terminal else ""))
 
 
 def warn(message: str) -> None:
-    Settings.err.print(Text(f"warning: {message}", style="yellow" if Settings.err.is_terminal else ""))
+    Settings.err.print(styled(f"warning: {message}", "yellow" if Settings.err.is_terminal else ""))
+
+
+def styled(text: str, style: str = "") -> Text:
+    """A line for a console. Whatever is printed comes through here, table() or emit_json(): names and values
+    of a pool are what others wrote (stepstore.printable)."""
+    return Text(printable(text), style=style)
+
+
+def progress_line(text: str) -> None:
+    """On stderr."""
+    Settings.err.print(styled(text))
+
+
+def write_value(data: bytes) -> None:
+    """The bytes of a value to stdout; on a terminal as text that it may show, line by line."""
+    if sys.stdout.isatty():
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
+        data = "\n".join(map(printable, lines)).encode("utf-8")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def usage_error(message: str) -> NoReturn:
@@ -100,13 +120,14 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         usage_error(f"{question} There is no terminal to ask on: give --yes to do it without a question.")
-    if not typer.confirm(question):
+    if not typer.confirm(printable(question)):
         raise CommandError("nothing was changed")
 
 
 # ---- output
 def emit_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, default=_plain, ensure_ascii=True))
+    text = json.dumps(value, indent=2, default=_plain, ensure_ascii=True)
+    sys.stdout.write(text.replace("\x7f", "\\u007f"))
     sys.stdout.write("\n")
 
 
@@ -123,8 +144,7 @@ def _width(text: str) -> int:
 
 
 def _printable(cell: Any) -> str:
-    text = str(cell)
-    return text if text.isprintable() else strip_control_codes(text).replace("\n", " ")
+    return printable(str(cell))
 
 
 def _padded(column: list[str], width: int, right: bool) -> Iterator[str]:
@@ -183,9 +203,10 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Text:
 
 
 def show(what: str | Text | _Rows) -> None:
+    """A text is one line: an end of line within it is that of a name."""
     if isinstance(what, _Rows):
         return what.print(Settings.out)
-    Settings.out.print(Text(what) if isinstance(what, str) else what, soft_wrap=True)
+    Settings.out.print(styled(what) if isinstance(what, str) else what, soft_wrap=True)
 
 
 def emit(as_json: bool, value: Any, render: Callable[[], Any]) -> None:

@@ -37,9 +37,10 @@ def simulation(
     if as_json:
         emit_json(found)
         return
-    show(f"""look at it:
-  stepstore steps {location} -l
-  python -c 'import stepstore; print(stepstore.open_steps("{location}").read("U", step=-1).mean())'""")
+    show("look at it:")
+    show(f"  stepstore steps {location} -l")
+    command = f'import stepstore; print(stepstore.open_steps("{location}").read("U", step=-1).mean())'
+    show(f"  python -c '{command}'")
 
 
 @app.command("fields")
@@ -60,6 +61,6 @@ def fields(
     if as_json:
         emit_json(found)
         return
-    show(f"go on with FDB's own tools on it:\n"
-         f'  eval "$(stepstore fdb5-env)"; export FDB_CONFIG_FILE={found["config"]}\n'
-         f"  fdb-list --porcelain class=rd,expver=demo,step=48,number=1")  # fmt: skip
+    show("go on with FDB's own tools on it:")
+    show(f'  eval "$(stepstore fdb5-env)"; export FDB_CONFIG_FILE={found["config"]}')
+    show("  fdb-list --porcelain class=rd,expver=demo,step=48,number=1")

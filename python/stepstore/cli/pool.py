@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from stepstore import _core
 from stepstore.cli.address import check_text, existing_pool
@@ -25,6 +24,7 @@ from stepstore.cli.common import (
     facts,
     human_bytes,
     show,
+    styled,
     table,
     warn,
 )
@@ -204,12 +204,11 @@ def check_streams(pool: str, *, data: bool) -> tuple[list[dict[str, Any]], dict[
 
 def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> None:
     for finding in findings:
-        line = Text(finding["severity"], style=_STYLES.get(finding["severity"], ""))
-        line.append(f"  {finding['where']}: ", style="default not bold")
-        line.append(finding["what"], style="default not bold")
+        line = styled(finding["severity"], _STYLES.get(finding["severity"], ""))
+        line.append(styled(f"  {finding['where']}: {finding['what']}", "default not bold"))
         Settings.out.print(line, soft_wrap=True)
         if finding.get("advice"):
-            Settings.out.print(Text(f"        {finding['advice']}", style="dim"), soft_wrap=True)
+            Settings.out.print(styled(f"        {finding['advice']}", "dim"), soft_wrap=True)
     for stream in summary.get("streams", []):
         state = "" if stream["closed"] else ", not ended by its writer"
         show(f"stream {stream['name']}: {stream['layout']}, {stream['whole_steps']} whole steps{state}")
@@ -224,9 +223,7 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
         show(f"freed {human_bytes(summary['reclaimed_bytes'])}")
     elif summary.get("reclaimable_bytes"):
         show(f"{human_bytes(summary['reclaimable_bytes'])} can be freed with --repair")
-    verdict = (
-        Text("damage found", style="bold red") if summary["damaged"] else Text("no damage", style="green")
-    )
+    verdict = styled("damage found", "bold red") if summary["damaged"] else styled("no damage", "green")
     Settings.out.print(verdict)
 
 

@@ -12,7 +12,7 @@ import typer
 
 import stepstore
 from stepstore.benchmarks.records import write_whole
-from stepstore.cli.common import CommandError, ExitCode, Settings, show, usage_error
+from stepstore.cli.common import CommandError, ExitCode, progress_line, show, usage_error
 
 
 def report(
@@ -60,7 +60,7 @@ def report(
     if resume and made.is_dir():
         folders.append(made)
     found = collect(folders)
-    run = Run(made, quick, lambda text: Settings.err.print(text, markup=False))
+    run = Run(made, quick, progress_line)
     begin = time.monotonic()
     if not no_run:
         for chapter in CHAPTERS:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.progress import track
-from rich.text import Text
 
 from stepstore import _core
 from stepstore.buffers import escape
@@ -25,9 +25,11 @@ from stepstore.cli.common import (
     human_bytes,
     human_time,
     show,
+    styled,
     table,
     usage_error,
 )
+from stepstore.printable import printable
 from stepstore.steps import Steps, Structure, Variable, open_steps
 
 
@@ -315,7 +317,7 @@ def _add_values(
     names = {shown_name(name): name for name in stream.definitions()}
     for entry in variables:
         if not as_json:
-            Settings.out.print(Text(_headline(entry), style="bold"), soft_wrap=True)
+            Settings.out.print(styled(_headline(entry), "bold"), soft_wrap=True)
         for step in entry["steps"]:
             for label, first, values in _pieces(stream, names[entry["name"]], step, start, count):
                 if as_json:
@@ -365,16 +367,21 @@ def _headline(entry: dict[str, Any]) -> str:
 def _print_values(title: str, first: tuple[int, ...], values: Any, columns: int) -> None:
     """Lines of values, each with the index of its first; a whole row of the last dimension begins a line of
     its own."""
-    print(f"  {title}")
+    _print_line(f"  {title}")
     if not isinstance(values, np.ndarray) or values.ndim == 0:
-        print(f"    {_text(values)}")
+        _print_line(f"    {_text(values)}")
         return
     row = values.shape[-1]
     for outer in np.ndindex(values.shape[:-1]):
         for position in range(0, row, columns):
             index = [f + o for f, o in zip(first, (*outer, position), strict=True)]
             line = " ".join(_text(value) for value in values[outer][position : position + columns])
-            print(f"    ({','.join(map(str, index))})  {line}")
+            _print_line(f"    ({','.join(map(str, index))})  {line}")
+
+
+def _print_line(line: str) -> None:
+    """Not through a console, which would take as long as the read."""
+    sys.stdout.write(printable(line) + "\n")
 
 
 def _text(value: Any) -> str:

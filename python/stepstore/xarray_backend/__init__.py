@@ -16,6 +16,7 @@ from xarray.backends import BackendEntrypoint
 
 from stepstore import _core
 from stepstore.errors import DER_NONEXIST, Error
+from stepstore.printable import printable
 from stepstore.xarray_backend.arrays import arrays_at, arrays_dataset
 from stepstore.xarray_backend.contents import Names, contents_of
 from stepstore.xarray_backend.follow import StepstoreAccessor, View
@@ -121,7 +122,9 @@ def _stream_dataset(
     if found.left_out:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         warnings.warn(
-            f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}",
+            printable(
+                f"{source.location}: left out of the dataset (drop_variables silences this): {reasons}"
+            ),
             stacklevel=4,
         )
     names = replace(found.names, axes={**given, **found.names.axes})

@@ -98,17 +98,21 @@ ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ra
                                      {"fetches", after[i].fetches - before_[i].fetches},
                                      {"bytes_written", after[i].bytes_written - before_[i].bytes_written},
                                      {"bytes_read", after[i].bytes_read - before_[i].bytes_read}});
+    // A name may be any bytes.
+    const auto text = [&](int indent) {
+        return record.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    };
     const auto place = profile_place(location_, side_);
-    if (!place) return {record.dump(), false, {}};
+    if (!place) return {text(-1), false, {}};
     std::string file_error;
     try {
         record["file"] = place->below(); // pools are moved and copied
-        write_file(*place, record.dump(1) + "\n");
+        write_file(*place, text(1) + "\n");
     } catch (const Error& error) {
         record.erase("file");
         record["file_error"] = file_error = error.what();
     }
-    return {record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), true, file_error};
+    return {text(-1), true, file_error};
 }
 
 } // namespace stepstore::steps
