@@ -101,8 +101,9 @@ struct daos_pool_cont_info {
 };
 
 /*
- * pool: a label or a UUID in its text form; for Stepstore also a path (it has a '/') or either after
- * "local:", or "rados://CEPHPOOL[/NAMESPACE]". sys: the DAOS system; NULL or "daos_server", -DER_INVAL
+ * pool: a label or a UUID in its text form, as for DAOS: of a pool under Stepstore's root directory. For
+ * Stepstore also "local:" and either, a path (with a '/': ./NAME), or "rados://CEPHPOOL[/NAMESPACE]". All
+ * that is not of DAOS takes a bare name for a path. sys: the DAOS system; NULL or "daos_server", -DER_INVAL
  * for any other. flags: DAOS_PC_RO or DAOS_PC_RW. info: optional; its pi_bits are read. -DER_NONEXIST: no
  * such pool. -DER_NO_PERM: not ours to open so. -DER_DF_INCOMPT: of a newer format. -DER_INVAL: no name.
  */

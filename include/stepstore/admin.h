@@ -36,9 +36,8 @@ struct stepstore_pool_options {
     uint32_t target_dirs_nr; /* 0: all targets lie in the pool's directory */
 };
 
-/* pool: a path (with a '/'), a label under the root directory ($STEPSTORE_ROOT, default
- * $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore), "local:" and either, or
- * "rados://CEPHPOOL[/NAMESPACE]". */
+/* pool: a path, also a bare name; "local:" and a label under the root directory ($STEPSTORE_ROOT, default
+ * $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or "rados://CEPHPOOL[/NAMESPACE]". */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
 STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 /* The directory that `pool` names; of rados://... the name itself. *size: of path, in; needed, out.
@@ -75,7 +74,7 @@ struct stepstore_pool_info {
     uint32_t targets_nr;
 };
 typedef int (*stepstore_pool_cb)(const struct stepstore_pool_info* pool, void* arg);
-/* Pools in a directory (NULL: the root directory). */
+/* Pools in a directory. NULL: the root directory, which need not be there. */
 STEPSTORE_API int stepstore_pool_list(const char* root, stepstore_pool_cb each, void* arg);
 /* One pool: calls `each` once. */
 STEPSTORE_API int stepstore_pool_describe(const char* pool, stepstore_pool_cb each, void* arg);

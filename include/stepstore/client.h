@@ -6,7 +6,7 @@
 // Handles are move-only and close themselves; a moved-from one may only be destroyed or assigned to. A handle
 // may be used by several threads at once.
 //
-// Locations: "local:PATH-or-LABEL", or just PATH (with a '/') or LABEL, is a pool of Stepstore on this
+// Locations: a path, also a bare name, or "local:LABEL" is a pool of Stepstore on this
 // machine. "rados://CEPHPOOL[/NAMESPACE]" is one on a Ceph cluster. "daos://POOL" is a pool of a real DAOS
 // system.
 #pragma once

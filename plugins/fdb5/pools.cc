@@ -54,7 +54,7 @@ std::string absolute(const fdb5::Config& config, std::string pool)
     if (pool.starts_with("local:") && pool.find('/') != std::string::npos)
         pool.erase(0, std::string_view("local:").size());
     if (pool.starts_with('~')) return config.expandPath(pool).asString();
-    const bool path = pool.find('/') != std::string::npos && pool.find(':') == std::string::npos;
+    const bool path = !pool.starts_with("local:") && pool.find("://") == std::string::npos;
     return path && !pool.starts_with('/') ? eckit::PathName(pool).fullName().asString() : pool;
 }
 

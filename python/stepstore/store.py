@@ -21,8 +21,8 @@ _DEFAULT_CHUNK = 1 << 20
 
 
 class Pool(Handle):
-    """A pool: a directory (a path, or a label under the root directory), rados://CEPHPOOL[/NAMESPACE] on a
-    Ceph cluster, or daos://POOL on a DAOS system."""
+    """A pool: a directory (a path, or local:LABEL under the root directory), rados://CEPHPOOL[/NAMESPACE] on
+    a Ceph cluster, or daos://POOL on a DAOS system."""
 
     _handle: _core.Pool
 

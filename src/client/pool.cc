@@ -68,6 +68,9 @@ Pool Pool::connect(const std::string& location, Access access)
     std::string name = on_daos ? location.substr(daos_scheme.size()) : location;
     while (on_daos && name.ends_with('/'))
         name.pop_back();
+    // For daos_pool_connect a bare name is a label, for our users a path.
+    if (!on_daos && !name.empty() && name.find('/') == std::string::npos && !name.starts_with("local:"))
+        name.insert(0, "./");
     const Library& library = on_daos ? Library::system() : Library::ours();
     Pool pool;
     pool.state_ = std::make_shared<State>(unowned(library), name, location, access);

@@ -7,6 +7,7 @@
 #include "daos/resources.h"
 
 #include <cstring>
+#include <filesystem>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
@@ -147,7 +148,10 @@ int stepstore_pool_list(const char* root, stepstore_pool_cb each, void* arg)
 {
     return administer("stepstore_pool_list", [&] {
         require_callback(each);
-        for (const auto& path : store::Pool::list(root ? root : root_directory())) {
+        const std::string below = root ? root : root_directory();
+        std::error_code ignored;
+        if (!root && !std::filesystem::exists(below, ignored)) return 0; // the first pool makes it
+        for (const auto& path : store::Pool::list(below)) {
             std::string why; // one pool that cannot be opened does not hide the others
             try {
                 if (const int rc = give_pool(path, each, arg)) return rc;

@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view local_scheme = "local:";
+
 // In the form of a back end's own: no path, and no label.
 bool is_of_backend(const std::string& pool)
 {
@@ -32,21 +34,19 @@ std::string without_last_slashes(std::string path)
     return path;
 }
 
-std::string_view without_scheme(std::string_view pool)
+// What follows `local:` where that is no path; empty: the pool is a path, *path.
+std::string_view label_of(std::string_view pool, std::string_view& path)
 {
-    constexpr std::string_view local = "local:";
-    if (pool.starts_with(local)) return pool.substr(local.size());
-    if (pool.find("://") != std::string_view::npos)
-        invalid(
-            "'" + std::string(pool) +
-            "' is not a pool of this machine, and this call serves no other: give a path, a label or "
-            "local:..., or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
-    return pool;
-}
-
-bool is_path(std::string_view name)
-{
-    return name.find('/') != std::string_view::npos;
+    path = pool;
+    if (pool.starts_with(local_scheme)) {
+        path = pool.substr(local_scheme.size());
+        if (path.find('/') == std::string_view::npos) return path;
+    } else if (pool.find("://") != std::string_view::npos) {
+        invalid("'" + std::string(pool) +
+                "' is not a pool of this machine, and this call serves no other: give a path, local:LABEL, "
+                "or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
+    }
+    return {};
 }
 
 std::string absolute(std::string_view path)
@@ -60,16 +60,34 @@ const char* environment(const char* name)
     return value && *value ? value : nullptr;
 }
 
+bool is_label(std::string_view name)
+{
+    return name != "." && name != ".." && daos_label_is_valid(std::string(name).c_str());
+}
+
 void require_label(std::string_view label, bool uuid_too)
 {
-    const std::string text(label);
-    if (label == "." || label == "..")
-        invalid("'" + text +
-                "' is not a pool label: to name a directory give a path with a '/', such as ./pool");
-    if (!daos_label_is_valid(text.c_str()) && !(uuid_too && parse_uuid(label)))
-        invalid("'" + text +
-                "' is not a pool's name: give a path with a '/', or a label of 1 to 127 characters of A-Z "
-                "a-z 0-9 . _ : -");
+    if (is_label(label) || (uuid_too && parse_uuid(label))) return;
+    invalid("'local:" + std::string(label) +
+            "' names no pool: a label has 1 to 127 characters of A-Z a-z 0-9 . _ : -, and is not '.' or "
+            "'..'; a path stands alone");
+}
+
+// Users of labels may leave out `local:`.
+void look_for_label(std::string name, const std::string& path)
+{
+    std::error_code ignored;
+    if (name.starts_with("./")) name.erase(0, 2);
+    if (name.find('/') != std::string::npos || !is_label(name) || fs::exists(path, ignored)) return;
+    std::string root;
+    try {
+        root = root_directory();
+    } catch (const Error&) {
+        return;
+    }
+    if (fs::exists(root + "/" + name, ignored))
+        throw Error(-DER_NONEXIST,
+                    "there is no pool " + path + ": the pool in " + root + "/" + name + " is local:" + name);
 }
 
 } // namespace
@@ -87,34 +105,50 @@ std::string pool_path(const char* pool)
 {
     require(pool, "the pool's name");
     if (is_of_backend(pool)) return without_last_slashes(pool);
-    const std::string_view name = without_scheme(pool);
-    if (is_path(name)) return absolute(name);
-    require_label(name, false);
-    return root_directory() + "/" + std::string(name);
+    std::string_view path;
+    const std::string_view label = label_of(pool, path);
+    if (path.empty()) invalid("an empty name of a pool: give a path, or local:LABEL");
+    if (label.empty()) return absolute(path);
+    require_label(label, false);
+    return root_directory() + "/" + std::string(label);
 }
 
 std::string find_pool(const char* pool)
 {
     require(pool, "the pool's name");
     if (is_of_backend(pool)) return without_last_slashes(pool);
-    const std::string name(without_scheme(pool));
-    if (is_path(name)) return absolute(name);
+    std::string_view path;
+    const std::string name(label_of(pool, path));
+    if (name.empty()) {
+        std::string directory = pool_path(pool);
+        look_for_label(pool, directory);
+        return directory;
+    }
     require_label(name, true);
     const std::string root = root_directory();
     const auto uuid = parse_uuid(name);
     std::error_code ignored;
     if (!uuid && fs::exists(root + "/" + name, ignored)) return root + "/" + name;
-    for (const std::string& path : store::Pool::list(root)) {
+    for (const std::string& found : store::Pool::list(root)) {
         try {
-            const auto info = store::Pool::open(path, store::Access::read_only)->query();
-            if (uuid ? info.uuid == *uuid : info.label == name) return path;
+            const auto info = store::Pool::open(found, store::Access::read_only)->query();
+            if (uuid ? info.uuid == *uuid : info.label == name) return found;
         } catch (const Error&) {
             continue; // one that cannot be opened is not the one looked for
         }
     }
     throw Error(-DER_NONEXIST, "there is no pool " + name + " under " + root +
-                                   ": create it with 'stepstore pool create " + name +
-                                   "', or give a path with a '/'");
+                                   ": create it with 'stepstore pool create local:" + name +
+                                   "', or give a path, such as ./" + name);
+}
+
+std::string find_pool_of_daos(const char* pool)
+{
+    require(pool, "the pool's name");
+    const std::string name(pool);
+    const bool bare = !name.empty() && name.find('/') == std::string::npos;
+    if (!bare || name.starts_with(local_scheme)) return find_pool(pool);
+    return find_pool((std::string(local_scheme) + name).c_str());
 }
 
 } // namespace stepstore::daos

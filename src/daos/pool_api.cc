@@ -108,7 +108,7 @@ int daos_pool_connect(const char* pool, const char* sys, unsigned int flags, dao
         require_system(sys);
         const auto access = pool_access(flags);
         return [=, name = std::string(pool), bits = info ? info->pi_bits : 0] {
-            auto resource = std::make_shared<PoolResource>(find_pool(name.c_str()), access);
+            auto resource = std::make_shared<PoolResource>(find_pool_of_daos(name.c_str()), access);
             if (info) fill_info(resource->pool().query(), bits, *info);
             *poh = insert_handle(std::move(resource));
         };

@@ -1,6 +1,7 @@
 #include "steps/location.h"
 
 #include "base/text.h"
+#include "stepstore/administration.h"
 
 #include <daos_errno.h>
 
@@ -39,17 +40,21 @@ std::shared_ptr<const Pool> open_pool(const std::string& candidate, std::string&
     }
 }
 
-// What Pool::connect takes for the directory at `path`: with a '/', so that it is no label.
-std::string as_path(const std::string& path)
-{
-    return path.find('/') == std::string::npos ? "./" + path : path;
-}
-
 std::shared_ptr<const Pool> open_pool_directory(const std::string& path)
 {
     std::error_code ignored;
     std::string missing;
-    return std::filesystem::is_directory(path, ignored) ? open_pool(as_path(path), missing) : nullptr;
+    return std::filesystem::is_directory(path, ignored) ? open_pool(path, missing) : nullptr;
+}
+
+// Of a pool, or its UUID.
+bool is_label(const std::string& name)
+{
+    try {
+        return parse_uuid(name) || !pool_path(std::string(local_scheme) + name).empty();
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 void set_names(Location& location, const std::string& text, std::string_view rest)
@@ -205,15 +210,30 @@ bool is_on_cluster(const std::string& text)
     return is_on_daos(text) || is_on_ceph(text);
 }
 
+namespace {
+
+// Users of labels may leave out `local:`.
+std::string advice_for(const std::string& text)
+{
+    const std::string first = text.substr(0, text.find('/'));
+    const std::string label = std::string(local_scheme) + first;
+    try {
+        if (is_label(first) && std::filesystem::exists(pool_path(label)))
+            return "the pool with the label " + first + " is " + label;
+    } catch (const std::exception&) { // there is no root directory, or not for this user
+    }
+    return "check the location, or run the writer first";
+}
+
+} // namespace
+
 void require_pool(const Location& location, const std::string& text)
 {
     if (location.pool_exists) return;
     require_place_for_pool(location, text);
-    throw Error(-DER_NONEXIST, !location.missing.empty()
-                                   ? location.missing
-                                   : "there is no pool at '" + text +
-                                         "', nor at any directory above it: check the location, or run the "
-                                         "writer first");
+    if (!location.missing.empty()) throw Error(-DER_NONEXIST, location.missing);
+    throw Error(-DER_NONEXIST,
+                "there is no pool at '" + text + "', nor at any directory above it: " + advice_for(text));
 }
 
 Location resolve_location(const std::string& text)
@@ -221,27 +241,33 @@ Location resolve_location(const std::string& text)
     c_text(text, "location");
     if (is_on_daos(text)) return resolve_daos(text);
     if (is_on_cluster(text)) return resolve_rados(text);
-    const bool may_be_label = text.starts_with(local_scheme);
-    std::string path = may_be_label ? text.substr(local_scheme.size()) : text;
+    const bool after_local = text.starts_with(local_scheme);
+    std::string path = after_local ? text.substr(local_scheme.size()) : text;
     if (path.empty()) invalid(text, "is empty");
     path = without_empty_parts(path);
     Location location;
-    std::string missing;
+    const std::string first = path.substr(0, path.find('/'));
+    const bool may_be_label = after_local && is_label(first);
+    if (may_be_label) {
+        location.pool = std::string(local_scheme) + first;
+        location.opened = open_pool(location.pool, location.missing);
+        location.pool_exists = location.opened != nullptr;
+        if (location.pool_exists)
+            set_names(location, text, path.substr(std::min(first.size() + 1, path.size())));
+        if (location.pool_exists || first == path) return location;
+        location.missing.clear();
+    }
     for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
         const std::string prefix = path.substr(0, end);
-        const bool first_part = prefix.find('/') == std::string::npos;
         location.opened = open_pool_directory(prefix);
-        const bool by_path = location.opened != nullptr;
-        if (!by_path && may_be_label && first_part && prefix != "." && prefix != "..")
-            location.opened = open_pool(prefix, missing);
         if (!location.opened) continue;
-        location.pool = by_path ? as_path(prefix) : prefix;
+        location.pool = prefix;
         location.pool_exists = true;
         set_names(location, text,
                   end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
         return location;
     }
-    location.pool = as_path(path);
+    location.pool = path;
     return location;
 }
 

@@ -2,10 +2,10 @@
 //
 //   PATH, local:PATH             The longest prefix of PATH that is an existing pool is the pool. The rest is
 //                                CONTAINER[/STREAM...]. Where no prefix is a pool, PATH itself names the
-//                                pool, and a writer makes it.
-//   local:LABEL[/CONTAINER[...]] A first part that is no pool directory may be the label of a pool under the
-//                                root directory ($STEPSTORE_ROOT). Only after `local:`: a bare name is a
-//                                directory, as for files, whatever labels there are.
+//                                pool, and a writer makes it. A bare name is a path too.
+//   local:LABEL[/CONTAINER[...]] Only after `local:`, and before a path: a first part that is the label of a
+//                                pool under the root directory ($STEPSTORE_ROOT). Where there is none, and
+//                                nothing follows it, a writer makes the pool with this label.
 //   daos://POOL/CONTAINER[/STREAM] On a real DAOS system.
 //   rados://CEPHPOOL[/NAMESPACE[/CONTAINER[/STREAM]]]
 //                                On a Ceph cluster: what lies in a namespace of a Ceph pool is a pool. The

@@ -1,5 +1,9 @@
 /* Pools and containers: queries, lists, properties, object ids. */
+#define _GNU_SOURCE
+
 #include "check.h"
+
+#include <unistd.h>
 
 static void queries(struct store const* store)
 {
@@ -55,6 +59,35 @@ static void uuid_text(unsigned char const* uuid, char* text)
 {
     for (int i = 0; i < 16; ++i)
         text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
+/* As on a DAOS system a bare name is a label or a UUID, wherever the program runs. Ours alone know paths. */
+static void names(struct store const* store)
+{
+    char root[512];
+    snprintf(root, sizeof root, "%s", store->path);
+    char* const label = strrchr(root, '/') + 1;
+    label[-1] = '\0';
+    CHECK(setenv("STEPSTORE_ROOT", root, 1) == 0);
+    daos_handle_t found;
+    daos_pool_info_t info;
+    memset(&info, 0, sizeof info);
+    CHECK_OK(daos_pool_connect(label, NULL, DAOS_PC_RO, &found, &info, NULL));
+    CHECK_OK(daos_pool_disconnect(found, NULL));
+    char text[DAOS_UUID_STR_SIZE];
+    uuid_text(info.pi_uuid, text);
+    CHECK_OK(daos_pool_connect(text, NULL, DAOS_PC_RO, &found, NULL, NULL));
+    CHECK_OK(daos_pool_disconnect(found, NULL));
+
+    char before[512];
+    CHECK(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
+    CHECK(setenv("STEPSTORE_ROOT", "/nowhere", 1) == 0);
+    CHECK_RC(daos_pool_connect(label, NULL, DAOS_PC_RO, &found, NULL, NULL), -DER_NONEXIST);
+    char path[520];
+    snprintf(path, sizeof path, "./%s", label);
+    CHECK_OK(daos_pool_connect(path, NULL, DAOS_PC_RO, &found, NULL, NULL));
+    CHECK_OK(daos_pool_disconnect(found, NULL));
+    CHECK(chdir(before) == 0 && unsetenv("STEPSTORE_ROOT") == 0);
 }
 
 static void containers(struct store const* store)
@@ -238,6 +271,7 @@ int main(void)
 {
     struct store store = open_store();
     queries(&store);
+    names(&store);
     containers(&store);
     properties(&store);
     property_values(&store);

@@ -209,7 +209,7 @@ def test_of_a_live_stream_what_is_published_is_copied(cli):
     )
     assert writer.stdout.readline() == "ready\n"
     done = cli("copy", "s/default/main", "q")
-    assert "warning: ./s/default/main has not been ended by its writer: the 2 steps are copied" in done.err
+    assert "warning: s/default/main has not been ended by its writer: the 2 steps are copied" in done.err
     writer.communicate("go on\n", timeout=60)
     with open_steps(f"{cli.directory}/q") as stream:
         assert len(stream) == 2 and stream.ended
@@ -277,7 +277,7 @@ def test_what_is_copied_to_a_daos_system_and_back_is_the_same(cli, pool):
     source = write_stream(cli.directory)
     expected = everything(f"{source}/default/main")
     library = {"STEPSTORE_LIBDAOS": str(daos_root() / "lib64" / "libdaos.so.2")}
-    cli("pool", "create", "made")
+    cli("pool", "create", "local:made")
     cli("copy", "p/box", "daos://made", **library)
     cli("copy", "s/default/main", "daos://made/streams/one", **library)
     cli("copy", "daos://made/box", "back", **library)

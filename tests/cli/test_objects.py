@@ -208,7 +208,7 @@ def test_a_chunk_that_is_too_large_and_all_object_ids_are_refused(cli, pool):
 def test_a_container_of_a_daos_system_is_made_without_an_error(cli, pool):
     """Our own library stands for a DAOS system's: it connects to the pool by its label."""
     library = daos_root() / "lib64" / "libdaos.so.2"
-    cli("pool", "create", "made")
+    cli("pool", "create", "local:made")
     result = cli("cont", "create", "daos://made/box", STEPSTORE_LIBDAOS=str(library))
     assert result.out.strip() == "made container box in daos://made" and result.err == ""
     assert cli("cont", "create", "daos://made/other", "--json", STEPSTORE_LIBDAOS=str(library)).json == {

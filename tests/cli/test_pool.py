@@ -2,6 +2,8 @@
 
 import os
 import resource
+import subprocess
+import sys
 
 import pytest
 import stepstore
@@ -35,12 +37,38 @@ def test_create_refuses_bad_options(cli):
     assert not (cli.directory / "p").exists()
 
 
-def test_a_label_is_below_the_root_directory(cli):
-    cli("pool", "create", "mine")
+def test_a_label_is_below_the_root_directory_and_always_local(cli):
+    cli("pool", "create", "local:mine")
     assert (cli.directory / "root" / "mine").is_dir()
     found = cli("pool", "list", "--json").json
     assert [p["label"] for p in found] == ["mine"]
-    assert cli("pool", "query", "mine", "--json").json["label"] == "mine"
+    assert cli("pool", "query", "local:mine", "--json").json["label"] == "mine"
+    cli("cont", "create", "local:mine/box")
+    for command in (("pool", "query"), ("pool", "check"), ("cont", "list"), ("ls",), ("steps",)):
+        cli.fails(*command, "mine", code=3, says="local:mine")
+
+
+def test_a_bare_name_is_the_same_place_for_all(cli):
+    """What makes a pool, and what finds it: the command line, Python, streams."""
+    cli("pool", "create", "local:name")
+    cli("pool", "create", "name", "--targets", 4)
+    path = str(cli.directory / "name")
+    assert cli("pool", "query", "name", "--json").json["path"] == path
+    cli("cont", "create", "name/box")
+    cli("copy", "name", "copied")
+    assert (cli.directory / "copied").is_dir()
+    looks = "import os, stepstore; os.chdir({!r}); print(stepstore.Pool.connect('name').containers())"
+    shown = subprocess.run(
+        [sys.executable, "-c", looks.format(str(cli.directory))],
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout == "['box']\n"
+    cli("pool", "destroy", "name", "--yes")
+    assert not (cli.directory / "name").exists()
+    assert [p["label"] for p in cli("pool", "list", "--json").json] == ["name"]
 
 
 def test_list_a_directory(cli):
@@ -62,10 +90,6 @@ def test_query_counts_what_targets_did(cli, pool):
     shown = cli("pool", "query", "./p").out
     assert info["uuid"] in shown
     assert "UPDATES" in shown
-
-
-def test_a_bare_name_is_a_directory_where_no_label_is(cli, pool):
-    assert cli("pool", "query", "p", "--json").json["label"] == "p"
 
 
 def test_check_of_a_whole_pool(cli, pool):

@@ -156,7 +156,7 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     ASSERT_EQ(stepstore_pool_path(("local:" + location + "/").c_str(), path.data(), &size), 0);
     EXPECT_EQ(path.data(), location);
     EXPECT_EQ(stepstore_pool_path(nullptr, path.data(), &size), -DER_INVAL);
-    EXPECT_EQ(stepstore_pool_path("a b", path.data(), &size), -DER_INVAL);
+    EXPECT_EQ(stepstore_pool_path("local:a b", path.data(), &size), -DER_INVAL);
     EXPECT_EQ(stepstore_pool_path(location.c_str(), path.data(), nullptr), -DER_INVAL);
 
     const std::string missing = directory / "missing";

@@ -1,8 +1,10 @@
 #include "client/client_fixture.h"
+#include "stepstore/administration.h"
 #include "support/processes.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 namespace stepstore::testing {
@@ -23,21 +25,35 @@ TEST_F(PoolTest, IsCreatedOnceAndDestroyed)
                  Pool::create(other, {.label = {}, .targets = 257, .durability = Durability::process}));
 }
 
-TEST_F(PoolTest, IsFoundByLabelUnderTheRoot)
+TEST_F(PoolTest, IsFoundByLabelUnderTheRootAfterLocalOnly)
 {
     const std::string root = directory / "root";
     setenv("STEPSTORE_ROOT", root.c_str(), 1);
-    Pool::create("by-label");
+    Pool::create("local:by-label");
     Pool::create(root + "/folder", {.label = "other-label", .targets = 2, .durability = Durability::process});
-    EXPECT_EQ(Pool::connect("by-label").location(), "by-label");
-    EXPECT_NO_THROW(Pool::connect("local:by-label"));
+    EXPECT_EQ(Pool::connect("local:by-label").location(), "local:by-label");
     EXPECT_NO_THROW(Pool::connect(root + "/by-label"));
-    EXPECT_NO_THROW(Pool::connect("other-label"));
-    const auto error = error_of([] { Pool::connect("no-label"); });
+    EXPECT_NO_THROW(Pool::connect("local:other-label"));
+    const auto error = error_of([] { Pool::connect("local:no-label"); });
     EXPECT_EQ(error.code(), -DER_NONEXIST);
     EXPECT_NE(std::string(error.what()).find(root), std::string::npos) << error.what();
+    // A bare name is a path. One that is a label only is told what it is called.
+    const auto bare = error_of([] { Pool::connect("by-label"); });
+    EXPECT_EQ(bare.code(), -DER_NONEXIST);
+    EXPECT_NE(std::string(bare.what()).find("local:by-label"), std::string::npos) << bare.what();
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(directory.path());
+    Pool::create("by-label");
+    EXPECT_TRUE(std::filesystem::exists(directory / "by-label"));
+    EXPECT_EQ(pool_path("by-label"), directory / "by-label");
+    EXPECT_NO_THROW(Pool::connect("by-label"));
     Pool::destroy("by-label");
-    EXPECT_ERROR(-DER_NONEXIST, Pool::connect("by-label"));
+    EXPECT_NO_THROW(Pool::connect("local:by-label"));
+    std::filesystem::current_path(before);
+    Pool::destroy("local:by-label");
+    EXPECT_ERROR(-DER_NONEXIST, Pool::connect("local:by-label"));
+    for (const char* wrong : {"", "local:", "local:.", "local:..", "local:a b"})
+        EXPECT_ERROR(-DER_INVAL, Pool::connect(wrong));
     unsetenv("STEPSTORE_ROOT");
 }
 

@@ -91,6 +91,7 @@ class Archive:
         """(exit status, output, error output) of one of FDB's tools."""
         done = subprocess.run(
             [TOOLS / tool, *map(str, arguments)],
+            cwd=self.folder,
             env=self.environment(**environment),
             capture_output=True,
             text=True,

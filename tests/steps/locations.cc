@@ -87,11 +87,10 @@ TEST_F(Locations, LabelsLiveUnderTheRootDirectory)
     const char* before = std::getenv("STEPSTORE_ROOT");
     const std::string saved = before ? before : "";
     setenv("STEPSTORE_ROOT", (directory / "root").c_str(), 1);
-    Pool::create("weather");
     write_one_step("local:weather", 4);
     EXPECT_EQ(value_in("local:weather"), 4u);
     EXPECT_EQ(value_in("local:weather/default"), 4u);
-    EXPECT_EQ(resolve_location("local:weather/default/main").pool, "weather");
+    EXPECT_EQ(resolve_location("local:weather/default/main").pool, "local:weather");
     EXPECT_TRUE(std::filesystem::exists(directory / "root/weather"));
     // A bare name is a directory here, whatever label is the same: no run writes over a pool elsewhere.
     const auto before_that = std::filesystem::current_path();
@@ -99,7 +98,12 @@ TEST_F(Locations, LabelsLiveUnderTheRootDirectory)
     EXPECT_FALSE(resolve_location("weather").pool_exists);
     write_one_step("weather", 5);
     EXPECT_EQ(value_in("weather"), 5u);
+    EXPECT_EQ(value_in("local:weather/default"), 4u);
     EXPECT_EQ(value_in("local:" + std::string(directory / "root/weather")), 4u);
+    EXPECT_EQ(value_in("local:./weather"), 5u);
+    std::filesystem::remove_all(directory / "weather");
+    const std::string missing = message_of([&] { value_in("weather/default"); }, -DER_NONEXIST);
+    EXPECT_NE(missing.find("local:weather"), std::string::npos) << missing;
     std::filesystem::current_path(before_that);
     if (before)
         setenv("STEPSTORE_ROOT", saved.c_str(), 1);

@@ -30,7 +30,7 @@ from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directo
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found; 130 interrupted.  A "
     "LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
-    "POOL/CONTAINER/HI.LO/KEY. POOL is a directory or a label."
+    "POOL/CONTAINER/HI.LO/KEY. POOL is a directory, local:LABEL or rados://CEPHPOOL/NAMESPACE."
 )
 
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -66,23 +67,6 @@ def is_pool(location: str) -> bool:
         raise
 
 
-def existing_pool(location: str) -> str:
-    """A pool as users name it: a bare name is a directory here, or else a label. It may be damaged."""
-    check_text(location)
-    if "/" not in location and ":" not in location:
-        for candidate in (f"./{location}", f"local:{location}"):
-            if _is_there(candidate):
-                return candidate
-    return location
-
-
-def _is_there(location: str) -> bool:
-    try:
-        return is_pool(location)
-    except Error:  # one that cannot be opened: its opening says why
-        return True
-
-
 def resolve(location: str) -> Address:
     """Splits a location after the longest beginning that is a pool. Exit code 3 when there is none."""
     check_text(location)
@@ -92,13 +76,10 @@ def resolve(location: str) -> Address:
             return Address(location, scheme + "/".join(parts[:of_pool]), *parts[of_pool:])
     parts = location.rstrip("/").split("/") if location.strip("/") else [location]
     for end in range(len(parts), 0, -1):
-        pool = existing_pool("/".join(parts[:end]))
+        pool = "/".join(parts[:end])
         if pool and is_pool(pool):
             return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
-    raise not_found(
-        f"{location}: there is no pool: looked for {_tried(parts)}; 'stepstore pool list' shows the pools "
-        "under the root directory"
-    )
+    raise not_found(f"{location}: there is no pool: looked for {_tried(parts)}; {_advice(parts[0])}")
 
 
 def _tried(parts: list[str]) -> str:
@@ -108,6 +89,14 @@ def _tried(parts: list[str]) -> str:
         )
     except Error:
         return "/".join(parts)
+
+
+def _advice(first: str) -> str:
+    """Users of labels may leave out `local:`."""
+    with contextlib.suppress(Error):
+        if first not in (".", "..") and os.path.exists(_core.pool_path(f"local:{first}")):
+            return f"the pool with the label {first} is local:{first}"
+    return "'stepstore pool list' shows the pools with labels"
 
 
 def check_text(location: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stepstore import _core
-from stepstore.cli.address import Address, existing_pool, resolve
+from stepstore.cli.address import Address, check_text, resolve
 from stepstore.cli.browse import container_summary, for_people
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, facts, show, table, usage_error
 from stepstore.store import Pool
@@ -39,7 +39,8 @@ def list_containers(
     pool: Annotated[str, typer.Argument(metavar="POOL")], as_json: JsonOption = False
 ) -> None:
     """List the containers of a pool."""
-    handle = _core.Pool.connect(existing_pool(pool), True)
+    check_text(pool)
+    handle = _core.Pool.connect(pool, True)
     found = [
         {"label": label, "uuid": uuid}
         for uuid, label in sorted(handle.containers(), key=lambda c: (c[1], c[0]))

@@ -17,7 +17,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from stepstore.cli.address import Address, existing_pool, is_pool, resolve
+from stepstore.cli.address import Address, check_text, is_pool, resolve
 from stepstore.cli.common import (
     JsonOption,
     Settings,
@@ -165,15 +165,15 @@ class _Bar:
 # ---- what the locations name
 def _target(location: str) -> Address:
     """As writers take it: where no beginning is a pool, all of it names a pool that is made."""
+    check_text(location)
     parts = location.rstrip("/").split("/")
     if location.startswith(("daos://", "rados://")):
         return resolve(location)
     for end in range(len(parts), 0, -1):
-        pool = existing_pool("/".join(parts[:end])) if parts[:end] != [""] else ""
+        pool = "/".join(parts[:end])
         if pool and is_pool(pool):
             return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
-    pool = location.rstrip("/")
-    return Address(location, pool if "/" in pool or ":" in pool else f"./{pool}")
+    return Address(location, location.rstrip("/"))
 
 
 def _places(source: str, target: str) -> tuple[Place, Place]:

@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stepstore import _core
-from stepstore.cli.address import check_text, existing_pool
+from stepstore.cli.address import check_text
 from stepstore.cli.common import (
     CommandError,
     ExitCode,
@@ -36,7 +36,8 @@ app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_he
 PoolArgument = Annotated[
     str,
     typer.Argument(
-        metavar="POOL", help="A directory, a label under the root directory, or rados://CEPHPOOL/NAMESPACE."
+        metavar="POOL",
+        help="A directory, local:LABEL under the root directory, or rados://CEPHPOOL/NAMESPACE.",
     ),
 ]
 
@@ -105,8 +106,7 @@ def list_pools(
 ) -> None:
     """List the pools below a directory."""
     below = root if root is not None else os.path.dirname(_core.pool_path("local:label"))
-    # The root directory is made with the first pool in it.
-    found = _core.pool_list(root) if root is not None or os.path.isdir(below) else []
+    found = _core.pool_list(root)
     rows = [(p.get("label", ""), p.get("durability", ""), p.get("containers", ""), p["path"]) for p in found]
     for broken in (p for p in found if "error" in p):
         warn(f"{broken['path']}: {broken['error']}")
@@ -118,7 +118,8 @@ def list_pools(
 @app.command()
 def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     """Show a pool: its format, space, and what its targets hold and did."""
-    info = describe(existing_pool(pool))
+    check_text(pool)
+    info = describe(pool)
     if as_json:
         emit_json(info)
         return
@@ -158,7 +159,7 @@ def check(
 ) -> None:
     """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4:
     damage."""
-    pool = existing_pool(pool)
+    check_text(pool)
     findings: list[dict[str, Any]] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
@@ -230,7 +231,7 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
 @app.command()
 def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
     """Free space that nothing needs, also while the pool is in use."""
-    pool = existing_pool(pool)
+    check_text(pool)
     with naming(pool):
         targets = _core.pool_compact(pool)
     given_back = sum(t[f"{part}_before"] - t[f"{part}_after"] for t in targets for part in ("index", "bulk"))
@@ -248,7 +249,7 @@ def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
 @app.command()
 def destroy(pool: PoolArgument, yes: YesOption = False) -> None:
     """Remove a pool and all in it."""
-    pool = existing_pool(pool)
+    check_text(pool)
     try:
         path = _path_of(pool)  # a missing pool is said before the question
     except Error as error:
