@@ -14,7 +14,6 @@ namespace {
 
 constexpr char from_key[] = "from";
 constexpr char row_prefix[] = "r/"; // of the key of a place
-constexpr int rounds = 64;          // of beginning again because a purge was faster
 
 // Of a place whose record is gone.
 bool is_gone(Bytes value)
@@ -198,7 +197,7 @@ std::shared_ptr<const Part> IndexRow::part_locked(RowPage& page, std::size_t ind
     auto bytes = dataset_.guarded([&] {
         return object_of(page.record).get_nonempty(part_key(page.record.writer, page.record.page, index));
     });
-    if (!bytes) throw PartGone{};
+    if (!bytes) throw PartGone{page.place, index};
     auto part =
         std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
     if (keep) {
@@ -246,21 +245,27 @@ std::optional<PageEntry> IndexRow::find_locked(std::string_view text, const Key&
 std::optional<PageEntry> IndexRow::find(std::string_view text)
 {
     const Key key = Key::parse(text);
-    for (int round = 0; round < rounds; ++round) {
+    for (BeginAgain again(*this);;) {
         try {
             const std::lock_guard lock(mutex_);
             return find_locked(text, key);
-        } catch (const PartGone&) { // purged meanwhile
+        } catch (const PartGone& gone) {
+            again(gone);
         }
-        reset();
         refresh();
     }
-    lost_part();
 }
 
-void IndexRow::lost_part() const
+void BeginAgain::operator()(const PartGone& gone)
 {
-    throw Error(-DER_IO, what("an index page") + " refers to a part that is not there: it is damaged");
+    if (found_twice_({gone.place, gone.part}))
+        throw Error(-DER_IO, row_.what("index page " + std::to_string(gone.place)) +
+                                 " refers to a part that is not there: it is damaged. \"stepstore pool "
+                                 "check\" says what can be saved");
+    if (++rounds_ == most_replaced)
+        throw Error(-DER_AGAIN, row_.what("the index") + " was merged again and again while it was read: try "
+                                                         "again once other processes purge less often");
+    row_.reset();
 }
 
 PagesAt IndexRow::pages_at() const

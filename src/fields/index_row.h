@@ -20,13 +20,14 @@
 //    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that
 //    walks over a gone place passes it: the base that covers it lies behind. One that wants a part which is
-//    not there any more begins again (PartGone). Places stay, so that a place which is not there always is
+//    not there any more begins again (BeginAgain). Places stay, so that a place which is not there always is
 //    the end of the row.
 //
 // A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a
 // base covers: the next purge removes both.
 #pragma once
 
+#include "base/found_twice.h"
 #include "client/numbered_log.h"
 #include "fields/dataset.h"
 #include "fields/row_record.h"
@@ -36,11 +37,16 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stepstore::fields {
 
-struct PartGone {}; // the pages were merged meanwhile: reset() and look again
+// A part is not there: the pages were merged meanwhile, or it is lost (BeginAgain).
+struct PartGone {
+    std::uint64_t place = 0; // of the page
+    std::size_t part = 0;
+};
 
 // A page of the row, as read.
 struct RowPage {
@@ -64,7 +70,7 @@ public:
     const std::string& collocation() const { return collocation_; }
     // Reads what is new. False: nothing was ever published under this key.
     bool refresh();
-    // After refresh(): the newest entry; a removal counts as none. May read parts. Handles PartGone.
+    // After refresh(): the newest entry; a removal counts as none. May read parts. Begins again by itself.
     std::optional<PageEntry> find(std::string_view text);
     // After refresh(): the pages that count, oldest first.
     std::vector<std::shared_ptr<RowPage>> pages();
@@ -73,8 +79,8 @@ public:
     std::shared_ptr<const PageSummary> summary();
     // A part of a page. Throws PartGone. keep: in the cache.
     std::shared_ptr<const Part> part(RowPage& page, std::size_t index, bool keep);
-    void reset();                        // forgets all that was read
-    [[noreturn]] void lost_part() const; // PartGone again and again: damage
+    void reset();                                     // forgets all that was read
+    std::string what(const std::string& thing) const; // for messages
 
     // Publishes a page whose parts are stored. With covers_itself the record becomes a base that covers all
     // before it.
@@ -99,7 +105,6 @@ private:
     KeyValue& object_of(const RowRecord& record);
     std::uint64_t read_from();
     std::uint64_t free_place();
-    std::string what(const std::string& thing) const; // for messages
     void account(std::size_t bytes);
 
     Dataset& dataset_;
@@ -115,6 +120,22 @@ private:
     std::vector<std::shared_ptr<RowPage>> pages_;                   // oldest first; a base is the first
     std::shared_ptr<const PageSummary> summary_; // of the first summed_ of them; nullptr: of none
     std::size_t summed_ = 0;
+};
+
+// For one caller of what throws PartGone. A purge publishes the base first, and only then takes the parts that
+// it covers. So a row that was read after a part was missed has either the base, or a page whose part is lost.
+// That is damage, however many purges there were (base/found_twice.h).
+class BeginAgain {
+public:
+    explicit BeginAgain(IndexRow& row) : row_(row) {}
+    // Resets the row: refresh() and look again. Throws -DER_IO: the part is lost. -DER_AGAIN: other processes
+    // purge faster than this one reads.
+    void operator()(const PartGone& gone);
+
+private:
+    IndexRow& row_;
+    FoundTwice<std::pair<std::uint64_t, std::size_t>> found_twice_;
+    int rounds_ = 0;
 };
 
 // Builds a page of what `entries` adds, stores its parts and appends it to the row; with base_covers as a

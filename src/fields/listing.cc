@@ -24,7 +24,6 @@ struct Listing::State {
     // The row as it is now, behind what was given already.
     void walk()
     {
-        row->reset();
         merge.reset();
         if (!row->refresh()) return;
         auto pages = row->pages();
@@ -35,11 +34,12 @@ struct Listing::State {
     }
     bool advance() // to the next field under this collocation key
     {
-        for (int round = 0; merge;) {
+        if (!merge) return false;
+        for (BeginAgain again(*row); merge;) {
             try {
                 return merge->next();
-            } catch (const PartGone&) {
-                if (++round == 64) row->lost_part();
+            } catch (const PartGone& gone) {
+                again(gone);
                 walk();
             }
         }

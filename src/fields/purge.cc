@@ -33,8 +33,6 @@ namespace stepstore::fields {
 
 namespace {
 
-constexpr int rounds = 64; // of beginning again because another purge was faster
-
 class Purge {
 public:
     Purge(const std::shared_ptr<Dataset>& dataset, const PurgeOptions& options)
@@ -170,7 +168,7 @@ void Purge::note(Scan&& scan)
 void Purge::read_row(const std::string& collocation)
 {
     const auto row = std::make_unique<IndexRow>(dataset_, collocation);
-    for (int round = 0;; ++round) {
+    for (BeginAgain again(*row);;) {
         try {
             if (!row->refresh()) return;
             const Pages counting = row->pages();
@@ -194,11 +192,8 @@ void Purge::read_row(const std::string& collocation)
             note(std::move(found));
             rows_.push_back(std::move(result));
             return;
-        } catch (const PartGone&) {
-            if (round == rounds)
-                throw Error(-DER_BUSY, "purge " + dataset_.name() +
-                                           ": other processes purge it again and again: try again later");
-            row->reset();
+        } catch (const PartGone& gone) {
+            again(gone);
         }
     }
 }

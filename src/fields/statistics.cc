@@ -62,15 +62,12 @@ template <class Body>
 void with_row(Dataset& dataset, const std::string& collocation, Body body)
 {
     IndexRow row(dataset, collocation);
-    for (int round = 0;; ++round) {
+    for (BeginAgain again(row);;) {
         if (!row.refresh()) return;
         try {
             return body(row);
-        } catch (const PartGone&) {
-            if (round == 64)
-                throw Error(-DER_BUSY, "read the index of " + dataset.name() +
-                                           ": other processes purge it again and again: try again later");
-            row.reset();
+        } catch (const PartGone& gone) {
+            again(gone);
         }
     }
 }
