@@ -3,6 +3,7 @@
 // So a reader sees each target's part whole or not at all. As on DAOS, parts on several targets are not
 // published at one instant together.
 #include "store/array.h"
+#include "store/removal.h"
 
 namespace stepstore::store {
 
@@ -44,10 +45,12 @@ public:
             appended_[copy].append(object.target(set.targets[copy]), bulk);
     }
 
-    void commit()
+    // left: where the set is the object's first group.
+    void commit(LeftRemoval* left)
     {
         object_.update(set_, appended_, [&](auto transactions, auto released) {
             const Epoch epoch = object_.core.storage().next_epoch();
+            if (left != nullptr) left->look(*transactions[0], set_.targets[0]);
             for (unsigned copy = 0; copy < set_.count; ++copy) {
                 ArrayUpdate update(object_, set_.targets[copy], *transactions[copy], epoch, released[copy]);
                 for (const Prepared& one : prepared_)
@@ -94,10 +97,11 @@ void Container::array_write(const ObjectId& oid, const ArrayAttributes& attribut
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const Request<Bytes> request(object, shape, ranges, memory);
+    LeftRemoval left(object);
     request.for_each_group(object, [&](unsigned group, std::span<const Piece<Bytes>> pieces) {
-        GroupWrite(object, pieces, object.placement.group(group)).commit();
+        GroupWrite(object, pieces, object.placement.group(group)).commit(group == 0 ? &left : nullptr);
     });
-    if (request.bytes != 0) return;
+    if (request.bytes != 0) return left.finish();
     // nothing to write: the container must still be there
     const unsigned first = object.placement.group(0).targets[0];
     object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });

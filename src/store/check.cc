@@ -43,6 +43,24 @@ void drop_unfinished_containers(const std::string& path, const std::set<std::uin
     }
 }
 
+void finish_removals(const std::string& path, const std::set<std::pair<std::uint32_t, ObjectId>>& objects,
+                     CheckReport& report)
+{
+    for (const auto& [id, oid] : objects) {
+        Container container(Pool::open(path, Access::read_write), id, "container");
+        try {
+            if (!container.finish_removal(oid)) continue; // its process was at work
+        } catch (const Error& refused) {                  // damage is found by itself
+            if (!says_damage(refused)) throw;
+            continue;
+        }
+        report.findings.push_back(
+            {CheckFinding::Severity::info,
+             "pool " + path + ", container number " + std::to_string(id) + ", object " + text(oid),
+             "its removal, which was begun before, was finished", ""});
+    }
+}
+
 } // namespace
 
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)
@@ -66,6 +84,7 @@ CheckReport Pool::check(const std::string& given, const CheckOptions& options)
         if (options.repair) {
             drop_unfinished_containers(path, check.unfinished_containers(), report);
             drop_unfinished_snapshots(path, check.unfinished_snapshots(), report);
+            finish_removals(path, check.unfinished_removals(), report);
         }
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;

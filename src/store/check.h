@@ -34,6 +34,8 @@ public:
     void run();
     // Containers with marks of snapshots that were never finished.
     const std::set<std::uint32_t>& unfinished_snapshots() const { return unfinished_; }
+    // Objects whose removal, or that of their end, was begun and not finished.
+    const std::set<std::pair<std::uint32_t, ObjectId>>& unfinished_removals() const { return half_removed_; }
     // Numbers with marks of containers whose making was interrupted.
     const std::set<std::uint32_t>& unfinished_containers() const { return never_made_; }
 
@@ -58,6 +60,7 @@ private:
     void check_copy(unsigned index, unsigned other, Bytes key);
     void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
     bool holds(unsigned index, const KeyBuffer& key);
+    void check_removals(unsigned index, const TargetWalk& walk);
     void check_snapshots(unsigned index, const TargetWalk& walk);
     void check_strangers(unsigned index, const TargetWalk& walk);
 
@@ -87,6 +90,7 @@ private:
     std::set<std::pair<std::uint32_t, ObjectId>> objects_;
     std::set<std::uint32_t> unfinished_;
     std::set<std::uint32_t> never_made_;
+    std::set<std::pair<std::uint32_t, ObjectId>> half_removed_;
 };
 
 } // namespace stepstore::store

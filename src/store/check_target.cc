@@ -1,6 +1,7 @@
 #include "store/check.h"
 
 #include "store/failure.h"
+#include "store/removal.h"
 
 #include <algorithm>
 
@@ -56,6 +57,7 @@ struct Check::TargetWalk {
         const char* reason;
     };
     std::vector<Damaged> damaged;
+    std::map<std::pair<std::uint32_t, ObjectId>, Epoch> removals; // that go on, by the epoch of their note
     // The live extent before, to see whether the next one begins behind it.
     std::vector<std::byte> chunk_prefix;
     std::uint64_t end = 0;
@@ -89,6 +91,7 @@ void Check::check_target(unsigned index)
         walk(index, transaction, walked);
     });
     check_damaged(index, walked);
+    check_removals(index, walked);
     for (const auto& [other, records] : walked.copied) {
         std::vector<Bytes> suspects;
         storage_.target(other).read([&](ReadTransaction& transaction) {
@@ -96,8 +99,12 @@ void Check::check_target(unsigned index)
             for (const auto& [key, mine] : records)
                 if (!(look_at_copy(transaction, key) == mine)) suspects.emplace_back(key);
         });
-        for (const Bytes key : suspects)
-            check_copy(index, other, key);
+        for (const Bytes key : suspects) {
+            ParsedKey parsed;
+            const bool going =
+                parse_key(key, parsed) && half_removed_.contains({parsed.container, parsed.oid});
+            if (!going) check_copy(index, other, key); // else one copy is removed before the other
+        }
     }
     check_snapshots(index, walked);
     check_strangers(index, walked);
@@ -176,10 +183,13 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
         reason = "the checksum of the value does not match";
     if (reason == nullptr && parsed.kind == Kind::array && record.length > parsed.end)
         reason = "the extent begins before its chunk";
+    std::optional<Removal> removal;
+    if (reason == nullptr && parsed.kind == Kind::removal) reason = parse_note(record, removal);
     if (reason != nullptr) {
         walk.damaged.push_back({{entry.key.begin(), entry.key.end()}, reason});
         return;
     }
+    if (removal && space == Space::live) walk.removals[{parsed.container, parsed.oid}] = removal->epoch;
     ++report_.records;
     report_.bytes += record.length;
     if (parsed.kind != Kind::removal) objects_.emplace(parsed.container, parsed.oid);
@@ -215,6 +225,30 @@ void Check::check_damaged(unsigned index, const TargetWalk& walk)
                  "a check with repair restores it if only one byte of its key changed. Otherwise this record "
                  "is lost: write it again, or remove it. All other records stay readable");
         }
+    }
+}
+
+void Check::check_removals(unsigned index, const TargetWalk& walk)
+{
+    for (const auto& [object, epoch] : walk.removals) {
+        if (!meta_.containers.contains(object.first)) continue; // found elsewhere
+        const KeyBuffer key = kind_prefix(Space::live, object.first, object.second, Kind::removal);
+        const bool goes_on = confirmed([&, epoch = epoch] {
+            return look_at(storage_.target(index), [&](ReadTransaction& transaction) {
+                Bytes value;
+                Record record;
+                std::optional<Removal> now;
+                return transaction.get(key.view(), value) &&
+                       parse_record(key.view(), value, record) == nullptr &&
+                       parse_note(record, now) == nullptr && now && now->epoch == epoch;
+            });
+        });
+        if (!goes_on || !half_removed_.insert(object).second) continue;
+        find(Severity::reclaimable, record_name(index, key.view()),
+             "the object is being removed, or an array is being made shorter: the process that does it is at "
+             "work, or it was killed",
+             "readers see it as done. If it was killed, a check with repair finishes it, or the next process "
+             "that writes to the object or makes it anew");
     }
 }
 

@@ -9,6 +9,7 @@
 // `latest`.
 #pragma once
 
+#include "base/clock.h"
 #include "base/not_copied.h"
 #include "store/bulk.h"
 #include "store/failure.h"
@@ -19,6 +20,7 @@
 #include "store/record.h"
 #include "store/snapshot_names.h"
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <utility>
@@ -48,9 +50,29 @@ public:
     {
         by_target_[target].store(version, std::memory_order_relaxed);
     }
+    // Whether an unfinished removal of the object was looked for within about a second, and not found.
+    bool found_no_removal(const ObjectId& oid) const
+    {
+        const std::uint64_t now = looked_now(oid);
+        return looked_for_removal_[now >> 56].load(std::memory_order_relaxed) == now;
+    }
+    void note_no_removal(const ObjectId& oid, bool none)
+    {
+        const std::uint64_t now = looked_now(oid);
+        looked_for_removal_[now >> 56].store(none ? now : 0, std::memory_order_relaxed);
+    }
 
 private:
+    // The object and the time in one word.
+    static std::uint64_t looked_now(const ObjectId& oid)
+    {
+        constexpr std::uint64_t seconds = (std::uint64_t{1} << 24) - 1;
+        const std::uint64_t sum = (oid.lo * 0x9e3779b97f4a7c15ULL ^ oid.hi) * 0xbf58476d1ce4e5b9ULL;
+        return (sum & ~seconds) | ((nanoseconds(CLOCK_MONOTONIC_COARSE) >> 30) & seconds);
+    }
+
     std::vector<std::atomic<std::uint64_t>> by_target_;
+    std::array<std::atomic<std::uint64_t>, 256> looked_for_removal_{};
 };
 
 // Payloads as one target has them: appended, and given back unless a committed transaction refers to them.
@@ -138,6 +160,10 @@ public:
     using UpdateBody =
         FunctionRef<void(std::span<WriteTransaction* const>, std::span<std::vector<ExtentRef>>)>;
     void update(const ReplicaSet& set, std::span<Appended> appended, UpdateBody body) const;
+
+    // removal.h.
+    bool found_no_removal() const { return opened_.found_no_removal(oid); }
+    void note_no_removal(bool none) const { opened_.note_no_removal(oid, none); }
 
     std::string name() const { return "pool " + path + ", object " + text(oid); }
     std::string where(unsigned target) const; // pool, target, container, object

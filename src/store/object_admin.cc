@@ -106,7 +106,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
         if (!unfinished) record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
     };
     do {
-        if (unfinished) finish_removal(object, shape, *unfinished);
+        if (unfinished) store::finish_removal(object, *unfinished);
         object.update(set, {}, [&](auto transactions, auto) {
             record.birth = object.core.storage().next_epoch();
             for (unsigned copy = 0; copy < set.count; ++copy)

@@ -41,6 +41,7 @@ std::optional<Removal> begin(const ObjectAccess& object, Removal& removal)
 {
     std::optional<Removal> other;
     const ReplicaSet set = object.placement.group(0);
+    object.note_no_removal(false);
     object.update(set, {}, [&](auto transactions, auto released) {
         removal.epoch = object.core.storage().next_epoch();
         other.reset(); // all of the object: that includes what another one meant
@@ -230,12 +231,17 @@ ArrayPosition position_of(const ArrayShape& shape, std::uint64_t byte)
     return {byte / shape.chunk, byte % shape.chunk};
 }
 
+// As the end of something. At a chunk's end it belongs to that chunk.
+ArrayPosition end_position(const ArrayShape& shape, std::uint64_t byte)
+{
+    const ArrayPosition end = position_of(shape, byte);
+    return end.offset == 0 && end.chunk != 0 ? ArrayPosition{end.chunk - 1, shape.chunk} : end;
+}
+
 // The end of an array: a record of its own unless an extent ends there.
-void put_end(const ObjectAccess& object, const ArrayShape& shape, ArrayPosition end)
+void put_end(const ObjectAccess& object, ArrayPosition end)
 {
     if (end.chunk == 0 && end.offset == 0) return;
-    // At a chunk's end it belongs to that chunk.
-    if (end.offset == 0) end = {end.chunk - 1, shape.chunk};
     const ReplicaSet set = object.placement.group(group_of_chunk(object, end.chunk));
     object.update(set, {}, [&](auto transactions, auto released) {
         const Epoch epoch = object.core.storage().next_epoch();
@@ -267,16 +273,22 @@ LatestRemoval latest_removal(const ObjectAccess& object, unsigned target, ReadTr
     Record record;
     if (!object.find_single(target, transaction, Kind::removal, epoch, record, what)) return found;
     found.birth = record.birth;
-    if (record.type != RecordType::inlined) return found;
-    const Bytes note = record.payload;
-    if (!payload_intact(record) || (note.size() != whole_size && note.size() != part_size))
-        object.damaged(target, what, "the checksum of its note does not match");
-    Removal removal{load_little<std::uint64_t>(note.data()), note.size() == whole_size, {}};
-    if (!removal.whole)
-        removal.from = {load_little<std::uint64_t>(note.data() + 8),
-                        load_little<std::uint64_t>(note.data() + 16)};
-    found.going_on = removal;
+    if (const char* reason = parse_note(record, found.going_on)) object.damaged(target, what, reason);
     return found;
+}
+
+const char* parse_note(const Record& record, std::optional<Removal>& note)
+{
+    note.reset();
+    if (record.type != RecordType::inlined) return nullptr;
+    const Bytes bytes = record.payload;
+    if (!payload_intact(record) || (bytes.size() != whole_size && bytes.size() != part_size))
+        return "the checksum of its note does not match";
+    note = {load_little<std::uint64_t>(bytes.data()), bytes.size() == whole_size, {}};
+    if (!note->whole)
+        note->from = {load_little<std::uint64_t>(bytes.data() + 8),
+                      load_little<std::uint64_t>(bytes.data() + 16)};
+    return nullptr;
 }
 
 void note_removal(const ObjectAccess& object, WriteTransaction& transaction, const ContainerState& state,
@@ -309,15 +321,51 @@ void note_removal(const ObjectAccess& object, WriteTransaction& transaction, con
     record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
 }
 
-void finish_removal(const ObjectAccess& object, const ArrayShape& shape, const Removal& removal)
+void finish_removal(const ObjectAccess& object, const Removal& removal)
 {
     if (removal.whole) {
         punch_groups(object, removal.epoch, false);
     } else {
         clear_groups(object, removal.from, behind_all, removal.epoch);
-        put_end(object, shape, removal.from);
+        put_end(object, removal.from);
     }
     end(object, removal);
+}
+
+namespace {
+
+std::optional<Removal> left_by_others(const ObjectAccess& object)
+{
+    return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
+        object.expect_with_state(transaction, object.prefix(Space::live, Kind::removal).view());
+        return going_on(object, index, transaction);
+    });
+}
+
+} // namespace
+
+void LeftRemoval::look(ReadTransaction& transaction, unsigned target)
+{
+    object_.expect_with_state(transaction, object_.prefix(Space::live, Kind::removal).view());
+    looked_ = true;
+    left_ = going_on(object_, target, transaction);
+}
+
+void LeftRemoval::finish() noexcept
+try {
+    if (!looked_ && !object_.found_no_removal()) left_ = left_by_others(object_);
+    if (left_) finish_removal(object_, *left_);
+    object_.note_no_removal(true);
+} catch (...) { // the next write, or a check
+}
+
+bool Container::finish_removal(const ObjectId& oid)
+{
+    pool_->require_write("finish the removal of an object");
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    const auto left = left_by_others(object);
+    if (left) store::finish_removal(object, *left);
+    return left.has_value();
 }
 
 void Container::punch(const ObjectId& oid)
@@ -338,13 +386,12 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
     pool_->require_write("array_punch");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
+    LeftRemoval(object).finish();
     for (const Range& range : ranges) {
         const ByteRange bounds(object, shape, range);
         if (bounds.begin == bounds.end) continue;
         const ArrayPosition from = position_of(shape, bounds.begin);
-        ArrayPosition to = position_of(shape, bounds.end);
-        // An end marker at a chunk's end belongs to that chunk.
-        if (to.offset == 0) to = {to.chunk - 1, shape.chunk};
+        const ArrayPosition to = end_position(shape, bounds.end);
         if (from.chunk == to.chunk) {
             clear_group(object, object.placement.group(group_of_chunk(object, from.chunk)), from, to);
             continue;
@@ -359,7 +406,7 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
     const ByteRange bounds(object, shape, {0, cells});
-    Removal removal{.epoch = 0, .whole = false, .from = position_of(shape, bounds.end)};
+    Removal removal{.epoch = 0, .whole = false, .from = end_position(shape, bounds.end)};
     for (std::optional<Removal> other;;) {
         if (on_one_target(object)) {
             other = clear_group(object, object.placement.group(0), removal.from, behind_all, 0, &removal);
@@ -371,9 +418,9 @@ void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attri
             if (!other) clear_groups(object, removal.from, behind_all, born_by(object, removal));
         }
         if (!other) break;
-        finish_removal(object, shape, *other);
+        store::finish_removal(object, *other);
     }
-    put_end(object, shape, removal.from);
+    put_end(object, removal.from);
     if (removal.epoch != 0) end(object, removal);
 }
 

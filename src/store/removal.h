@@ -21,9 +21,12 @@
 // find the same. A removal changes that record when it begins and when it ends, so none did in between.
 //
 // A process that dies in 2 leaves the note. Readers see the removal as done. It is finished, by what was born
-// until its epoch, before the array is made again or its size is set (finish_removal). Or a later removal of
-// the object takes all that it meant. What was written since stays. Two that finish one removal, or its own
-// process that was only stopped, find nothing left and change nothing.
+// until its epoch (finish_removal):
+// - before the array is made again or its size is set,
+// - by a write to the array (LeftRemoval),
+// - by a check with repair, which meets the note,
+// or a later removal of the object takes all that it meant. What was written since stays. Two that finish one
+// removal, or its own process that was only stopped, find nothing left and change nothing.
 #pragma once
 
 #include "store/array.h"
@@ -68,7 +71,26 @@ struct ArrayEnd {
 };
 ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch);
 
+// nullptr: the record of a latest removal has a note, or rightly none. Else what is wrong with it.
+const char* parse_note(const Record& record, std::optional<Removal>& note);
+
 // Does what its process has left undone.
-void finish_removal(const ObjectAccess& object, const ArrayShape& shape, const Removal& removal);
+void finish_removal(const ObjectAccess& object, const Removal& removal);
+
+// For one write to an array: finishes the removal that was left, if there is one. The write has been carried
+// out by then, so what goes wrong here is left to the next one.
+class LeftRemoval {
+public:
+    explicit LeftRemoval(const ObjectAccess& object) : object_(object) {}
+    // In the write's own transaction on the object's first group, where the note is.
+    void look(ReadTransaction& transaction, unsigned target);
+    // A write that takes no part there looks for itself, unless this process found none there within the last second.
+    void finish() noexcept;
+
+private:
+    const ObjectAccess& object_;
+    bool looked_ = false;
+    std::optional<Removal> left_;
+};
 
 } // namespace stepstore::store

@@ -258,6 +258,8 @@ public:
 
     // ---- any object
     void punch(const ObjectId& oid); // everything in it, at one epoch per target; snapshots keep theirs
+    // Of an object, or of an array's end, that a process began and did not finish. False: there is none.
+    bool finish_removal(const ObjectId& oid);
     // The objects that have a record at this epoch, in the order of their ids. For ls and check.
     std::vector<ObjectId> objects(Epoch epoch = latest);
     bool holds(const ObjectId& oid, Epoch epoch = latest); // whether objects() would name it

@@ -5,6 +5,7 @@
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <deque>
@@ -318,6 +319,62 @@ TEST_P(Removed, AfterAKillItIsThereOrGoneAndTheNextOneBeginsAnew)
             EXPECT_EQ(status, -SIGKILL);
         }
     }
+}
+
+// And who writes without making it anew, or repairs, does the rest of it.
+TEST_P(Removed, AWriteOrARepairFinishesWhatAKilledProcessLeft)
+{
+    if (GetParam().backend != "lmdb") GTEST_SKIP() << "its pools do not survive their process";
+    constexpr std::uint64_t few = 100; // records
+    constexpr std::array<std::uint64_t, 3> written_at{100, cells / 2, cells - 3};
+    int finished = 0;
+    for (const bool destroy : {true, false}) {
+        const std::uint64_t left = destroy ? 0 : piece;
+        for (int commit = 1, status = -SIGKILL; status != 0 && !HasFailure(); ++commit) {
+            SCOPED_TRACE("commit " + std::to_string(commit));
+            status = run_in_child([&] {
+                const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+                int commits = 0;
+                after_commit = [&] {
+                    if (++commits == commit) raise(SIGKILL);
+                };
+                if (destroy)
+                    mine->punch(oid());
+                else
+                    mine->array_set_size(oid(), shape, left);
+                return 0;
+            });
+            ASSERT_TRUE(status == 0 || status == -SIGKILL);
+            const bool begun = container->array_size(oid(), shape) == left;
+            const bool by_repair = (commit + (destroy ? 1 : 0)) % 2 == 0;
+            std::vector<std::byte> expected(left);
+            std::ranges::copy(Bytes(content).first(left), expected.begin());
+            if (by_repair) {
+                CheckOptions repair;
+                repair.repair = true;
+                Pool::check(path, repair);
+            } else {
+                const std::uint64_t at = written_at[static_cast<std::size_t>(commit) % written_at.size()];
+                // In a process that has not looked lately.
+                write_cells(*Pool::open(path, Access::read_write)->open_container("test"), oid(), shape, at,
+                            Bytes(content).first(3));
+                expected.resize(at);
+                expected.insert(expected.end(), content.begin(), content.begin() + 3);
+            }
+            if (begun) {
+                ++finished;
+                EXPECT_LT(Pool::check(path, {}).records, few);
+                ReadResult result;
+                EXPECT_EQ(container->array_size(oid(), shape), expected.size());
+                EXPECT_EQ(read_cells(*container, oid(), shape, 0, expected.size(), latest, &result),
+                          expected);
+                EXPECT_EQ(result.cells_short, 0U);
+            }
+            container->punch(oid());
+            fill(*container);
+        }
+    }
+    EXPECT_GT(finished, 5);
 }
 
 // ---- on every back end, at whatever moments come
