@@ -122,9 +122,9 @@ private:
     std::size_t summed_ = 0;
 };
 
-// For one caller of what throws PartGone. A purge publishes the base first, and only then takes the parts that
-// it covers. So a row that was read after a part was missed has either the base, or a page whose part is lost.
-// That is damage, however many purges there were (base/found_twice.h).
+// For one caller of what throws PartGone. A purge publishes the base first, and only then takes the parts
+// that it covers. So a row that was read after a part was missed has either the base, or a page whose part is
+// lost. That is damage, however many purges there were (base/found_twice.h).
 class BeginAgain {
 public:
     explicit BeginAgain(IndexRow& row) : row_(row) {}

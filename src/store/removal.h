@@ -84,7 +84,8 @@ public:
     explicit LeftRemoval(const ObjectAccess& object) : object_(object) {}
     // In the write's own transaction on the object's first group, where the note is.
     void look(ReadTransaction& transaction, unsigned target);
-    // A write that takes no part there looks for itself, unless this process found none there within the last second.
+    // A write that takes no part there looks for itself, unless this process found none there within the last
+    // second.
     void finish() noexcept;
 
 private:
