@@ -65,8 +65,8 @@ Lane& Lanes::take()
     }
     if (next_ == FileNumber::most_lanes) {
         throw Error(-DER_OVERFLOW, index_.where +
-                                       ": this process has 4,096 unfinished updates of large values: "
-                                       "let some of them end first");
+                                       ": 4,096 large values of this process are on their way at once. Let "
+                                       "some updates end first, or write less than 32 MiB in one call");
     }
     auto lane = std::make_unique<Lane>();
     lane->number = next_++;
