@@ -19,9 +19,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "float128": np.dtype(np.longdouble),
     "complex64": np.dtype(np.complex64),
     "complex128": np.dtype(np.complex128),
-    "character": np.dtype("S1"),
+    "character": np.dtype(np.int8),  # as of ADIOS2: its Python stores int8 so
     **{f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
+_OF_FIELDS = {**DTYPES, "character": np.dtype("S1")}  # structs are of C++, where they are letters
 
 
 class StepStatus(enum.Enum):
@@ -54,7 +55,8 @@ class Structure:
         if not self.fields:
             return np.dtype(f"V{self.size}")
         formats = [
-            DTYPES[one.type] if one.count == 1 else (DTYPES[one.type], (one.count,)) for one in self.fields
+            _OF_FIELDS[one.type] if one.count == 1 else (_OF_FIELDS[one.type], (one.count,))
+            for one in self.fields
         ]
         return np.dtype(
             {

@@ -121,7 +121,7 @@ class Hull:
 
 
 def hull(key: Key, size: int) -> Hull:
-    """IndexError: beyond the end, as of numpy; negative numbers count from it."""
+    """IndexError: outside of the dimension."""
     if isinstance(key, slice):
         wanted = range(size)[key]
         if len(wanted) == 0:
@@ -132,17 +132,26 @@ def hull(key: Key, size: int) -> Hull:
     places = np.asarray(key)
     if places.size == 0:
         return Hull(0, 0, places.astype(np.int64))
-    outside = places[(places < -size) | (places >= size)]
-    if outside.size:
-        raise IndexError(f"index {outside.flat[0]} is out of bounds for a dimension with size {size}")
-    places = np.where(places < 0, places + size, places)
+    require_inside(places, size)
     if places.ndim == 0:
         return Hull(int(places), 1, 0)
     low = int(places.min())
     return Hull(low, int(places.max()) - low + 1, places - low)
 
 
+def require_inside(places: NDArray, size: int) -> None:
+    outside = places[(places < 0) | (places >= size)]
+    if outside.size:
+        index = outside.flat[0] - size * (outside.flat[0] < 0)  # as the user gave it
+        raise IndexError(f"index {index} is out of bounds for a dimension with size {size}")
+
+
 def by_dimension(key: indexing.ExplicitIndexer, shape: tuple[int, ...], read: Any) -> Any:
+    """IndexError: outside of a dimension. xarray has counted negative numbers from the end already. One that
+    is still negative lies before the beginning. The adapter would count it from the end once more."""
+    for one, size in zip(key.tuple, shape, strict=True):
+        if not isinstance(one, slice):
+            require_inside(np.asarray(one), size)
     return indexing.explicit_indexing_adapter(key, shape, indexing.IndexingSupport.OUTER, read)
 
 
