@@ -31,6 +31,8 @@ if ((${#missing[@]})); then
         die "this set-up is for Debian and systems derived from it; install by hand: ${missing[*]}"
     say "packages to install: ${missing[*]}"
     quiet_step "apt-get update" "$log/apt-update.log" as_root apt-get update
+    # For libFuzzer (tests/fuzz). Debian 12 has it, not every distribution does.
+    ! apt-cache show clang-19 libclang-rt-19-dev >/dev/null 2>&1 || missing+=(clang-19 libclang-rt-19-dev)
     quiet_step "apt-get install" "$log/apt-install.log" \
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 fi

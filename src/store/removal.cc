@@ -288,6 +288,8 @@ const char* parse_note(const Record& record, std::optional<Removal>& note)
     if (!note->whole)
         note->from = {load_little<std::uint64_t>(bytes.data() + 8),
                       load_little<std::uint64_t>(bytes.data() + 16)};
+    constexpr auto most = static_cast<std::uint64_t>(INT64_MAX);
+    if (note->from.chunk > most || note->from.offset > most) return "its note names an impossible place";
     return nullptr;
 }
 

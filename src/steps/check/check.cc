@@ -39,8 +39,18 @@ public:
         summary_.layout = layout_of(record_).name;
         summary_.ranks = record_.ranks;
         summary_.closed = record_.closed;
-        for (std::uint64_t step = record_.first_step; !record_.closed || step < record_.steps; ++step)
+        std::uint64_t found = 0, last_found = record_.first_step;
+        for (std::uint64_t step = record_.first_step; !record_.closed || step < record_.steps; ++step) {
             if (!check_step(step)) break;
+            const std::uint64_t now = summary_.whole_steps + summary_.gone_steps;
+            if (now > found) last_found = step;
+            found = now;
+            if (step - last_found < most_lost) continue;
+            add(Severity::damage, "step " + std::to_string(step),
+                "this step and the " + std::to_string(most_lost) + " before it cannot be read",
+                "the steps after it were not looked at");
+            break;
+        }
         return summary_;
     }
 
@@ -75,31 +85,44 @@ private:
         if (layout_->gone(step)) return ++summary_.gone_steps, true;
         StepBlobs blobs;
         blobs.step = step;
-        blobs.blobs.resize(record_.ranks);
         blobs.opened = true;
-        std::vector<std::uint32_t> missing;
-        bool damaged = false;
+        Missing missing;
+        std::uint32_t damaged = 0, whole = 0;
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             std::vector<std::byte> blob;
             const Found place = look(step, rank, blob);
-            if (place == Found::nothing) missing.push_back(rank);
-            damaged |= place == Found::damaged;
+            if (place == Found::nothing && missing.count++ == 0) missing.first = rank;
+            damaged += place == Found::damaged ? 1 : 0;
+            whole += place == Found::whole ? 1 : 0;
+            // A record may say any number of ranks.
+            missing.not_looked_for = record_.ranks - rank - 1;
+            if (missing.count + damaged > std::max(most_missing, whole)) break;
+            blobs.blobs.emplace_back();
             blobs.set(rank, std::move(blob));
         }
-        if (missing.size() == record_.ranks && !record_.closed) return false;
-        if (!missing.empty()) note_missing(step, missing);
-        if (damaged)
+        if (whole + damaged == 0 && !record_.closed) return false;
+        if (missing.count != 0) note_missing(step, missing);
+        if (damaged != 0)
             ++summary_.damaged_steps;
-        else if (missing.empty())
+        else if (missing.count == 0)
             check_whole(std::move(blobs));
-        return missing.empty() || record_.closed;
+        return missing.count == 0 || record_.closed;
     }
 
-    void note_missing(std::uint64_t step, const std::vector<std::uint32_t>& missing)
+    static constexpr std::uint64_t most_lost = 10'000; // steps in a row; a record may say any number
+
+    // Ranks whose blobs are not there. If more are missing than were found, the rest is not looked for.
+    struct Missing {
+        std::uint32_t count = 0, first = 0, not_looked_for = 0;
+    };
+    static constexpr std::uint32_t most_missing = 4096;
+
+    void note_missing(std::uint64_t step, const Missing& missing)
     {
         const std::string what =
-            "the metadata of " + std::to_string(missing.size()) + " of " + std::to_string(record_.ranks) +
-            " ranks is missing; the first is that of rank " + std::to_string(missing.front());
+            "the metadata of " + std::string(missing.not_looked_for != 0 ? "at least " : "") +
+            std::to_string(missing.count) + " of " + std::to_string(record_.ranks) +
+            " ranks is missing; the first is that of rank " + std::to_string(missing.first);
         const std::string at = "step " + std::to_string(step);
         if (record_.closed) {
             ++summary_.damaged_steps;
@@ -229,14 +252,16 @@ void check_unreferenced(const Pool& pool, const Container& container,
     std::set<ObjectId> left;
     for (const ObjectInfo& object : list_objects(container, false))
         if (static_cast<std::uint32_t>(object.id.hi) == ours) left.insert(object.id);
+    // A record may say any numbers.
+    const auto erase = [&](const ObjectId& first, std::uint64_t count) {
+        const std::uint64_t end = first.lo + std::min(count, UINT64_MAX - first.lo);
+        left.erase(left.lower_bound(first), left.lower_bound({first.hi, end}));
+    };
     for (const StreamRecord& record : records) {
         for (const Segment& one : segments_of(record)) {
             left.erase(one.side);
-            const std::uint64_t objects = count_metadata_objects(container, segment_record(record, one));
-            left.erase(left.lower_bound(one.metadata),
-                       left.lower_bound({one.metadata.hi, one.metadata.lo + objects}));
-            for (std::uint32_t rank = 0; rank < one.ranks; ++rank)
-                left.erase({one.data.hi, one.data.lo + rank});
+            erase(one.metadata, count_metadata_objects(container, segment_record(record, one)));
+            erase(one.data, one.ranks);
         }
     }
     if (left.empty()) return;

@@ -29,15 +29,24 @@ void require_data(const BlobHeader& header, std::uint64_t unplaced, bool placed)
 } // namespace
 
 Decoder::Decoder(std::uint64_t generation, std::uint32_t ranks, std::shared_ptr<Dictionary> dictionary)
-    : generation_(generation), states_(ranks), dictionary_(std::move(dictionary))
+    : generation_(generation), ranks_(ranks), dictionary_(std::move(dictionary))
 {
-    forget();
 }
 
 void Decoder::forget()
 {
     memo_ = {};
-    std::ranges::fill(states_, RankState{0, std::make_shared<const Mapping>(), {}});
+    states_.clear();
+}
+
+// What a step has the blobs of is believed: a record alone may say any number of ranks.
+void Decoder::begin_states(const StepBlobs& blobs)
+{
+    if (blobs.ranks() != ranks_)
+        throw Error(-DER_DF_INVAL, "step " + std::to_string(blobs.step) + " has the blobs of " +
+                                       std::to_string(blobs.ranks()) + " ranks instead of " +
+                                       std::to_string(ranks_) + ": it is damaged");
+    if (states_.empty()) states_.assign(ranks_, RankState{0, std::make_shared<const Mapping>(), {}});
 }
 
 BlobHeader Decoder::opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const
@@ -47,6 +56,7 @@ BlobHeader Decoder::opened(Bytes blob, std::uint64_t step, std::uint32_t rank) c
 
 std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fetch)
 {
+    begin_states(blobs);
     auto installed = std::make_unique<InstalledStep>();
     installed->step = blobs.step;
     installed->blobs = std::move(blobs);

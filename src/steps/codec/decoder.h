@@ -199,8 +199,11 @@ private:
     std::shared_ptr<const Plan> plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch);
     BlobHeader opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const;
 
+    void begin_states(const StepBlobs& blobs);
+
     std::uint64_t generation_;
-    std::vector<RankState> states_;
+    std::uint32_t ranks_;
+    std::vector<RankState> states_; // by rank; empty until a step was installed
     std::shared_ptr<Dictionary> dictionary_;
     Memo memo_;
 };

@@ -16,6 +16,7 @@ constexpr std::uint32_t slots_magic = 0x4c535353; // "SSSL"
 constexpr std::uint64_t spread = 16;              // chunks that few ranks are spread over
 constexpr std::uint64_t most_in_chunk = 8;        // slots: a target serves them in turn
 constexpr std::uint64_t row_growth = 8;
+constexpr std::uint64_t most_in_row = std::uint64_t{1} << 56; // bytes of a step's slots
 
 std::uint64_t aligned(std::uint64_t value, std::uint64_t to)
 {
@@ -146,9 +147,11 @@ Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
         from.fail("does not begin with its magic number");
     std::vector<std::uint64_t> begins = {from.fixed<std::uint64_t>()};
     std::vector<std::uint64_t> sizes;
+    std::uint64_t sum = 0;
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
         sizes.push_back(from.varint());
-        if (sizes.back() < blob_header_size || sizes.back() > record.chunk_size)
+        if (sizes.back() < blob_header_size || sizes.back() > record.chunk_size ||
+            (sum += sizes.back()) > most_in_row)
             from.fail("gives impossible sizes");
     }
     while (record.objects == Objects::per_writer && begins.size() < record.ranks)

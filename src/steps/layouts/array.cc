@@ -112,6 +112,9 @@ Sizes decode_sizes(Bytes bytes, std::uint64_t step, const StreamRecord& record)
         sizes.places.push_back(record.objects == Objects::per_writer
                                    ? from.varint()
                                    : sizes.places.front() + sizes.offsets[rank]);
+    for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
+        if (sizes.places[rank] > static_cast<std::uint64_t>(INT64_MAX) - sum)
+            from.fail("gives impossible places");
     if (!from.at_end()) from.fail("has bytes left over");
     return sizes;
 }
@@ -173,6 +176,14 @@ public:
     bool fetch(std::uint64_t step, StepBlobs& into) override
     {
         if (!find_sizes(step)) return false;
+        if (!has_room(step, known_)) {
+            if (!must_be_whole(step)) return false;
+            if (!has_room(step, known_)) // they were not just stored
+                throw Error(-DER_CSUM, "the blobs of step " + std::to_string(step) + " should take " +
+                                           std::to_string(known_.offsets.back()) +
+                                           " bytes, and their objects end before: this step cannot be read, "
+                                           "others can");
+        }
         std::vector<MetadataPiece> pieces;
         add_blobs(step, known_, into, pieces);
         requests_ += arrays_.read(pieces);
@@ -195,7 +206,9 @@ public:
         if (std::exchange(not_there_, no_step) == first) return;
         if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
         try {
-            const std::vector<Sizes> sizes = get_sizes(first, count);
+            std::vector<Sizes> sizes = get_sizes(first, count);
+            for (std::size_t i = 0; i < sizes.size(); ++i)
+                if (!has_room(first + i, sizes[i])) sizes.resize(i);
             std::vector<StepBlobs> steps(sizes.size());
             std::vector<MetadataPiece> pieces;
             for (std::size_t i = 0; i < steps.size(); ++i)
@@ -214,7 +227,8 @@ public:
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
         if (!find_sizes(step)) return std::nullopt;
-        std::vector<std::byte> blob(known_.offsets[rank + 1] - known_.offsets[rank]);
+        const std::uint64_t size = known_.offsets[rank + 1] - known_.offsets[rank];
+        std::vector<std::byte> blob(arrays_.there(step, rank, known_.places[rank], size));
         const MetadataPiece piece{step, rank, known_.places[rank], blob};
         requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
@@ -243,6 +257,22 @@ private:
         room_for_sizes_ = bytes->size() + bytes->size() / 8 + 64;
         known_ = decode_sizes(*bytes, step, record_);
         known_step_ = step;
+        return true;
+    }
+
+    // Whether the objects reach as far as the sizes say. Those of little are not looked at.
+    bool has_room(std::uint64_t step, const Sizes& sizes)
+    {
+        const std::uint64_t all = sizes.offsets.back();
+        if (all <= MetadataArrays::much) return true;
+        if (record_.objects != Objects::per_writer)
+            return arrays_.there(step, 0, sizes.places.front(), all) == all;
+        for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
+            const std::uint64_t one = sizes.offsets[rank + 1] - sizes.offsets[rank];
+            if (one <= MetadataArrays::much / record_.ranks) continue;
+            const std::uint64_t reach = std::max(one, MetadataArrays::much + 1);
+            if (arrays_.there(step, rank, sizes.places[rank], reach) < one) return false;
+        }
         return true;
     }
 

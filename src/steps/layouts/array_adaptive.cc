@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <span>
 
 namespace stepstore::steps {
 
@@ -173,7 +174,7 @@ class AdaptiveReader final : public LayoutReader {
 public:
     explicit AdaptiveReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
-          side_(context.container.key_value(record_.side, Access::read_only)), expected_(record_.ranks),
+          side_(context.container.key_value(record_.side, Access::read_only)),
           far_(is_on_cluster(context.pool.location()))
     {
     }
@@ -220,6 +221,8 @@ public:
 
 private:
     static constexpr std::uint64_t least_gap = 4096; // bytes: a smaller one costs less than another range
+    // Bytes of a slot that are read at first, if all of them are too many.
+    static constexpr std::uint64_t least_first_guess = 16 << 10;
     // Bytes of a step: from afar fewer are read in vain as fast as a header.
     static constexpr std::uint64_t small_step = 1 << 20;
 
@@ -236,7 +239,19 @@ private:
         ++requests_;
         const auto bytes = side_.get(slots_key(record_, first));
         if (!bytes) return nullptr;
-        return &rows_.emplace(first, decode_row(*bytes, first, record_)).first->second;
+        const Row& row = rows_.emplace(first, decode_row(*bytes, first, record_)).first->second;
+        expected_.resize(row.sizes().size());
+        return &row;
+    }
+
+    // Of a slot whose blob's size is not known: all of it, unless the slots take more than there is.
+    std::uint64_t most_at_first(const Row& row, std::uint64_t step, std::span<const std::uint64_t> places)
+    {
+        const std::uint64_t all = std::accumulate(row.sizes().begin(), row.sizes().end(), std::uint64_t{0});
+        const bool known = expected_.front() != 0 || all <= MetadataArrays::much;
+        const bool one = record_.objects != Objects::per_writer;
+        if (known || (one && arrays_.there(step, 0, places.front(), all) >= all / 2)) return UINT64_MAX;
+        return std::max(MetadataArrays::much / record_.ranks, least_first_guess);
     }
 
     bool is_there(const Row& row, std::uint64_t step, std::uint32_t rank)
@@ -251,7 +266,7 @@ private:
     // The memory for the slots of a step, as far as blobs are expected in them. What to read into it is added
     // to the pieces. Slots with a small gap between them are one piece.
     std::vector<MutableBytes> add_slots(const Row& row, std::uint64_t step, StepBlobs& into,
-                                        std::vector<MetadataPiece>& pieces) const
+                                        std::vector<MetadataPiece>& pieces)
     {
         struct Run {
             std::uint32_t rank; // the first
@@ -260,9 +275,10 @@ private:
         std::vector<Run> runs;
         std::vector<std::pair<std::uint64_t, std::uint64_t>> parts; // of the memory: offset and length
         const std::vector<std::uint64_t> places = row.places(step);
+        const std::uint64_t first_guess = most_at_first(row, step, places);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
             const std::uint64_t at = places[rank], size = row.sizes()[rank];
-            const std::uint64_t length = expected_[rank] == 0 ? size : std::min(size, expected_[rank]);
+            const std::uint64_t length = std::min(size, expected_[rank] == 0 ? first_guess : expected_[rank]);
             Run* const last = runs.empty() || record_.objects == Objects::per_writer ? nullptr : &runs.back();
             if (last != nullptr && at - (last->at + last->length) < least_gap)
                 last->length = at + length - last->at;
@@ -317,8 +333,9 @@ private:
     // nullopt: there is none. Damaged bytes are given as they are.
     std::optional<std::vector<std::byte>> blob_in_slot(const Row& row, std::uint64_t step, std::uint32_t rank)
     {
-        std::vector<std::byte> slot(row.sizes()[rank]);
-        const MetadataPiece piece{step, rank, row.of(rank).at(step), slot};
+        const std::uint64_t at = row.of(rank).at(step);
+        std::vector<std::byte> slot(arrays_.there(step, rank, at, row.sizes()[rank]));
+        const MetadataPiece piece{step, rank, at, slot};
         requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         const BlobState state = inspect_blob(slot, header);
@@ -336,7 +353,7 @@ private:
     MetadataArrays arrays_;
     KeyValue side_;
     std::map<std::uint64_t, Row> rows_;   // by their first steps; few
-    std::vector<std::uint64_t> expected_; // bytes of each rank's next blob; 0: not known
+    std::vector<std::uint64_t> expected_; // bytes of each rank's next blob; 0: not known; empty: no row yet
     bool far_;                            // behind a network
     std::uint64_t awaited_step_ = no_step;
     std::uint32_t awaited_rank_ = 0; // the first without a blob, when last looked

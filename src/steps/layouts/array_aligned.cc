@@ -75,18 +75,21 @@ public:
     {
         collector_.begin(step);
         const std::uint32_t first = collector_.missing();
-        if (first < collector_.ranks() && !is_stored(record_, step)) { // one request while it is awaited
+        if (first < collector_.in_sight() && !is_stored(record_, step)) { // one request while it is awaited
             read_slots(step, first, first + 1);
             if (collector_.missing() == first) return false;
         }
-        read_slots(step, collector_.missing(), collector_.ranks());
-        if (collector_.missing() < collector_.ranks()) return false;
+        do {
+            read_slots(step, collector_.missing(), collector_.in_sight());
+            if (collector_.missing() < collector_.in_sight()) return false;
+        } while (collector_.look_further());
         collector_.finish(into);
         return true;
     }
 
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
     {
+        if (collector_.in_sight() < collector_.ranks()) return; // no step was seen whole
         std::vector<BlobCollector> steps = collector_.others(first, count);
         std::vector<MetadataPiece> pieces;
         for (std::uint64_t i = 0; i < count; ++i)
@@ -107,8 +110,9 @@ public:
 
     std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
     {
-        std::vector<std::byte> blob(record_.chunk_size);
-        const MetadataPiece piece{step, rank, slot_at(record_, step, rank), blob};
+        const std::uint64_t at = slot_at(record_, step, rank);
+        std::vector<std::byte> blob(arrays_.there(step, rank, at, record_.chunk_size));
+        const MetadataPiece piece{step, rank, at, blob};
         requests_ += arrays_.read({&piece, 1});
         BlobHeader header;
         const BlobState state = inspect_blob(blob, header);

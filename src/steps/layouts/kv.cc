@@ -64,13 +64,15 @@ public:
     {
         collector_.begin(step);
         key_values_.make_room();
-        if (collector_.missing() < collector_.ranks() && !get(step, collector_.missing())) return false;
-        if (asynchronous_)
-            get_missing({&collector_, 1}, step);
-        else
-            while (collector_.missing() < collector_.ranks())
-                if (!get(step, collector_.missing())) return false;
-        if (collector_.missing() < collector_.ranks()) return false;
+        if (collector_.missing() < collector_.in_sight() && !get(step, collector_.missing())) return false;
+        do {
+            if (asynchronous_)
+                get_missing({&collector_, 1}, step);
+            else
+                while (collector_.missing() < collector_.in_sight())
+                    if (!get(step, collector_.missing())) return false;
+            if (collector_.missing() < collector_.in_sight()) return false;
+        } while (collector_.look_further());
         collector_.finish(into);
         return true;
     }
@@ -78,6 +80,7 @@ public:
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
     {
         if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
+        if (collector_.in_sight() < collector_.ranks()) return; // no step was seen whole
         key_values_.make_room();
         std::vector<BlobCollector> steps = collector_.others(first, count);
         try {
@@ -140,7 +143,7 @@ private:
             ++requests_;
         };
         for (std::size_t i = 0; i < collectors.size(); ++i)
-            for (std::uint32_t rank = collectors[i].missing(); rank < collectors[i].ranks(); ++rank)
+            for (std::uint32_t rank = collectors[i].missing(); rank < collectors[i].in_sight(); ++rank)
                 if (!collectors[i].has(rank)) get(i, rank);
         for (Request& request : requests) {
             try {

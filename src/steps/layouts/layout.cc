@@ -171,14 +171,23 @@ std::string step_key(const StreamRecord& record, std::uint64_t step, std::string
     return record.in_place() ? std::string(in_place) : "Step" + std::to_string(step) + std::string(end);
 }
 
+namespace {
+
+constexpr std::uint32_t first_in_sight = 1024; // ranks: whose slots take 16 MiB by a reader's first guess
+
+} // namespace
+
 BlobCollector::BlobCollector(const LayoutContext& context)
-    : BlobCollector(std::vector<std::size_t>(context.record.ranks, context.expected_blob))
+    : BlobCollector(
+          context.record.ranks, context.expected_blob,
+          std::vector<std::size_t>(std::min(context.record.ranks, first_in_sight), context.expected_blob))
 {
 }
 
-BlobCollector::BlobCollector(std::vector<std::size_t> expected)
-    : expected_(std::move(expected)), slots_(expected_.size() + 1), sizes_(expected_.size()),
-      large_(expected_.size())
+BlobCollector::BlobCollector(std::uint32_t ranks, std::size_t expected_blob,
+                             std::vector<std::size_t> expected)
+    : ranks_(ranks), expected_blob_(expected_blob), expected_(std::move(expected)),
+      slots_(expected_.size() + 1), sizes_(expected_.size()), large_(expected_.size())
 {
 }
 
@@ -191,7 +200,7 @@ std::vector<BlobCollector> BlobCollector::others(std::uint64_t first, std::uint6
 {
     std::vector<BlobCollector> made;
     for (std::uint64_t i = 0; i < count; ++i) {
-        made.push_back(BlobCollector(expected_));
+        made.push_back(BlobCollector(ranks_, expected_blob_, expected_));
         made.back().spares_ = spares_;
         made.back().begin(first + i);
     }
@@ -206,14 +215,31 @@ void BlobCollector::begin(std::uint64_t step)
     std::ranges::fill(sizes_, 0);
     for (auto& blob : large_)
         blob.clear();
-    std::size_t at = 0;
-    for (std::size_t rank = 0; rank < expected_.size(); ++rank) {
-        slots_[rank] = at;
-        at += expected_[rank];
-    }
-    slots_.back() = at;
+    slots_.assign(1, 0);
     if (buffer_.empty()) buffer_ = spares_->take();
+    place_slots();
+}
+
+// Of those that are in sight and have none yet.
+void BlobCollector::place_slots()
+{
+    std::size_t at = slots_.back();
+    for (std::size_t rank = slots_.size() - 1; rank < expected_.size(); ++rank) {
+        at += expected_[rank];
+        slots_.push_back(at);
+    }
     if (buffer_.size() < at) buffer_.resize(at);
+}
+
+bool BlobCollector::look_further()
+{
+    if (in_sight() == ranks_) return false;
+    const std::size_t now = std::min<std::uint64_t>(ranks_, 2 * std::uint64_t{in_sight()});
+    expected_.resize(now, expected_blob_);
+    sizes_.resize(now);
+    large_.resize(now);
+    place_slots();
+    return true;
 }
 
 MutableBytes BlobCollector::slot(std::uint32_t rank)
@@ -225,7 +251,7 @@ void BlobCollector::set(std::uint32_t rank, std::size_t size)
 {
     sizes_[rank] = size;
     expected_[rank] = room_for(size);
-    while (missing_ < ranks() && sizes_[missing_] != 0)
+    while (missing_ < in_sight() && sizes_[missing_] != 0)
         ++missing_;
 }
 

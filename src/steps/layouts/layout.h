@@ -166,11 +166,15 @@ public:
     BlobCollector& operator=(const BlobCollector&) = delete;
     // Others for the `count` steps from `first` on, with the sizes that this one expects.
     std::vector<BlobCollector> others(std::uint64_t first, std::uint64_t count) const;
-    void expect_like(const BlobCollector& other) { expected_ = other.expected_; }
+    void expect_like(const BlobCollector& other) { expected_ = other.expected_; } // with as many in sight
     void begin(std::uint64_t step); // forgets another step's blobs; keeps those of this one
     // The first rank without a blob; ranks() when there is none.
     std::uint32_t missing() const { return missing_; }
-    std::uint32_t ranks() const { return static_cast<std::uint32_t>(sizes_.size()); }
+    std::uint32_t ranks() const { return ranks_; }
+    // The ranks that have slots: those before this one. Only a blob of each of them makes room for more, so a
+    // record that says more ranks than have written takes no memory for them.
+    std::uint32_t in_sight() const { return static_cast<std::uint32_t>(sizes_.size()); }
+    bool look_further(); // false: no rank is left; call it only where none in sight is missing
     bool has(std::uint32_t rank) const { return sizes_[rank] != 0; }
     MutableBytes slot(std::uint32_t rank);
     void set(std::uint32_t rank, std::size_t size);            // the slot holds its blob of that size
@@ -178,12 +182,15 @@ public:
     void finish(StepBlobs& into);                              // gives it the memory; all blobs were opened
 
 private:
-    explicit BlobCollector(std::vector<std::size_t> expected);
+    BlobCollector(std::uint32_t ranks, std::size_t expected_blob, std::vector<std::size_t> expected);
+    void place_slots();
     static constexpr std::uint64_t no_begin = UINT64_MAX;
     std::uint64_t step_ = no_begin;
     std::uint32_t missing_ = 0;
+    std::uint32_t ranks_;
+    std::size_t expected_blob_; // of a rank of which no blob was seen
     std::vector<std::size_t> expected_;
-    std::vector<std::size_t> slots_; // ranks + 1 offsets
+    std::vector<std::size_t> slots_; // offsets, and the end
     std::vector<std::size_t> sizes_;
     std::vector<std::vector<std::byte>> large_;
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();

@@ -86,6 +86,15 @@ MetadataArrays::MetadataArrays(const LayoutContext& context)
 {
 }
 
+std::uint64_t MetadataArrays::there(std::uint64_t step, std::uint32_t rank, std::uint64_t at,
+                                    std::uint64_t bytes)
+{
+    if (bytes <= much) return bytes;
+    arrays_.make_room();
+    const std::uint64_t size = arrays_.of(step, rank).size();
+    return std::min(bytes, size - std::min(at, size));
+}
+
 std::uint64_t MetadataArrays::read(std::span<const MetadataPiece> pieces)
 {
     struct Request {

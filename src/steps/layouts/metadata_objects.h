@@ -87,6 +87,10 @@ public:
     // One vector read for each object. Those of several objects are in flight together, unless gets are sync.
     // The number of requests.
     std::uint64_t read(std::span<const MetadataPiece> pieces);
+    // How many of so many bytes the array has there. Asked before much memory is taken for them, since only a
+    // record says how many they are. Few bytes are not looked for.
+    std::uint64_t there(std::uint64_t step, std::uint32_t rank, std::uint64_t at, std::uint64_t bytes);
+    static constexpr std::uint64_t much = std::uint64_t{64} << 20; // bytes
 
 private:
     OpenObjects<Array> arrays_;

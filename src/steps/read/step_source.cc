@@ -443,12 +443,13 @@ std::uint64_t StepSource::count()
 // most.
 void StepSource::learn_definitions(std::uint64_t steps)
 {
+    constexpr std::uint64_t most_tries = 1000;                     // a record may say any number of steps
     std::vector<std::pair<std::uint64_t, std::uint64_t>> segments; // first step, end
     for (const Segment& one : stream_.record().earlier)
         segments.emplace_back(one.first_step, std::min(one.end_step, steps));
     segments.emplace_back(stream_.record().first_step, steps);
     for (const auto& [first, end] : segments) {
-        for (std::uint64_t step = end; step-- > first;) {
+        for (std::uint64_t step = end; step-- > first && end - step <= most_tries;) {
             try {
                 load(step);
                 break;

@@ -325,8 +325,7 @@ void check_options(const WriterOptions& options)
     if (!(options.writer_timeout >= 0 && options.writer_timeout <= longest_timeout))
         throw Error(-DER_INVAL, "WriterTimeoutSecs=" + std::to_string(options.writer_timeout) +
                                     ": valid are 0 to 1e6 seconds");
-    constexpr std::uint64_t largest = std::uint64_t{1} << 40;
-    if (options.chunk_size > largest || options.data_chunk_size > largest)
+    if (options.chunk_size > most_chunk_size || options.data_chunk_size > most_chunk_size)
         throw Error(-DER_INVAL, "ChunkSize and DataChunkSize: give at most 1 TiB");
     if (options.chunk_size != 0 && options.chunk_size < layout.least_chunk_size)
         throw Error(-DER_INVAL, "ChunkSize=" + std::to_string(options.chunk_size) +

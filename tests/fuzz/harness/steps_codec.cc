@@ -1,0 +1,170 @@
+// What a rank's blob of a step holds: sections, definitions, plans, blocks.
+#include "fuzz.h"
+
+#include "steps/codec/decoder.h"
+
+namespace stepstore::steps {
+namespace {
+
+std::vector<LocalType> types_of(fuzz::Input& input)
+{
+    std::vector<LocalType> types(input.below(6));
+    for (LocalType& one : types) {
+        one.type = static_cast<Type>(1 + input.below(18));
+        one.kind = static_cast<ShapeKind>(1 + input.below(5));
+        one.size = one.type == Type::string      ? 0
+                   : one.type == Type::structure ? static_cast<std::uint32_t>(input.number(4))
+                                                 : static_cast<std::uint32_t>(size_of(one.type));
+    }
+    std::erase_if(types, [](const LocalType& one) {
+        return name_of(one.type).empty() || (one.type == Type::string && !is_value(one.kind)) ||
+               (one.type == Type::structure && (one.size == 0 || one.size > 1U << 30));
+    });
+    return types;
+}
+
+// A rank's blob, with the sizes of its sections from the input, and the checksums right.
+std::vector<std::byte> blob_of(fuzz::Input& input, std::uint64_t step, std::uint32_t rank)
+{
+    BlobHeader header;
+    header.generation = 7;
+    header.step = step;
+    header.rank = rank;
+    header.flags = static_cast<std::uint16_t>(input.number(1));
+    header.batches = static_cast<std::uint32_t>(input.below(4));
+    header.definitions_step = input.below(3);
+    header.plan_step = input.below(4) == 0 ? no_step : input.below(3);
+    header.data_base = input.number(2);
+    header.data_length = input.number(2);
+    header.entries = static_cast<std::uint32_t>(input.below(8));
+    header.definitions_bytes = static_cast<std::uint32_t>(input.number(1));
+    header.plan_bytes = static_cast<std::uint32_t>(input.number(1));
+    header.override_bytes = static_cast<std::uint32_t>(input.below(32));
+    header.fixed_bytes = static_cast<std::uint32_t>(input.number(1));
+    header.tail_bytes = static_cast<std::uint32_t>(input.below(32));
+    const std::size_t all = std::size_t{header.definitions_bytes} + header.plan_bytes +
+                            header.override_bytes + header.fixed_bytes + header.tail_bytes;
+    std::vector<std::byte> blob(blob_header_size);
+    const Bytes payload = input.bytes(all);
+    blob.insert(blob.end(), payload.begin(), payload.end());
+    if ((header.flags & blob_compressed) == 0) blob.resize(blob_header_size + all);
+    seal_blob(header, blob);
+    return blob;
+}
+
+void look_at(const InstalledStep& step)
+{
+    for (const RankStep& rank : step.ranks) {
+        if (rank.plan == nullptr) continue;
+        for (std::uint32_t entry = 0; entry < rank.plan->entries.size(); ++entry) {
+            try {
+                const LocalType& local = rank.local(entry);
+                if (is_value(local.kind)) {
+                    fuzz::touch(rank.value(entry));
+                    continue;
+                }
+                rank.geometry(entry);
+                rank.raw_bytes(entry);
+                rank.minmax(entry);
+                const Placement place = rank.place(entry);
+                fuzz::require(rank.is_inline(entry) ||
+                                  place.at + place.length <= rank.header.data_base + rank.header.data_length,
+                              "the place of a block");
+            } catch (const Error&) {
+            }
+        }
+    }
+}
+
+} // namespace
+
+FUZZ(steps, blob)
+{
+    const fuzz::Copy copy(input.rest());
+    BlobHeader header;
+    if (inspect_blob(copy, header) != BlobState::whole) return;
+    std::vector<std::byte> unpacked;
+    sections_of(header, copy, unpacked);
+}
+
+FUZZ(steps, sections)
+{
+    const fuzz::Copy copy(blob_of(input, 0, 0));
+    const BlobHeader header = open_blob(copy, 7, 0, 0);
+    std::vector<std::byte> unpacked;
+    const BlobSections sections = sections_of(header, copy, unpacked);
+    for (const Bytes one :
+         {sections.definitions, sections.plan, sections.overrides, sections.fixed, sections.tail})
+        fuzz::touch(one);
+}
+
+FUZZ(steps, definitions)
+{
+    const fuzz::Copy copy(input.rest());
+    const DefinitionSection section = parse_definitions(copy, "definitions");
+    Dictionary dictionary;
+    each_definition(
+        section, "definitions",
+        [&](std::uint32_t, Variable&& variable) {
+            dictionary.add(0, 0, variable);
+            fuzz::touch(described(variable));
+            fuzz::require(local_type(variable).size <= 1U << 30, "the size of an element");
+        },
+        [&](std::uint64_t since, Attribute&& attribute) { dictionary.add(since, 0, std::move(attribute)); });
+    for (const std::string& name : dictionary.attribute_names(3))
+        dictionary.attribute(name, 3);
+}
+
+FUZZ(steps, plan)
+{
+    const std::vector<LocalType> types = types_of(input);
+    const fuzz::Copy overrides(input.bytes(input.below(32)));
+    const Plan plan = decode_plan(fuzz::Copy(input.rest()), types, "plan");
+    for (const PlanEntry& entry : plan.entries) {
+        const BlockGeometry geometry = geometry_of(entry, plan.dims.data());
+        for (const std::uint64_t extent : geometry.count)
+            static_cast<void>(extent);
+        fuzz::require(entry.fixed_at <= plan.fixed_bytes, "the place of a value");
+    }
+    const Overrides changed = decode_overrides(overrides, plan, types, "overrides");
+    for (const PlanEntry& entry : changed.entries)
+        fuzz::require((entry.flags & entry_is_value) != 0 ||
+                          entry.dims_at + entry.dims_size() <= changed.dims.size(),
+                      "the place of a geometry");
+}
+
+FUZZ(steps, decoder)
+{
+    const auto ranks = static_cast<std::uint32_t>(1 + input.below(2));
+    std::vector<std::vector<std::vector<std::byte>>> steps;
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        steps.emplace_back();
+        for (std::uint32_t rank = 0; rank < ranks; ++rank)
+            steps.back().push_back(blob_of(input, step, rank));
+    }
+    Decoder decoder(7, ranks);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        StepBlobs blobs;
+        blobs.step = step;
+        for (const auto& blob : steps[step])
+            blobs.blobs.emplace_back(blob);
+        try {
+            const auto installed =
+                decoder.install(std::move(blobs), [&](std::uint64_t of, std::uint32_t rank, BlobPart) {
+                    return steps.at(of).at(rank);
+                });
+            look_at(*installed);
+        } catch (const Error&) {
+            decoder.forget();
+        }
+    }
+}
+
+FUZZ(steps, decompress)
+{
+    const auto codec = static_cast<Codec>(input.number(1));
+    std::vector<std::byte> raw(input.number(2));
+    decompress(codec, fuzz::Copy(input.rest()), raw, "block");
+}
+
+} // namespace stepstore::steps
