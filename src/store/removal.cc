@@ -355,7 +355,8 @@ void LeftRemoval::look(ReadTransaction& transaction, unsigned target)
 
 void LeftRemoval::finish() noexcept
 try {
-    if (!looked_ && !object_.found_no_removal()) left_ = left_by_others(object_);
+    const bool look_is_a_request = object_.target(0).most_at_once() > 1;
+    if (!looked_ && !look_is_a_request && !object_.found_no_removal()) left_ = left_by_others(object_);
     if (left_) finish_removal(object_, *left_);
     object_.note_no_removal(true);
 } catch (...) { // the next write, or a check

@@ -85,7 +85,7 @@ public:
     // In the write's own transaction on the object's first group, where the note is.
     void look(ReadTransaction& transaction, unsigned target);
     // A write that takes no part there looks for itself, unless this process found none there within the last
-    // second.
+    // second. Where the look would be a request to a cluster, it leaves that to others.
     void finish() noexcept;
 
 private:
