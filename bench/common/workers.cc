@@ -1,6 +1,7 @@
 #include "common/workers.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -29,12 +30,26 @@ Directory::Directory(const std::string& wanted)
 {
     std::filesystem::create_directories(std::filesystem::path(name).parent_path());
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory " + name);
+    int ends[2];
+    if (pipe(ends) != 0 || (remover_ = fork()) < 0) throw std::runtime_error("cannot start a process");
+    if (remover_ == 0) {
+        setsid(); // out of reach of signals for the others
+        close(ends[1]);
+        char nothing = 0;
+        while (::read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
+        }
+        std::error_code ignored;
+        std::filesystem::remove_all(name, ignored);
+        _exit(0);
+    }
+    close(ends[0]);
+    in_use_ = ends[1];
 }
 
 Directory::~Directory()
 {
-    std::error_code ignored;
-    std::filesystem::remove_all(name, ignored);
+    close(in_use_);
+    waitpid(remover_, nullptr, 0);
 }
 
 bool send(int to, const void* what, std::size_t bytes)

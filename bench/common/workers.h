@@ -12,13 +12,19 @@ namespace stepstore::bench {
 double median(std::vector<double> values);
 std::string size_name(std::uint64_t size); // 64KiB
 
-// A new directory in `wanted`, or in the one for temporary files where that is empty; removed at the end.
-struct Directory {
+// A new directory in `wanted`, or in the one for temporary files where that is empty. A process of its own
+// removes it when this is destroyed, or when this process and all that it forked have ended: by Ctrl-C, say.
+class Directory {
+public:
     explicit Directory(const std::string& wanted);
     ~Directory();
     Directory(const Directory&) = delete;
     Directory& operator=(const Directory&) = delete;
     std::string name;
+
+private:
+    pid_t remover_ = -1;
+    int in_use_ = -1; // the end of a pipe: the remover waits until nobody has it any more
 };
 
 bool send(int to, const void* what, std::size_t bytes);

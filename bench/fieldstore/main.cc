@@ -5,6 +5,7 @@
 // each step. Then new processes retrieve them in another order. Then one process lists all. Bandwidth is
 // global: bytes by the time from the first beginning to the last end.
 #include "common/processes.h"
+#include "common/workers.h"
 #include "fields/catalogue.h"
 #include "fields/listing.h"
 #include "fields/session.h"
@@ -161,7 +162,8 @@ void report(const char* what, const Case& one, double seconds, bool bytes)
 void measure(const Case& one)
 {
     const Options options = parse_options(one.settings);
-    const std::string pool = one.directory + "/stepstore-bench-fields-" + std::to_string(getpid());
+    const Directory directory(one.directory);
+    const std::string pool = directory.name + "/pool";
     PoolOptions made;
     made.durability = one.durability == "power" ? Durability::power : Durability::process;
     Pool::create(pool, made);
@@ -186,7 +188,6 @@ void measure(const Case& one)
         };
     });
     report("list", one, list, false);
-    Pool::destroy(pool, true);
 }
 
 } // namespace

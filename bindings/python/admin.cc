@@ -114,10 +114,13 @@ nb::list pool_list(const std::optional<std::string>& root)
 // Hands each finding to Python while the check runs, so that it can show how far it is.
 nb::dict pool_check(const std::string& pool, bool data, bool repair, const nb::object& each)
 {
-    const CheckSummary told = unlocked([&] {
+    const CheckSummary told = unlocked([&](Unlocked& away) {
         return check_pool(pool, data, repair, [&](const Finding& finding) {
-            nb::gil_scoped_acquire locked;
-            each(python::to_dict(finding));
+            away.locked([&] {
+                const nb::dict given = python::to_dict(finding);
+                const auto call = [&] { return PyObject_CallOneArg(each.ptr(), given.ptr()); };
+                if (!nb::steal(stays_when_ended(call)).is_valid()) throw nb::python_error();
+            });
         });
     });
     nb::dict summary;

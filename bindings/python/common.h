@@ -1,6 +1,8 @@
 // Shared by the files of the extension: how bytes, keys, handles and errors cross between Python and C++.
 #pragma once
 
+#include "interpreter.h"
+
 #include "stepstore/administration.h"
 #include "stepstore/client.h"
 
@@ -95,14 +97,6 @@ private:
     nb::object object_;
     std::size_t size_;
 };
-
-// Runs `body` without the interpreter's lock: for everything that may touch the store.
-template <class Body>
-decltype(auto) unlocked(Body&& body)
-{
-    nb::gil_scoped_release release;
-    return std::forward<Body>(body)();
-}
 
 // A C++ handle that Python may close before it forgets it. A call in another thread keeps it alive until it
 // returns.

@@ -102,6 +102,7 @@ private:
     std::unordered_map<Pending::Id, std::unique_ptr<Call>> in_flight_; // guarded by mutex_
     std::vector<std::unique_ptr<Call>> finished_;                      // guarded by mutex_
     bool closing_ = false;                                             // guarded by mutex_
+    bool ended_ = false;                                               // the thread; guarded by mutex_
     std::thread thread_;
 };
 
@@ -136,7 +137,11 @@ void Completions::wait_for_calls()
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return closing_ || !in_flight_.empty(); });
-        if (in_flight_.empty()) return;
+        if (in_flight_.empty()) {
+            ended_ = true;
+            changed_.notify_all();
+            return;
+        }
         lock.unlock();
         std::vector<Pending::Id> done;
         bool lost = false;
@@ -175,7 +180,7 @@ nb::list Completions::take()
     return results;
 }
 
-// Waits for what is in flight, and lets go of the pool.
+// Waits for what is in flight, and lets go of the pool. An interrupted wait ends what is in flight.
 void Completions::close()
 {
     if (!thread_.joinable()) return;
@@ -187,10 +192,17 @@ void Completions::close()
     }
     unlocked([&] {
         {
-            const std::lock_guard lock(mutex_);
+            std::unique_lock lock(mutex_);
             closing_ = true;
+            changed_.notify_all();
+            while (!changed_.wait_for(lock, between_asking, [&] { return ended_; })) {
+                lock.unlock();
+                if (Unlocked::asked_to_stop())
+                    Unlocked::end_all_waits(true); // also those for what is in flight
+                lock.lock();
+            }
+            Unlocked::end_all_waits(false);
         }
-        changed_.notify_one();
         thread_.join();
         queue_.reset(); // and with it the pool
     });

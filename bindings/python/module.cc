@@ -17,7 +17,8 @@ PyObject* error_type = nullptr;
 
 nb::object stepstore::python::error_object(const Error& error)
 {
-    nb::object made = nb::steal(PyObject_CallFunction(error_type, "is", error.code(), error.what()));
+    nb::object made = nb::steal(stays_when_ended(
+        [&] { return PyObject_CallFunction(error_type, "is", error.code(), error.what()); }));
     if (!made.is_valid()) throw nb::python_error();
     return made;
 }
@@ -31,6 +32,16 @@ NB_MODULE(_core, module)
     module.def(
         "printable", [](const nb::bytes& text) { return stepstore::printable({text.c_str(), text.size()}); },
         nb::arg("text"));
+    stepstore::ask_in_waits(&stepstore::python::Unlocked::asked_to_stop); // of the rooms in this module
+    stepstore::ask_in_waits_of_calls([] { return stepstore::python::Unlocked::asked_to_stop() ? 1 : 0; });
+    module.def("end_all_waits", &stepstore::python::Unlocked::end_all_waits, nb::arg("end"),
+               "True: waits of calls in all threads end with DER_CANCELED from now on. False: no more.");
+    // Threads that are left when the interpreter ends (daemon threads) keep what they use. That is no leak.
+    module.def("look_for_threads_at_exit", [] {
+        PyThreadState* const one = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+        if (PyThreadState_Next(one) != nullptr) nb::set_leak_warnings(false);
+    });
+    nb::module_::import_("atexit").attr("register")(module.attr("look_for_threads_at_exit"));
     module.def("error_name", [](int code) { return std::string(d_errstr(code)); });
     module.def("is_in_doubt", [](int code) { return stepstore::is_in_doubt(stepstore::Error(code, "")); });
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {

@@ -26,6 +26,15 @@ extern "C" {
  * Valid until the thread's next call. */
 STEPSTORE_API const char* stepstore_last_message(void);
 
+/*
+ * For a host with signals of its own, as Python has: how a call that waits is told that its caller wants to
+ * end. Calls that wait for another process or machine, or for calls in flight, ask `asked` some times a
+ * second, in the caller's thread. When it returns other than 0, the call gives -DER_CANCELED. It has changed
+ * nothing then, or is an update of which a part was acknowledged before. `asked` must not call this library.
+ * NULL: nothing is asked. For the whole process. Not yet asked by waits for a Ceph cluster.
+ */
+STEPSTORE_API void stepstore_ask_in_waits(int (*asked)(void));
+
 struct stepstore_pool_options {
     const char* label;   /* NULL: the last part of the path */
     const char* backend; /* NULL: "lmdb" */

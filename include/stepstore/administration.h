@@ -81,6 +81,8 @@ struct ObjectInfo {
     std::optional<ArrayAttributes> attributes;
 };
 
+// stepstore_ask_in_waits() of stepstore/admin.h, for a host with signals of its own. nullptr: none is asked.
+STEPSTORE_API void ask_in_waits_of_calls(int (*asked)());
 // The directory of a pool, which need not exist.
 STEPSTORE_API std::string pool_path(const std::string& location);
 STEPSTORE_API PoolInfo describe_pool(const std::string& location);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "client/state.h"
+#include "stepstore/admin.h"
 
 #include <exception>
 #include <utility>
@@ -131,6 +132,11 @@ std::string_view name_of(Finding::Severity severity)
     case Finding::Severity::damage: return "damage";
     }
     return "";
+}
+
+void ask_in_waits_of_calls(int (*asked)())
+{
+    stepstore_ask_in_waits(asked);
 }
 
 std::string pool_path(const std::string& location)

@@ -1,11 +1,13 @@
 // stepstore_: what libdaos leaves to the administrator's tools.
 #include "daos/api.h"
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "daos/call.h"
 #include "daos/location.h"
 #include "daos/resources.h"
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 
@@ -87,7 +89,22 @@ store::Epoch epoch_of(daos_handle_t th)
     return daos_handle_is_inval(th) ? store::latest : resource<TransactionResource>(th)->epoch();
 }
 
+// What stepstore_ask_in_waits() was given.
+std::atomic<int (*)()> asked_of_host{nullptr};
+
+bool host_asks_to_stop()
+{
+    const auto asked = asked_of_host.load();
+    return asked != nullptr && asked() != 0;
+}
+
 } // namespace
+
+extern "C" void stepstore_ask_in_waits(int (*asked)(void))
+{
+    asked_of_host.store(asked);
+    stepstore::ask_in_waits(asked != nullptr ? &host_asks_to_stop : nullptr);
+}
 
 // Pools are administered also before daos_init, so these do not use call().
 template <class Body>

@@ -1,6 +1,7 @@
 // How every call of the API runs: at once, or on a worker with an event; and what it returns.
 #pragma once
 
+#include "base/interrupt.h"
 #include "daos/events.h"
 #include "daos/failure.h"
 #include "daos/workers.h"
@@ -60,6 +61,7 @@ int call(const char* name, daos_event_t* event, Prepare prepare) noexcept
             const auto outcome = std::make_shared<Outcome>(name, state);
             run_on_worker([run, outcome, queue, operation = prepare()]() mutable {
                 try {
+                    const CarriedOutFor caller(queue->stop());
                     outcome->tell = run(operation);
                 } catch (...) {
                     outcome->failure = current_failure(outcome->name);

@@ -1,5 +1,7 @@
 #include "daos/events.h"
 
+#include "base/interrupt.h"
+
 #include "base/fork.h"
 #include "daos/workers.h"
 
@@ -171,6 +173,7 @@ void EventQueue::launch(EventState* event, bool barrier)
     }
     // A parent has the error of its first child that failed; it may have completed before.
     if (event->children.empty()) event_of(event)->ev_error = 0;
+    if (running_.empty()) stop_ = false; // of waits before
     running_.push_back(event);
     if (barrier && event->children.size() == event->children_completed) complete_locked(event, {});
 }
@@ -212,6 +215,7 @@ void EventQueue::complete_locked(EventState* event, const Failure& failure)
         if (last && parent->barrier && parent->status == DAOS_EVS_RUNNING) complete_locked(parent, {});
     } else {
         running_.remove(event);
+        if (running_.empty()) stop_ = false;
         completed_.push_back(event);
     }
     changed_.notify_all();
@@ -272,9 +276,10 @@ bool EventQueue::wait(std::unique_lock<std::mutex>& lock, std::int64_t timeout, 
             lock.unlock();
             const bool helped = help_workers();
             lock.lock();
-            if (helped) continue;
-            changed_.wait(lock, done_now);
-            break;
+            if (helped || changed_.wait_for(lock, between_asking, done_now)) continue;
+            lock.unlock();
+            if (asked_to_stop()) stop_ = true; // and so these calls end, which hold the caller's memory
+            lock.lock();
         }
         return true;
     }

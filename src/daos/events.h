@@ -7,6 +7,7 @@
 #include "base/fork.h"
 #include "daos/handles.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -65,6 +66,8 @@ public:
     void add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg);
 
     bool of_this_process() const { return generation_ == process_generation(); }
+    // Set while a thread that waits for calls in flight is asked to stop; workers look at it when they wait.
+    const std::atomic<bool>& stop() const { return stop_; }
 
 private:
     template <class Done>
@@ -78,6 +81,7 @@ private:
     std::condition_variable changed_;
     std::shared_ptr<Outcome> first_arrived_;
     Outcome* last_arrived_ = nullptr;
+    std::atomic<bool> stop_{false};
     EventList running_;
     EventList completed_;
     bool finalizing_ = false;

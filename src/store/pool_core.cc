@@ -5,6 +5,7 @@
 #include "store/pool_core.h"
 
 #include "base/fork.h"
+#include "base/interrupt.h"
 #include "store/failure.h"
 
 #include <algorithm>
@@ -27,10 +28,10 @@ Registry& registry()
     return *pools;
 }
 
-std::unique_lock<std::mutex> lock_pools()
-{
-    return std::unique_lock(held_over_fork(ForkLock::pools));
-}
+struct PoolsLock {
+    std::lock_guard<std::mutex> lock{held_over_fork(ForkLock::pools)};
+    NotAsked not_asked; // opening may wait for other processes
+};
 
 // The back end whose form the path has; nullptr: it is a path of a file system.
 const Backend* backend_named_by(const std::string& path)
@@ -119,7 +120,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
     const std::string path = canonical_pool_path(given);
     std::shared_ptr<PoolCore> core;
     {
-        const auto lock = lock_pools();
+        const PoolsLock lock;
         core = registry()[path].lock();
         if (!core || !core->storage().is_current()) {
             registry().erase(path);
@@ -152,7 +153,7 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
     if (targets > 256)
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);
-    const auto lock = lock_pools();
+    const PoolsLock lock;
     if (const Backend* other = by_path == nullptr ? find_backend(path, Found::pool) : nullptr) {
         fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name +
                             "): open it, or choose another path");
@@ -168,7 +169,7 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
 void Pool::destroy(const std::string& given, bool force)
 {
     const std::string path = canonical_pool_path(given);
-    const auto lock = lock_pools();
+    const PoolsLock lock;
     const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +89,43 @@ def test_a_program_that_is_run_ends_with_its_caller(cli):
         running.send_signal(signal.SIGINT)
         assert running.stdout.read() == b""  # nobody has it open any more
     assert running.returncode != 0
+
+
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_BENCH") != "1", reason="needs the benchmarks' programs")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("name", ["store", "arrays", "fieldstore"])
+def test_a_benchmark_that_is_ended_leaves_nothing(cli, name, how):
+    place = cli.directory / "place"
+    place.mkdir()
+    where = (f"directory={place}",) if name == "fieldstore" else ("--directory", place)
+    running = begun(cli, "bench", name, *where)
+
+    def made():
+        return any(place.glob("stepstore-bench-*/**/writers"))  # a process writes
+
+    if how == signal.SIGINT:
+        lines = ctrl_c_when(running, made)
+        assert lines[-1].endswith("error: interrupted") and len(lines) <= 2, lines  # after its progress
+    else:
+        while running.poll() is None and not made():
+            time.sleep(0.001)
+        (program,) = children(running.pid)
+        os.killpg(program, how)
+        running.communicate(timeout=120)
+        assert running.returncode == 1
+    until_gone(place)
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def until_gone(place):
+    """The process that removes the directory goes on for a moment after the others."""
+    end = time.monotonic() + 60
+    while any(place.iterdir()):
+        assert time.monotonic() < end, list(place.rglob("*"))[:20]
+        time.sleep(0.01)
 
 
 def test_any_command_says_that_it_was_interrupted(cli):

@@ -1,14 +1,17 @@
 // Processes that stop within a transaction: who waits for them says so, gives up after a limit, and goes on
 // where they do.
 #include "backend_fixture.h"
+#include "base/interrupt.h"
 #include "support/processes.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
+#include <thread>
 
 namespace stepstore::store {
 
@@ -102,6 +105,46 @@ TEST_P(Stopped, AWaiterSaysOnWhomItWaitsAndGivesUpAfterTheLimit)
     EXPECT_EQ(get(pool->target(0), "key"), "(none)");
     put(pool->target(0), "key", "after");
     EXPECT_EQ(get(pool->target(0), "key"), "after");
+}
+
+thread_local bool is_asked = false;
+
+// Of two threads that wait one is asked to stop, by its host: it ends, and the other one writes.
+TEST_P(Stopped, AWaiterThatIsAskedToStopEndsAlone)
+{
+    for (const bool first : {true, false}) {
+        SCOPED_TRACE(first ? "it came first" : "it came second");
+        const pid_t writer = stopped_child(true);
+        const std::string ended = directory_ / (first ? "ended-1" : "ended-2");
+        const pid_t waiter = start_child([&] {
+            be_a_witness(errors(), "50");
+            const auto pool = open_claimed(lmdb(), path());
+            std::atomic<int> code = 0;
+            const auto asked = [&] {
+                is_asked = true;
+                code = code_of([&] { put(pool->target(0), "asked", "stored"); });
+                std::ofstream(ended) << "ended";
+            };
+            const auto other = [&] { put(pool->target(0), "other", first ? "one" : "two"); };
+            ask_in_waits([] { return is_asked; });
+            std::thread one = first ? std::thread(asked) : std::thread(other);
+            std::this_thread::sleep_for(20ms); // most often the first one leads then
+            std::thread two = first ? std::thread(other) : std::thread(asked);
+            one.join();
+            two.join();
+            return code == -DER_CANCELED ? 0 : 1;
+        });
+        const auto until = std::chrono::steady_clock::now() + 40s;
+        while (content_of(ended) != "ended" && std::chrono::steady_clock::now() < until)
+            std::this_thread::sleep_for(1ms);
+        EXPECT_EQ(content_of(ended), "ended") << "it waits for the writer";
+        kill(writer, SIGCONT);
+        EXPECT_EQ(end_of(writer), 0);
+        EXPECT_EQ(end_of(waiter), 0);
+        const auto pool = open_claimed(lmdb(), path());
+        EXPECT_EQ(get(pool->target(0), "asked"), "(none)");
+        EXPECT_EQ(get(pool->target(0), "other"), first ? "one" : "two");
+    }
 }
 
 TEST_P(Stopped, AWaiterGoesOnWhenTheWriterIsKilled)

@@ -414,11 +414,14 @@ class ContainerCopy:
             done, _ = wait([executor.submit(work, item) for item in items], return_when=FIRST_EXCEPTION)
             for one in done:
                 one.result()
-        except BaseException:  # an interrupt too: what is under way ends after its piece
-            self.report.stop()
+        except BaseException as error:
+            self.report.stop()  # what is under way ends after its piece
+            if not isinstance(error, Exception):  # an interrupt: what waits ends too
+                _core.end_all_waits(True)
             raise
         finally:
             executor.shutdown(cancel_futures=True)
+            _core.end_all_waits(False)
 
     def _copy_item(self, then: Container, item: Item) -> None:
         self._mark.look()

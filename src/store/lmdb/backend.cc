@@ -1,6 +1,7 @@
 // The embedded default: a pool is a directory (format.h), made and destroyed by making.h; a target an LMDB
 // environment with extent files beside it (target.h).
 #include "base/fork.h"
+#include "base/interrupt.h"
 #include "base/not_copied.h"
 #include "store/builtin.h"
 #include "store/failure.h"
@@ -57,6 +58,7 @@ private:
     PoolState& reopened()
     {
         std::lock_guard lock(held_over_fork(ForkLock::reopening));
+        const NotAsked not_asked;
         if (generation_.load() != process_generation()) {
             auto anew = PoolState::open(state_->path());
             // As another user this process may have less rights than its parent. Reading is left to it.

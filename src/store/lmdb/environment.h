@@ -132,7 +132,9 @@ private:
     bool write_one(FunctionRef<void(WriteTransaction&)> body, Transaction& transaction, Tree& base,
                    bool changed, std::size_t& wanted);
     void write_grouped(FunctionRef<void(WriteTransaction&)> body);
-    void run(std::vector<Waiting*>& group);
+    void wait_for_group(std::unique_lock<std::mutex>& lock, Waiting& mine);
+    std::vector<Waiting*> lead(std::unique_lock<std::mutex>& lock, Waiting& mine);
+    void run(const std::vector<Waiting*>& group, bool inherited);
     void begin_to_write(std::optional<MapUse>& use, std::optional<Transaction>& transaction);
     void begin_alone(std::optional<MapUse>& use, std::optional<Transaction>& transaction, bool inherited);
     void settle_length();

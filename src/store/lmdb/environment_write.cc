@@ -179,14 +179,10 @@ void Environment::write_grouped(FunctionRef<void(WriteTransaction&)> body)
     Waiting mine{body};
     std::unique_lock lock(queue_guard_);
     queue_.push_back(&mine);
-    queue_changed_.wait(lock, [&] { return mine.done || !leading_; });
+    wait_for_group(lock, mine);
     if (!mine.done) {
         leading_ = true;
-        std::vector<Waiting*> group;
-        group.swap(queue_);
-        lock.unlock();
-        run(group);
-        lock.lock();
+        const std::vector<Waiting*> group = lead(lock, mine);
         leading_ = false;
         for (Waiting* each : group)
             each->done = true;
@@ -195,19 +191,58 @@ void Environment::write_grouped(FunctionRef<void(WriteTransaction&)> body)
     if (mine.error) std::rethrow_exception(mine.error);
 }
 
-// Every body of the group has its result afterwards. Throws nothing.
-void Environment::run(std::vector<Waiting*>& group)
+// Until `mine` is done, or is to lead. One that no leader has taken yet may be given up: -DER_CANCELED.
+void Environment::wait_for_group(std::unique_lock<std::mutex>& lock, Waiting& mine)
 {
+    while (!queue_changed_.wait_for(lock, between_asking, [&] { return mine.done || !leading_; })) {
+        lock.unlock();
+        const bool stops = asked_to_stop();
+        lock.lock();
+        if (!stops || std::erase(queue_, &mine) == 0) continue;
+        throw Error(-DER_CANCELED, where_ + ": interrupted while it waited to write");
+    }
+}
+
+// Takes the turn and writes for all that wait by then, who have their results afterwards: the group. A leader
+// that is asked to stop ends alone, and another one leads.
+std::vector<Environment::Waiting*> Environment::lead(std::unique_lock<std::mutex>& lock, Waiting& mine)
+{
+    std::vector<Waiting*> group;
     std::optional<WriteTurn> turn;
+    std::exception_ptr failed;
+    lock.unlock();
     try {
         turn.emplace(pool_.writers, target_, where_);
+    } catch (const Error& error) {
+        failed = std::current_exception();
+        if (error.code() == -DER_CANCELED) {
+            lock.lock();
+            std::erase(queue_, &mine);
+            mine.error = failed;
+            mine.done = true;
+            return group;
+        }
     } catch (...) {
-        for (Waiting* each : group)
-            each->error = std::current_exception();
-        return;
+        failed = std::current_exception();
     }
+    lock.lock();
+    group.swap(queue_);
+    lock.unlock();
+    if (failed)
+        for (Waiting* each : group)
+            each->error = failed;
+    else
+        run(group, turn->inherited());
+    turn.reset();
+    lock.lock();
+    return group;
+}
+
+// Every body of the group has its result afterwards. Throws nothing.
+void Environment::run(const std::vector<Waiting*>& group, bool inherited)
+{
     const auto alone = [&](Waiting* each) {
-        write_in_turn(turn->inherited(), [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
+        write_in_turn(inherited, [&](Transaction& transaction, Tree& base, std::size_t& wanted) {
             return write_one(each->body, transaction, base, false, wanted);
         });
     };
@@ -229,7 +264,7 @@ void Environment::run(std::vector<Waiting*>& group)
     };
     if (group.size() > 1) {
         try {
-            return write_in_turn(turn->inherited(), together);
+            return write_in_turn(inherited, together);
         } catch (...) { // nothing of it is stored: each gets its own result below
         }
     }

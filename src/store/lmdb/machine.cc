@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "store/lmdb/errors.h"
 #include "store/lmdb/format.h"
 
@@ -215,6 +216,7 @@ void MachineClaim::wait_until_over(const std::string& text) const
     const auto begin = Clock::now();
     while (Clock::now() - begin < patience) {
         std::this_thread::sleep_for(look_interval);
+        stop_if_asked("pool " + static_cast<const std::string&>(pool_));
         const auto current = read();
         if (!current) return;
         if (*current != text) refuse(decode(*current));

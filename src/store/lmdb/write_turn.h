@@ -2,6 +2,7 @@
 // whom it waits.
 #pragma once
 
+#include "base/interrupt.h"
 #include "base/not_copied.h"
 #include "store/lmdb/writers_file.h"
 
@@ -30,11 +31,12 @@ class LongWait {
 public:
     // what: "pool /p, target 3: cannot write".
     explicit LongWait(std::string what);
-    // Call now and then. blame: who is in the way, and what to do; asked for when it is told. Throws
-    // -DER_TIMEDOUT.
+    // Call some times a second. blame: who is in the way, and what to do; asked for when it is told. Throws
+    // -DER_TIMEDOUT, and -DER_CANCELED when the caller is asked to stop (base/interrupt.h).
     template <class Blame>
     void look(Blame blame)
     {
+        stop_if_asked(what_);
         const double waited = seconds();
         if (!told_ && waited >= patience) tell(blame());
         if (limit_ > 0 && waited >= limit_) give_up(blame());
