@@ -4,6 +4,9 @@
 #include "group.h"
 #include "introspection.h"
 
+#include <iostream>
+#include <utility>
+
 namespace stepstore::adios {
 namespace {
 
@@ -70,6 +73,16 @@ public:
     void NotifyEngineAttribute(std::string name, adios2::DataType) noexcept override
     {
         if (opened_.writing()) opened_.writer().attributes().changed(std::move(name));
+    }
+
+    // InquireVariable of an IO without variables, which must not throw there.
+    void NotifyEngineNoVarsQuery() override
+    {
+        if (!m_IsOpen || opened_.writing() || opened_.reader().has_step() || std::exchange(told_, true))
+            return;
+        std::cerr << "stepstore: InquireVariable finds nothing in the stream " << m_Name
+                  << ", because no step is open: call it between BeginStep and EndStep, or open the stream "
+                     "with Mode::ReadRandomAccess\n";
     }
 
     // Metadata in memory is the name: what it stands for is read when the stream is opened with it.
@@ -170,6 +183,7 @@ private:
     }
 
     Opened opened_;
+    bool told_ = false; // that no step is open
 };
 
 template <Way way>

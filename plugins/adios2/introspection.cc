@@ -149,13 +149,16 @@ bool Introspection::VariableMinMax(const core::VariableBase& variable, std::size
                                    adios2::MinMaxStruct& minmax)
 {
     if (stream_.writing() || !stream_.reader().has_step()) return false;
+    // As BP5 does: ADIOS2's programs take it that there are none.
+    if (!translated([&] { return stream_.reader().has_extremes(variable.m_Name); }))
+        throw std::logic_error("stepstore: variable '" + variable.m_Name +
+                               "' has no minimum and maximum: it is of complex numbers, texts or structs");
     return translated([&] { return stream_.reader().minmax_of(variable.m_Name, step, minmax); });
 }
 
 template <class V>
-std::vector<typename V::BPInfo> Introspection::blocks_of(const V& variable, std::size_t step) const
+std::vector<typename V::BPInfo> Introspection::as_blocks(const std::unique_ptr<adios2::MinVarInfo>& info)
 {
-    const std::unique_ptr<adios2::MinVarInfo> info(MinBlocksInfo(variable, step));
     std::vector<typename V::BPInfo> blocks;
     if (!info) return blocks;
     const auto dims = [&](const std::size_t* extents) {
@@ -182,11 +185,11 @@ std::vector<typename V::BPInfo> Introspection::blocks_of(const V& variable, std:
 }
 
 #define instantiate(T)                                                                                       \
-    template std::vector<core::Variable<T>::BPInfo> Introspection::blocks_of(const core::Variable<T>&,       \
-                                                                             std::size_t) const;
+    template std::vector<core::Variable<T>::BPInfo> Introspection::as_blocks<core::Variable<T>>(             \
+        const std::unique_ptr<adios2::MinVarInfo>&);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate
-template std::vector<core::VariableStruct::BPInfo> Introspection::blocks_of(const core::VariableStruct&,
-                                                                            std::size_t) const;
+template std::vector<core::VariableStruct::BPInfo>
+Introspection::as_blocks<core::VariableStruct>(const std::unique_ptr<adios2::MinVarInfo>&);
 
 } // namespace stepstore::adios

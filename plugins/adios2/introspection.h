@@ -92,15 +92,15 @@ protected:
         std::map<std::size_t, std::vector<V::BPInfo>> all;                                                   \
         const auto steps = steps_of(variable);                                                               \
         for (std::size_t step = 0; step < steps.size(); ++step)                                              \
-            all[steps[step]] = blocks_of(variable, step);                                                    \
+            all.emplace_hint(all.end(), steps[step], blocks_of_step(variable, steps[step], step));           \
         return all;                                                                                          \
     }                                                                                                        \
     std::vector<std::vector<V::BPInfo>> DoAllRelativeStepsBlocksInfo##Kind(const V& variable) const override \
     {                                                                                                        \
         std::vector<std::vector<V::BPInfo>> all;                                                             \
-        const auto steps = steps_of(variable).size();                                                        \
-        for (std::size_t step = 0; step < steps; ++step)                                                     \
-            all.push_back(blocks_of(variable, step));                                                        \
+        const auto steps = steps_of(variable);                                                               \
+        for (std::size_t step = 0; step < steps.size(); ++step)                                              \
+            all.push_back(blocks_of_step(variable, steps[step], step));                                      \
         return all;                                                                                          \
     }
 #define blocks(T) blocks_of_variables(adios2::core::Variable<T>, )
@@ -134,7 +134,23 @@ private:
         return translated([&] { return stream_.reader().steps_of(variable.m_Name); });
     }
     template <class V>
-    std::vector<typename V::BPInfo> blocks_of(const V& variable, std::size_t step) const;
+    std::vector<typename V::BPInfo> blocks_of(const V& variable, std::size_t step) const
+    {
+        return as_blocks<V>(std::unique_ptr<adios2::MinVarInfo>(MinBlocksInfo(variable, step)));
+    }
+    // step: as steps_of() gives it, the index-th.
+    template <class V>
+    std::vector<typename V::BPInfo> blocks_of_step(const V& variable, std::size_t step,
+                                                   std::size_t index) const
+    {
+        if (!stream_.reader().at_random()) return blocks_of(variable, index);
+        return as_blocks<V>(translated([&] {
+            return std::unique_ptr<adios2::MinVarInfo>(
+                stream_.reader().blocks_info_of(variable.m_Name, step, index));
+        }));
+    }
+    template <class V>
+    static std::vector<typename V::BPInfo> as_blocks(const std::unique_ptr<adios2::MinVarInfo>& info);
 
     const Opened& stream_;
     std::vector<std::function<void()>> forget_spans_;

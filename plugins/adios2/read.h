@@ -41,9 +41,13 @@ public:
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
     // close).
     adios2::MinVarInfo* blocks_info(const std::string& name, std::size_t step) const;
+    // The same of a step of the stream, of those that steps_of() gives: nothing is looked for. told: the
+    // number by which the program knows the step.
+    adios2::MinVarInfo* blocks_info_of(const std::string& name, std::uint64_t step, std::size_t told) const;
     // Throws where ADIOS2's Python interface asks a plugin for the blocks of the first step only.
     void refuse_blocks_of_steps(const std::string& name) const;
     bool has_step() const; // one is there to be looked at: it is open, or all are read at random
+    bool has_extremes(const std::string& name) const; // of every real number and character
     bool at_random() const { return access_ == Access::random; }
     // Of the step, counted among those that have the variable; in a stream of the current one. False: its
     // blocks have no shape in common.

@@ -90,12 +90,16 @@ bool ReadAdapter::shape_of(const std::string& name, std::size_t asked_step, adio
     return true;
 }
 
+bool ReadAdapter::has_extremes(const std::string& name) const
+{
+    return steps::has_minmax(reader().definitions()[require(name)].type);
+}
+
 bool ReadAdapter::minmax_of(const std::string& name, std::size_t asked_step,
                             adios2::MinMaxStruct& minmax) const
 {
     const auto id = require(name);
     const auto type = reader().definitions()[id].type;
-    if (!steps::has_minmax(type)) return false;
     std::vector<std::uint64_t> steps{steps::this_step};
     if (access_ == Access::random && asked_step == adios2::DefaultSizeT)
         steps = reader().available_steps(id);
@@ -140,12 +144,19 @@ adios2::MinVarInfo* ReadAdapter::blocks_info(const std::string& name, std::size_
 {
     const auto id = require(name);
     const auto step = access_ == Access::stream ? steps::this_step : absolute_step(id, asked_step);
+    return blocks_info_of(name, step, asked_step);
+}
+
+adios2::MinVarInfo* ReadAdapter::blocks_info_of(const std::string& name, std::uint64_t step,
+                                                std::size_t told) const
+{
+    const auto id = require(name);
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
     const bool local_value = definition.kind == steps::ShapeKind::local_value;
     auto& kept = blocks_of(id, step);
     const auto dimensions = kept.blocks.empty() ? kept.shape.size() : kept.blocks.front().count.size();
     auto info = std::make_unique<adios2::MinVarInfo>(static_cast<int>(dimensions), nullptr);
-    info->Step = asked_step;
+    info->Step = told;
     info->WasLocalValue = local_value;
     info->IsValue = definition.kind == steps::ShapeKind::global_value;
     info->IsReverseDims = dimensions > 1 && reversed();

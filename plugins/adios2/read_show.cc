@@ -97,7 +97,9 @@ void ReadAdapter::show_variable(steps::VariableId id, std::uint64_t step)
     auto& count = shown.count;
     try {
         if (shown.definition.kind == steps::ShapeKind::local_array) {
-            count = in_program_order(reader().largest_block(id, step));
+            // As in BP5. An ADIOS2 that asks nobody for the size of a block shows what has room for all.
+            count = in_program_order(host_ != nullptr ? reader().first_block(id, step)
+                                                      : reader().largest_block(id, step));
         } else if (shown_as_array(shown.definition)) {
             shape = in_program_order(reader().shape(id, step));
             count = shape;
@@ -193,7 +195,8 @@ void ReadAdapter::show_all_at_random()
         }
         if (first) show_variable(id, *first);
     }
-    if (random_->steps() > 0) show_attributes(steps::this_step);
+    // By its number: to find out which step is the last one, the reader asks the store each time.
+    if (const auto there = random_->steps(); there > 0) show_attributes(there - 1);
 }
 
 void ReadAdapter::show_attributes(std::uint64_t step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,13 @@ def _make_known_or_warn() -> None:
     from stepstore.paths import plugin_directory
 
     try:
-        plugin_directory()
+        directory = str(plugin_directory())
     except Error:
         return
+    # For the engine type Plugin, which a configuration file may name.
+    known = [path for path in os.environ.get("ADIOS2_PLUGIN_PATH", "").split(os.pathsep) if path]
+    if directory not in known:
+        os.environ["ADIOS2_PLUGIN_PATH"] = os.pathsep.join([*known, directory])
     try:
         make_known()
     except (RuntimeError, OSError) as error:

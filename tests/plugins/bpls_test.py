@@ -1,5 +1,7 @@
-"""bpls, ADIOS2's own lister, on a stream of the plugin: variables, shapes, attributes, values, blocks."""
+"""bpls, ADIOS2's own lister, on a stream of the plugin: variables, shapes, attributes, values, blocks. With
+the engine named, and without, in the shell of `stepstore adios2-env --default`."""
 
+import shlex
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ from python_support import Workspace
 
 
 def main():
-    bpls = sys.argv[1]
+    bpls, package = sys.argv[1:]
     space = Workspace()
     try:
         with adios2.Stream(space.io("listed"), "any", "w") as stream:
@@ -43,6 +45,22 @@ def main():
         assert "temperature/unit" in listing and '"K"' in listing, listing
         dump = " ".join(run("-d", "temperature", "-n", "4").split())
         assert "0 1 2 3" in dump and "8 9 10 11" in dump, dump
+
+        # The native engine tells bpls of shapes and extremes too.
+        def run_unnamed(asked, *more):
+            python = f"PYTHONPATH={shlex.quote(package)} {shlex.quote(sys.executable)}"
+            script = f'set -e; set="$({python} -m stepstore adios2-env {asked})"; eval "$set"; exec "$@"'
+            command = ["sh", "-c", script, "sh", bpls, space.location("listed"), *more]
+            return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+        listed = run_unnamed("--default", "-l")
+        assert listed.returncode == 0, (listed.stdout, listed.stderr)
+        lines = [line.split() for line in listed.stdout.splitlines()]
+        assert "double temperature 2*{3, 4} = 0 / 111".split() in lines, listed.stdout
+        listed = run_unnamed("--default", "-d", "temperature", "-n", "4")
+        assert "108 109 110 111" in " ".join(listed.stdout.split()), listed.stdout
+        refused = run_unnamed("", "-l")
+        assert refused.returncode != 0 and "temperature" not in refused.stdout, refused.stdout
     finally:
         space.close()
 

@@ -147,6 +147,65 @@ private:
 };
 FEATURE(feature_local_arrays, LocalArrays)
 
+// Local arrays of which some blocks have no element, got into vectors as ADIOS2 sizes them; and what the
+// variable says of itself while nothing is selected.
+class EmptyBlocks final : public Feature {
+public:
+    void define(adios2::IO& io, const Writers&) override
+    {
+        for (const auto& [name, sizes] : all())
+            io.DefineVariable<double>(name, {}, {}, {1});
+        io.DefineVariable<std::complex<double>>("complex", {}, {}, {1});
+        io.DefineVariable<std::string>("text");
+    }
+    void put(adios2::IO& io, adios2::Engine& engine, std::size_t step, const Writers& writers) override
+    {
+        for (const auto& [name, sizes] : all()) {
+            auto variable = io.InquireVariable<double>(name);
+            for (std::size_t block = 0; block < sizes.size(); ++block) {
+                const std::vector<double> values(sizes[(block + step) % sizes.size()],
+                                                 static_cast<double>(100 * writers.rank + 10 * block + step));
+                variable.SetSelection({{}, {values.size()}});
+                engine.Put(variable, values.data(), adios2::Mode::Sync);
+            }
+        }
+        const std::complex<double> number(1, 2);
+        engine.Put(io.InquireVariable<std::complex<double>>("complex"), &number, adios2::Mode::Sync);
+        engine.Put("text", std::string("of step ") + std::to_string(step), adios2::Mode::Sync);
+    }
+    void look(View& view) override
+    {
+        for (const auto& [name, sizes] : all()) {
+            auto variable = view.variable<double>(name);
+            view.seen.note(name + ", count", variable.Count());
+            for (std::size_t block = 0; block < sizes.size() * view.writers; ++block) {
+                const std::size_t size = sizes[(block % sizes.size() + view.step) % sizes.size()];
+                variable.SetBlockSelection(block);
+                variable.SetSelection({{0}, {size}});
+                std::vector<double> values;
+                view.engine.Get(variable, values, adios2::Mode::Sync);
+                view.seen.note(name + ", block " + std::to_string(block), values);
+            }
+        }
+        if (!run.has_core()) return;
+        // Numbers that have no order, and texts, have no extremes: both refuse, or neither does.
+        const auto refuses = [&]<class T>(const std::string& name, std::type_identity<T>) {
+            auto variable = view.io.InquireVariable<T>(name);
+            const bool refused = !error_of([&] { static_cast<void>(variable.MinMax()); }).empty();
+            view.seen.note(name + (refused ? " has no extremes" : " has extremes"));
+        };
+        refuses("complex", std::type_identity<std::complex<double>>());
+        refuses("text", std::type_identity<std::string>());
+    }
+
+private:
+    static std::map<std::string, std::vector<std::size_t>> all()
+    {
+        return {{"first", {0, 3}}, {"only", {0}}, {"grows", {1, 4, 2}}, {"none", {0, 0}}, {"last", {3, 0}}};
+    }
+};
+FEATURE(feature_empty_blocks, EmptyBlocks)
+
 // Rows of all ranks one below the other, their number known to the reader only.
 class JoinedArrays final : public Feature {
 public:

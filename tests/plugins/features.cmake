@@ -4,7 +4,8 @@ list(APPEND sources features.cc feature_arrays_cases.cc feature_operators_cases.
   ../support/random_stream.cc)
 
 # Written and read through BP5 and through Stepstore in one run, and compared.
-set(compared feature_types feature_local_values feature_local_arrays feature_joined_arrays
+set(compared feature_types feature_local_values feature_local_arrays feature_empty_blocks
+  feature_joined_arrays
   feature_several_blocks feature_changing_shapes feature_coming_and_going feature_box_selections
   feature_block_selections feature_step_selections feature_selection_objects feature_blocks_info
   feature_late_attributes feature_many_attributes feature_defined_after_open feature_deferred_and_sync

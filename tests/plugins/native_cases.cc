@@ -2,7 +2,10 @@
 #include "harness.h"
 #include "values.h"
 
+#include <algorithm>
+#include <iostream>
 #include <numeric>
+#include <sstream>
 
 using namespace plugin_test;
 
@@ -155,6 +158,34 @@ CASE(statistics_only)
 }
 
 // Of a variable that changes its shape and misses a step.
+CASE(inquiry_outside_of_a_step)
+{
+    auto adios = make_adios();
+    {
+        auto io = make_io(adios, "out", "asked");
+        auto variable = io.DefineVariable<int>("x");
+        auto engine = open(io, "asked", adios2::Mode::Write);
+        engine.BeginStep();
+        engine.Put(variable, 1);
+        engine.EndStep();
+        engine.Close();
+    }
+    auto io = make_io(adios, "in", "asked");
+    auto engine = open(io, "asked", adios2::Mode::Read);
+    std::ostringstream said;
+    auto* const before = std::cerr.rdbuf(said.rdbuf());
+    for (int i = 0; i < 3; ++i)
+        EXPECT(!io.InquireVariable<int>("x"));
+    std::cerr.rdbuf(before);
+    const std::string text = said.str();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+    EXPECT(text.find("no step is open: call it between BeginStep and EndStep") != std::string::npos);
+    engine.BeginStep();
+    EXPECT(static_cast<bool>(io.InquireVariable<int>("x")));
+    engine.EndStep();
+    engine.Close();
+}
+
 CASE(introspection)
 {
     auto adios = make_adios();

@@ -134,6 +134,63 @@ class Doors(unittest.TestCase):
         for text in (through_plugin.stdout, through_operator.stderr):
             self.assertRegex(text, f"two ADIOS2, in .*/adios2 and in {self.path.resolve()}, .*load one")
 
+    def test_opening_at_random_asks_the_store_no_more_often_for_more_attributes(self):
+        done = self.run_python(
+            """
+            import stepstore, adios2
+
+            def requests():
+                return sum(one["fetches"] for one in stepstore._core.pool_describe(name)["targets"])
+
+            asked = {}
+            for count in (10, 1000):
+                name = f"./many{count}"
+                io = adios2.Adios().declare_io("out")
+                io.set_engine("Stepstore")
+                with adios2.Stream(io, name, "w") as stream:
+                    for step in stream.steps(2):
+                        step.write("x", 1.0)
+                        for number in range(count):
+                            step.write_attribute(f"a{number}", number)
+                before = requests()
+                io = adios2.Adios().declare_io("in")
+                io.set_engine("Stepstore")
+                with adios2.Stream(io, name, "rra") as stream:
+                    assert len(stream.available_attributes()) == count
+                asked[count] = requests() - before
+            assert asked[1000] <= asked[10] + 20, asked
+            print("done")
+            """,
+            PYTHONPATH=str(BUILD / "python"),
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+
+    def test_a_stream_in_which_nothing_was_done_has_no_steps(self):
+        done = self.run_python(
+            """
+            import stepstore, adios2
+            from adios2.bindings import Mode, StepStatus
+
+            adios = adios2.Adios()
+
+            def opened(mode):
+                io = adios.declare_io(str(mode))
+                io.set_engine("Stepstore")
+                return io.open("out/gs", mode)
+
+            opened(Mode.Write).close()
+            engine = opened(Mode.ReadRandomAccess)
+            assert engine.steps() == 0
+            engine.close()
+            engine = opened(Mode.Read)
+            assert engine.steps() == 0 and engine.begin_step() == StepStatus.EndOfStream
+            engine.close()
+            print("done")
+            """,
+            PYTHONPATH=str(BUILD / "python"),
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+
     def test_errors_have_the_types_that_users_catch(self):
         text = """
             io.set_engine("Stepstore")

@@ -86,3 +86,47 @@ def test_it_works_without_what_is_optional(tmp_path):
         stepstore.Pool.create({str(tmp_path / "p")!r})
         """
     )
+
+
+CONFIGURATION = """<?xml version="1.0"?>
+<adios-config>
+    <io name="out">
+        <engine type="Plugin">
+            <parameter key="PluginName" value="stepstore"/>
+            <parameter key="PluginLibrary" value="stepstore_adios2"/>
+            <parameter key="Location" value="LOCATION"/>
+        </engine>
+    </io>
+</adios-config>
+"""
+
+
+@pytest.mark.parametrize("first", ["stepstore", "adios2"])
+@pytest.mark.parametrize("known", ["", "/nowhere", "/nowhere:/else"])
+def test_a_configuration_file_may_name_the_plugin(tmp_path, first, known):
+    """Whichever is imported first, and whatever the user has in ADIOS2_PLUGIN_PATH, which stays."""
+    pytest.importorskip("adios2")
+    try:
+        stepstore.plugin_path()
+    except stepstore.Error:
+        pytest.skip("built without the ADIOS2 plugin")
+    (tmp_path / "adios2.xml").write_text(CONFIGURATION.replace("LOCATION", str(tmp_path / "p")))
+    second = {"stepstore": "adios2", "adios2": "stepstore"}[first]
+    told = run(
+        f"""
+        import os
+        os.environ["ADIOS2_PLUGIN_PATH"] = {known!r}
+        if not {known!r}: del os.environ["ADIOS2_PLUGIN_PATH"]
+        import {first}
+        import {second}
+        io = adios2.Adios({str(tmp_path / "adios2.xml")!r}).declare_io("out")
+        with adios2.Stream(io, {str(tmp_path / "p")!r}, "w") as stream:
+            for step in stream.steps(1):
+                step.write("v", 7)
+        print(os.environ["ADIOS2_PLUGIN_PATH"])
+        with stepstore.open_steps({str(tmp_path / "p")!r}) as steps:
+            print(steps.read("v"))
+        """
+    )
+    expected = [known, stepstore.plugin_path()] if known else [stepstore.plugin_path()]
+    assert told.split() == [":".join(expected), "7"]

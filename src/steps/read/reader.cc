@@ -103,6 +103,11 @@ Dims Reader::largest_block(VariableId variable, std::uint64_t step) const
     return stepstore::steps::largest_block(*impl_->step_with(variable, step), variable);
 }
 
+Dims Reader::first_block(VariableId variable, std::uint64_t step) const
+{
+    return stepstore::steps::first_block(*impl_->step_with(variable, step), variable);
+}
+
 std::uint64_t Reader::geometry() const
 {
     impl_->require_step();

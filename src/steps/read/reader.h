@@ -100,8 +100,9 @@ public:
     // empty for global values and local arrays.
     Dims shape(VariableId variable, std::uint64_t step = this_step) const;
     std::vector<Block> blocks(VariableId variable, std::uint64_t step = this_step) const;
-    // In each dimension the most that any block has.
+    // In each dimension the most that any block has; what the first block has.
     Dims largest_block(VariableId variable, std::uint64_t step = this_step) const;
+    Dims first_block(VariableId variable, std::uint64_t step = this_step) const;
     std::uint64_t block_count(VariableId variable, std::uint64_t step = this_step) const;
     std::optional<MinMax> minmax(VariableId variable,
                                  std::uint64_t step = this_step) const; // over all blocks

@@ -293,8 +293,11 @@ void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start
         throw Error(-DER_INVAL, where(id, *wanted) + ", block " + std::to_string(number) + ": " + why);
     };
     if (of.type == Type::string) refuse("its values are strings: use get_string");
-    if (memory == nullptr) refuse("the memory to read into is null");
+    const auto require_memory = [&] {
+        if (memory == nullptr) refuse("the memory to read into is null");
+    };
     if (is_value(of.kind)) {
+        require_memory();
         std::ranges::copy(block.rank->value(block.entry), static_cast<std::byte*>(memory));
         return;
     }
@@ -308,6 +311,8 @@ void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start
         if (start[d] > extent[d] || count[d] > extent[d] - start[d])
             refuse("the selection start " + to_text(start) + " count " + to_text(count) +
                    " lies outside of the block " + to_text(extent));
+    if (elements(count) == 0) return; // an empty vector has no memory
+    require_memory();
     add_read(*wanted, id, block, {{}, extent}, {start, count}, static_cast<std::byte*>(memory));
 }
 

@@ -151,6 +151,16 @@ Dims largest_block(const InstalledStep& step, VariableId id)
     return largest;
 }
 
+Dims first_block(const InstalledStep& step, VariableId id)
+{
+    Dims first;
+    each_block(step, id, [&](const PlacedBlock& placed) {
+        first = copy(placed.rank->geometry(placed.entry).count);
+        return false;
+    });
+    return first;
+}
+
 std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable)
 {
     std::optional<MinMax> sum;

@@ -27,6 +27,7 @@ Dims shape_of(const InstalledStep& step, VariableId id, const Variable& variable
 std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Variable& variable);
 // In each dimension the most that any block has.
 Dims largest_block(const InstalledStep& step, VariableId id);
+Dims first_block(const InstalledStep& step, VariableId id);
 std::optional<MinMax> minmax_of(const InstalledStep& step, VariableId id, const Variable& variable);
 
 // Counts how often a step had other variables than the step before, or one of another geometry. A step that
