@@ -121,7 +121,8 @@ sys.argv = ["stepstore", "pool", "list", "."]
 try:
     stepstore.cli.main()
 except SystemExit as end:
-    print(end.code, *[name for name in ("numpy", "stepstore.cli.copy", "stepstore.steps") if name in sys.modules])
+    too_many = {"numpy", "stepstore.cli.copy", "stepstore.steps"} & set(sys.modules)
+    print(end.code, *too_many)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

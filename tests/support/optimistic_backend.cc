@@ -6,8 +6,8 @@
 // 1. A condition is a look-up with its result. It is a key and its value, the first entry from a key on, the
 //    last one before it, or that there is none. All of them are looked up again within the update.
 // 2. An update with an epoch is refused where one with a greater epoch was carried out before. Epochs must
-//    ascend on a target: else a snapshot could miss what came between its epoch and its mark. So the epoch of a
-//    snapshot is a barrier on each target: what has an earlier one is refused from then on.
+//    ascend on a target: else a snapshot could miss what came between its epoch and its mark. So the epoch
+//    of a snapshot is a barrier on each target: what has an earlier one is refused from then on.
 // 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
 //
 // It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for
