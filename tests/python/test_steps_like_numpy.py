@@ -1,5 +1,5 @@
-"""What is read of a stream, by boxes and through xarray, is what numpy and xarray give of the same values in
-memory: every type, extents of zero, every kind of index, those that are refused too."""
+"""A stream, read by boxes and through xarray, gives what numpy and xarray give of the same values in memory.
+Every type, extents of zero, every kind of index, and those that are refused."""
 
 from __future__ import annotations
 
