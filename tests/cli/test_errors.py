@@ -106,7 +106,7 @@ AS_NOBODY = """
 import contextlib, io, os, sys
 import stepstore.cli
 # What is imported later may lie where only root may look.
-for first in (["version"], ["nonsense"], ["ls", "./absent"], ["pool", "list", "/proc/self/task"]):
+for first in (["--help"], ["version"], ["nonsense"], ["ls", "./absent"], ["pool", "list", "/proc/self/task"]):
     sys.argv[1:], arguments = first, sys.argv[1:]
     silence = io.StringIO()
     with contextlib.redirect_stderr(silence), contextlib.redirect_stdout(silence):
