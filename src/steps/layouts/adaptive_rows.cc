@@ -149,10 +149,11 @@ Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
     std::vector<std::uint64_t> sizes;
     std::uint64_t sum = 0;
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
-        sizes.push_back(from.varint());
-        if (sizes.back() < blob_header_size || sizes.back() > record.chunk_size ||
-            (sum += sizes.back()) > most_in_row)
+        const std::uint64_t size = from.varint();
+        if (size < blob_header_size || size > record.chunk_size || size > most_in_row - sum)
             from.fail("gives impossible sizes");
+        sum += size;
+        sizes.push_back(size);
     }
     while (record.objects == Objects::per_writer && begins.size() < record.ranks)
         begins.push_back(from.varint());
