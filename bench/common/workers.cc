@@ -31,7 +31,8 @@ Directory::Directory(const std::string& wanted)
     std::filesystem::create_directories(std::filesystem::path(name).parent_path());
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a directory " + name);
     int ends[2];
-    if (pipe(ends) != 0 || (remover_ = fork()) < 0) throw std::runtime_error("cannot start a process");
+    if (pipe(ends) == 0) remover_ = fork();
+    if (remover_ < 0) throw std::runtime_error("cannot start a process");
     if (remover_ == 0) {
         setsid(); // out of reach of signals for the others
         close(ends[1]);
