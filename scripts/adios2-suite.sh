@@ -21,6 +21,7 @@ suite=$STEPSTORE_CACHE/adios2-$ADIOS2_VERSION-suite
 tests=$suite/source/testing/adios2/engine/bp
 log=$STEPSTORE_CACHE/log
 python=${PYTHON:-$STEPSTORE_VENV/bin/python}
+unset GTEST_BRIEF # its cases are counted by what they print
 if [[ ! -d $tests ]]; then
     mkdir -p "$suite/source"
     quiet_step "download the ADIOS2 source distribution" "$log/adios2-suite-download.log" \
