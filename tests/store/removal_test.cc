@@ -162,6 +162,23 @@ protected:
                 << "cells " << range.index << " to " << end << ", " << result.cells_short << " short";
         }
     }
+    // In a process that is killed after so many commits: destroys the array, or cuts it to `left` cells. The
+    // process's status.
+    int removed_until(bool destroy, std::uint64_t left, int commit) const
+    {
+        return run_in_child([&] {
+            const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+            int commits = 0;
+            after_commit = [&] {
+                if (++commits == commit) raise(SIGKILL);
+            };
+            if (destroy)
+                mine->punch(oid());
+            else
+                mine->array_set_size(oid(), shape, left);
+            return 0;
+        });
+    }
     // Reads after each commit of `change`, and takes a snapshot at one of them. How many there were.
     int watch(std::uint64_t before, std::uint64_t after, const std::function<void()>& change)
     {
@@ -274,18 +291,7 @@ TEST_P(Removed, AfterAKillItIsThereOrGoneAndTheNextOneBeginsAnew)
     for (const bool destroy : {true, false}) {
         const std::uint64_t left = destroy ? 0 : half;
         for (int commit = 1;; ++commit) {
-            const int status = run_in_child([&] {
-                const auto mine = Pool::open(path, Access::read_write)->open_container("test");
-                int commits = 0;
-                after_commit = [&] {
-                    if (++commits == commit) raise(SIGKILL);
-                };
-                if (destroy)
-                    mine->punch(oid());
-                else
-                    mine->array_set_size(oid(), shape, half);
-                return 0;
-            });
+            const int status = removed_until(destroy, half, commit);
             expect_all_or_short(*container, cells, left);
             if (destroy && !container->array_attributes(oid())) {
                 container->array_create(oid(), shape); // finishes what was left
@@ -332,18 +338,7 @@ TEST_P(Removed, AWriteOrARepairFinishesWhatAKilledProcessLeft)
         const std::uint64_t left = destroy ? 0 : piece;
         for (int commit = 1, status = -SIGKILL; status != 0 && !HasFailure(); ++commit) {
             SCOPED_TRACE("commit " + std::to_string(commit));
-            status = run_in_child([&] {
-                const auto mine = Pool::open(path, Access::read_write)->open_container("test");
-                int commits = 0;
-                after_commit = [&] {
-                    if (++commits == commit) raise(SIGKILL);
-                };
-                if (destroy)
-                    mine->punch(oid());
-                else
-                    mine->array_set_size(oid(), shape, left);
-                return 0;
-            });
+            status = removed_until(destroy, left, commit);
             ASSERT_TRUE(status == 0 || status == -SIGKILL);
             const bool begun = container->array_size(oid(), shape) == left;
             const bool by_repair = (commit + (destroy ? 1 : 0)) % 2 == 0;
