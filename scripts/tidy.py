@@ -106,7 +106,7 @@ def main() -> int:
     )
     basis = version.encode() + settings + " ".join(EXTRA).encode()
     files = dependencies(build) if arguments.cache else {}
-    todo = []
+    unknown = []
     entries = units(build, arguments.only)
     if not entries:
         print("tidy: no source matches", file=sys.stderr)
@@ -114,7 +114,7 @@ def main() -> int:
     for entry in entries:
         key = key_of(entry, files, basis) if arguments.cache else None
         if key is None or not (arguments.cache / key).exists():
-            todo.append((entry["file"], key))
+            unknown.append((entry["file"], key))
 
     def run(file: str) -> tuple[int, str]:
         done = subprocess.run(
@@ -131,7 +131,7 @@ def main() -> int:
     failed = 0
     shown = set()
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        runs = {pool.submit(run, file): (file, key) for file, key in todo}
+        runs = {pool.submit(run, file): (file, key) for file, key in unknown}
         for future in concurrent.futures.as_completed(runs):
             file, key = runs[future]
             status, output = future.result()
@@ -147,7 +147,7 @@ def main() -> int:
                 print(text, flush=True)
     cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
-        f"tidy: {len(entries)} units, {len(entries) - len(todo)} known to pass, {failed} with findings; "
+        f"tidy: {len(entries)} units, {len(entries) - len(unknown)} known to pass, {failed} with findings; "
         f"{time.monotonic() - begin:.0f} s, {cpu.ru_utime + cpu.ru_stime:.0f} s of processor time"
     )
     return 1 if failed else 0

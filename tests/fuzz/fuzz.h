@@ -50,7 +50,7 @@ private:
     Bytes left_;
 };
 
-// A copy without room behind it: a read beyond its end is found.
+// A copy without room after it: a read beyond its end is found.
 class Copy {
 public:
     explicit Copy(Bytes bytes) : bytes_(std::make_unique<std::byte[]>(bytes.size())), size_(bytes.size())
