@@ -95,6 +95,60 @@ TEST_F(RadosSpilled, ALostValueDoesNotKeepItsContainer)
     EXPECT_TRUE(Pool::check(path, {}).findings.empty());
 }
 
+// So many that each of them could not be an append of its own.
+TEST_F(RadosSpilled, OneUpdateTakesThousandsOfThem)
+{
+    const auto container = open();
+    constexpr std::uint64_t piece = 8 << 10, pieces = 4500;
+    const ArrayAttributes chunked{1, piece}; // each chunk is a record
+    container->array_create(array, chunked);
+    auto content = pattern(piece * pieces, 1);
+    write_cells(*container, array, chunked, 0, content);
+    constexpr std::uint64_t from = 700 * piece, replaced = 600 * piece; // parts of two pieces of the extent
+    const auto second = pattern(replaced, 2);
+    write_cells(*container, array, chunked, from, second);
+    std::ranges::copy(second, content.begin() + from);
+    EXPECT_TRUE(read_cells(*container, array, chunked, 0, piece * pieces) == content);
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+    container->punch(array);
+    EXPECT_TRUE(container->objects().empty());
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+    EXPECT_TRUE(storage()->target(0).extent_files().empty());
+}
+
+// More than one operation of the cluster could hold, although each of them is small.
+TEST_F(RadosSpilled, OneUpdateTakesMoreThanOneOperation)
+{
+    const auto pool = storage();
+    Target& target = pool->target(0);
+    constexpr unsigned values = 34'000;
+    const auto key = [](unsigned number) { return "key" + std::to_string(number); };
+    const auto value = [](unsigned number) { return pattern(3000, number); };
+    target.write([&](WriteTransaction& open) {
+        for (unsigned number = 0; number < values; ++number)
+            open.put(as_bytes(key(number)), value(number));
+    });
+    target.read([&](ReadTransaction& open) {
+        for (unsigned number = 0; number < values; number += 1000) {
+            Bytes found;
+            ASSERT_TRUE(open.get(as_bytes(key(number)), found));
+            EXPECT_TRUE(std::ranges::equal(found, value(number)));
+        }
+    });
+    std::vector<std::string> keys;
+    for (unsigned number = 0; number < values; ++number)
+        keys.push_back(key(number));
+    std::vector<Bytes> all;
+    for (const std::string& one : keys)
+        all.push_back(as_bytes(one));
+    target.write([&](WriteTransaction& open) {
+        open.expect(all);
+        for (const Bytes one : all)
+            open.erase(one);
+    });
+    EXPECT_TRUE(target.extent_files().empty());
+}
+
 // The value is replaced, and its extent removed, between the look-up and the read of the extent.
 TEST_F(RadosSpilled, AReplacedValueIsNoDamage)
 {

@@ -64,9 +64,8 @@ Lane& Lanes::take()
         return lane;
     }
     if (next_ == FileNumber::most_lanes) {
-        throw Error(-DER_OVERFLOW, index_.where +
-                                       ": 4,096 large values of this process are on their way at once. Let "
-                                       "some updates end first, or write less than 32 MiB in one call");
+        throw Error(-DER_OVERFLOW, index_.where + ": 4,096 updates of this process with large values are on "
+                                                  "their way at once: let some of them end first");
     }
     auto lane = std::make_unique<Lane>();
     lane->number = next_++;

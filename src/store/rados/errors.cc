@@ -31,7 +31,7 @@ const Meaning meanings[] = {
     {EEXIST, DER_EXIST, "it exists already"},
     {EBUSY, DER_BUSY, "in use"},
     {EINVAL, DER_INVAL, "the cluster refuses the argument"},
-    {EMSGSIZE, DER_REC2BIG, "larger than one operation may be (osd_max_write_size)"},
+    {EMSGSIZE, DER_REC2BIG, "larger than one operation may be (osd_max_write_size): write less in one call"},
     {EFBIG, DER_REC2BIG, "larger than an object may be (osd_max_object_size)"},
     {ENAMETOOLONG, DER_KEY2BIG, "the name is longer than the cluster allows"},
     {EOPNOTSUPP, DER_NOTSUPPORTED,

@@ -37,10 +37,10 @@ namespace stepstore::store::rados {
 
 namespace {
 
-constexpr int patience = 6;                         // refusals before the turn is taken
-constexpr std::uint64_t inline_limit = 256 << 10;   // a larger value of the index is spilled
-constexpr std::uint64_t operation_limit = 32 << 20; // of inline values together; else less is inline
-constexpr std::uint64_t small_inline_limit = 4 << 10;
+constexpr int patience = 6; // refusals before the turn is taken
+// Larger values of the index are spilled, by the first limit that leaves an update at most so much inline.
+constexpr std::uint64_t inline_limits[] = {256 << 10, 4 << 10, 256};
+constexpr std::uint64_t operation_limit = 32 << 20; // of inline values together, if a limit gives that
 // Updates raise a target's limit in steps of so many ns, so that few of them have to.
 constexpr unsigned limit_step_bits = 24;   // 17 ms
 constexpr std::size_t whole_compared = 96; // bytes of a value; of a larger one the stamp says all
@@ -338,28 +338,52 @@ void RadosTarget::add_scopes(Transaction& transaction, const std::string& stamp,
     }
 }
 
+// The values are spilled by one append: so an update takes one lane, however many values it has.
 void RadosTarget::spill(Transaction& transaction)
 {
-    std::uint64_t all = 0;
-    for (const auto& [key, value] : transaction.changes_)
-        if (value && value->size() <= inline_limit) all += value->size();
-    const std::uint64_t limit = all > operation_limit ? small_inline_limit : inline_limit;
-    for (auto& [key, value] : transaction.changes_) {
-        if (!value || value->size() <= limit || (*value)[stamp_size] == spilled_value) continue;
-        const Bytes bytes = as_bytes(*value).subspan(header_size);
-        Payload payload{{&bytes, 1}};
-        transaction.entering_.push_back(append({&payload, 1}));
-        *value = value->substr(0, header_size) + encode(payload.extent);
-        (*value)[stamp_size] = spilled_value;
+    std::uint64_t limit = 0;
+    for (const std::uint64_t candidate : inline_limits) {
+        limit = candidate;
+        std::uint64_t all = 0;
+        for (const auto& [key, value] : transaction.changes_)
+            if (value && value->size() <= limit) all += value->size();
+        if (all <= operation_limit) break;
     }
+    std::vector<std::pair<std::string*, Bytes>> spilled;
+    for (auto& [key, value] : transaction.changes_)
+        if (value && value->size() > limit && (*value)[stamp_size] != spilled_value)
+            spilled.emplace_back(&*value, as_bytes(*value).subspan(header_size));
+    if (!spilled.empty()) {
+        std::vector<Payload> payloads;
+        payloads.reserve(spilled.size());
+        for (const auto& [value, bytes] : spilled)
+            payloads.push_back({{&bytes, 1}});
+        transaction.entering_.push_back(append(payloads));
+        for (std::size_t at = 0; at < spilled.size(); ++at) {
+            std::string& value = *spilled[at].first;
+            value = value.substr(0, header_size) + encode(payloads[at].extent);
+            value[stamp_size] = spilled_value;
+        }
+    }
+    std::vector<ExtentRef> replaced;
     for (const auto& [key, value] : transaction.changes_) {
         const auto old = transaction.cells_.find(key);
         if (old == transaction.cells_.end()) continue;
-        if (const ExtentRef extent = spilled_extent(old->second.raw); extent.length != 0) {
-            transaction.leaving_.push_back(extent);
-            transaction.freed_.push_back(extent);
-        }
+        if (const ExtentRef extent = spilled_extent(old->second.raw); extent.length != 0)
+            replaced.push_back(room_of(extent));
     }
+    // What lies together goes together: else each of them would cost a look at its piece, and a note there.
+    std::ranges::sort(replaced, {}, [](const ExtentRef& one) { return std::pair(one.file, one.offset); });
+    std::vector<ExtentRef> runs;
+    for (const ExtentRef& one : replaced) {
+        if (!runs.empty() && runs.back().file == one.file &&
+            runs.back().offset + runs.back().length == one.offset)
+            runs.back().length += one.length;
+        else
+            runs.push_back(one);
+    }
+    transaction.leaving_.insert(transaction.leaving_.end(), runs.begin(), runs.end());
+    transaction.freed_.insert(transaction.freed_.end(), runs.begin(), runs.end());
 }
 
 RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string& turn)
