@@ -319,7 +319,8 @@ bool exists(const Place& place)
 
 bool can_write(const Place& place)
 {
-    return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS) == 0;
+    // Of a link, whatever it leads to: who opens it hears that it is one.
+    return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int make_directory(const Place& place)

@@ -72,8 +72,11 @@ void fail_errno(const std::string& where, const std::string& tried)
 
 std::string owner_of(const std::string& path)
 {
+    const int error = errno; // which the caller is about to tell
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0) return {};
+    const bool found = error != ELOOP && stat(path.c_str(), &status) == 0;
+    errno = error;
+    if (!found) return {};
     return "; " + path + " belongs to user " + std::to_string(status.st_uid) +
            ", this process runs as user " + std::to_string(geteuid());
 }

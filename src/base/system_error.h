@@ -24,8 +24,8 @@ Error system_error(int error, const std::string& where, const std::string& tried
 // Throws it, of errno.
 [[noreturn]] void fail_errno(const std::string& where, const std::string& tried);
 
-// "; the path belongs to user 1000, this process runs as user 7": for errors of
-// permission. Empty when the path cannot be looked at.
+// "; the path belongs to user 1000, this process runs as user 7": for errors of permission. Empty when the
+// path cannot be looked at, and after ELOOP (a link was in the way). errno stays, as it is told next.
 std::string owner_of(const std::string& path);
 
 } // namespace stepstore

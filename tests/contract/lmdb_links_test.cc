@@ -146,6 +146,43 @@ TEST_P(Links, AreNamedInTheError)
               0);
 }
 
+// Also one that leads to nothing. It is no file that is missing, of a pool that is not there or damaged.
+TEST_P(Links, AreNamedInTheErrorWhateverTheyAre)
+{
+    for (const char* part :
+         {"target-001", "meta", "target-001/extents", "target-001/data.mdb", "meta/data.mdb",
+          "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool"}) {
+        for (const bool dangling : {false, true}) {
+            ASSERT_EQ(in_child([&] { return make("mine"), 0; }), 0);
+            const std::string elsewhere = directory_ / "elsewhere";
+            fs::rename(pool("mine") + "/" + part, elsewhere);
+            fs::create_symlink(dangling ? elsewhere + "/nothing" : elsewhere, pool("mine") + "/" + part);
+            EXPECT_EQ(in_child([&] {
+                          std::string text;
+                          const int code = code_of(
+                              [&] {
+                                  const auto opened = open_claimed(lmdb(), pool("mine"));
+                                  get(opened->meta(), "key");
+                                  ExtentRef extent;
+                                  const std::string stored = get(opened->target(1), "bulk");
+                                  std::memcpy(&extent, stored.data(), sizeof extent);
+                                  std::vector<std::byte> bytes(extent.length);
+                                  opened->target(1).read_extent(extent, 0, bytes);
+                                  put(opened->target(1), "key", "new");
+                              },
+                              &text);
+                          if (text.find(part) == std::string::npos) return 1;
+                          if (text.find("symbolic link") == std::string::npos) return 2;
+                          return code == -DER_BADPATH ? 0 : 3;
+                      }),
+                      0)
+                << part << (dangling ? ", to nothing" : "");
+            fs::remove_all(pool("mine"));
+            fs::remove_all(elsewhere);
+        }
+    }
+}
+
 TEST_P(Links, PipesInThePlaceOfFilesKeepNobodyWaiting)
 {
     for (const char* part :
