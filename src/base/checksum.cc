@@ -1,5 +1,7 @@
 #include "base/checksum.h"
 
+#include "base/checksum_avx2.h"
+
 #include <new>
 #include <xxhash.h>
 
@@ -7,9 +9,10 @@ namespace stepstore {
 
 namespace {
 
-// Vector instructions gain nothing here, and a virtual machine takes as long to say which ones it has as to
-// read a record.
+// The library asks the processor for its vector instructions at the first use of one. In a virtual machine
+// that takes as long as reading a record.
 constexpr std::size_t small = 4096;
+[[maybe_unused]] constexpr std::size_t without_vectors = 240; // bytes: XXH3 uses none for so few
 
 std::uint64_t checksum_of_small(Bytes bytes, std::uint64_t seed)
 {
@@ -41,6 +44,12 @@ void leave_vectors_as_they_were()
     if (has_them) empty_upper_halves();
 }
 
+[[maybe_unused]] bool library_takes_avx512()
+{
+    static const bool has_it = __builtin_cpu_supports("avx512f");
+    return has_it;
+}
+
 } // namespace
 } // namespace stepstore
 #else
@@ -51,14 +60,34 @@ void leave_vectors_as_they_were()
 {
 }
 
+[[maybe_unused]] bool library_takes_avx512()
+{
+    return false;
+}
+
 } // namespace
 } // namespace stepstore
 #endif
 
 namespace stepstore {
 
+#ifdef STEPSTORE_CHECKSUM_AVX2
+namespace {
+
+bool avx2_is_best(std::size_t size)
+{
+    static const bool has_it = __builtin_cpu_supports("avx2");
+    return size > without_vectors && has_it && (size <= small || !library_takes_avx512());
+}
+
+} // namespace
+#endif
+
 std::uint64_t checksum(Bytes bytes, std::uint64_t seed)
 {
+#ifdef STEPSTORE_CHECKSUM_AVX2
+    if (avx2_is_best(bytes.size())) return checksum_avx2(bytes.data(), bytes.size(), seed);
+#endif
     if (bytes.size() <= small) return checksum_of_small(bytes, seed);
     const std::uint64_t sum = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
     leave_vectors_as_they_were();

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <vector>
+#include <xxhash.h>
 
 namespace stepstore {
 namespace {
@@ -77,6 +78,25 @@ TEST(Checksum, OfPiecesEqualsTheOneOfTheWhole)
     EXPECT_EQ(stream.digest(), checksum(as_bytes(text)));
 }
 
+// Whichever instructions it takes: of the lengths at which XXH3 goes on in another way, those around.
+TEST(Checksum, IsTheLibrarysAtEveryLengthAndSeed)
+{
+    std::mt19937_64 random(11);
+    std::vector<std::byte> data((std::size_t{1} << 20) + 100);
+    for (auto& byte : data)
+        byte = static_cast<std::byte>(random());
+    std::vector<std::size_t> lengths;
+    for (const std::size_t middle : {0, 16, 128, 240, 1024, 4096, 16384, 65536, 1 << 20})
+        for (std::size_t length = middle - std::min<std::size_t>(middle, 70); length <= middle + 70; ++length)
+            lengths.push_back(length);
+    for (const std::size_t length : lengths)
+        for (const std::size_t from : {0, 1, 16})
+            for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{0}})
+                ASSERT_EQ(checksum(Bytes(data).subspan(from, length), seed),
+                          XXH3_64bits_withSeed(data.data() + from, length, seed))
+                    << length << " bytes from " << from << ", seed " << seed;
+}
+
 #ifdef __x86_64__
 // Whether values are in the upper halves of the vector registers; nullopt: this processor does not say.
 std::optional<bool> upper_halves_are_used()
@@ -94,8 +114,10 @@ TEST(Checksum, LeavesTheVectorRegistersAsTheyWere)
     const std::vector<std::byte> data(100'000, std::byte{3});
     __asm__ volatile("vzeroupper" ::: "memory");
     ASSERT_FALSE(*upper_halves_are_used());
-    static_cast<void>(checksum(data));
-    EXPECT_FALSE(*upper_halves_are_used());
+    for (const std::size_t length : {300, 4096, 100'000}) {
+        static_cast<void>(checksum(Bytes(data).first(length)));
+        EXPECT_FALSE(*upper_halves_are_used()) << length << " bytes";
+    }
     ChecksumStream stream;
     stream.update(data);
     EXPECT_FALSE(*upper_halves_are_used());
