@@ -132,6 +132,33 @@ TEST_F(LmdbLimits, NoSpaceToMakeAPoolLeavesNone)
 
 // The table of readers is mapped. It has its room from the beginning, so that readers go on where none is
 // left.
+// 0: each of them found it.
+int read_at_once(const std::string& pool, int readers)
+{
+    const auto opened = backend_named("lmdb").open(pool);
+    std::barrier all(readers);
+    std::vector<std::jthread> threads;
+    std::atomic<int> found{0};
+    for (int n = 0; n < readers; ++n) {
+        threads.emplace_back([&] {
+            opened->target(0).read([&](ReadTransaction& transaction) {
+                all.arrive_and_wait();
+                Bytes value;
+                found += transaction.get(as_bytes("key"), value);
+            });
+        });
+    }
+    threads.clear();
+    return found == readers ? 0 : 1;
+}
+
+// Those without a slot copy pages.
+TEST_F(LmdbLimits, MoreReadersThanSlotsReadAtOnce)
+{
+    put(lmdb().create(path(), {1, Durability::process})->target(0), "key", "value");
+    EXPECT_EQ(run_in_child([&] { return read_at_once(path(), 1100); }), 0);
+}
+
 TEST_F(LmdbLimits, ReadersGoOnWhileTheDiskIsFull)
 {
     const std::string place = directory_ / "small";
@@ -145,24 +172,7 @@ TEST_F(LmdbLimits, ReadersGoOnWhileTheDiskIsFull)
         while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
         }
     };
-    const auto many_readers = [&] { // each takes a slot of its own
-        constexpr int readers = 400;
-        const auto opened = lmdb().open(pool);
-        std::barrier all(readers);
-        std::vector<std::jthread> threads;
-        std::atomic<int> found{0};
-        for (int n = 0; n < readers; ++n) {
-            threads.emplace_back([&] {
-                opened->target(0).read([&](ReadTransaction& transaction) {
-                    all.arrive_and_wait();
-                    Bytes value;
-                    found += transaction.get(as_bytes("key"), value);
-                });
-            });
-        }
-        threads.clear();
-        return found == readers ? 0 : 1;
-    };
+    const auto many_readers = [&] { return read_at_once(pool, 400); };
     ASSERT_EQ(run_in_child([&] {
                   put(lmdb().create(pool, {1, Durability::process})->target(0), "key", "value");
                   return 0;

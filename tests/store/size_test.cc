@@ -4,7 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
+#include <vector>
 
 namespace stepstore::testing {
 namespace {
@@ -87,6 +89,98 @@ TEST_P(Size, OfACopyIsThatOfThePool)
         EXPECT_EQ(kv_read(container, kv_object(1), as_bytes("key")), pattern(80, 1));
     });
     expect_no_holes();
+}
+
+// The whole of lock.mdb and the directories of extents come with their first use.
+TEST_P(Size, OfAnEmptyPoolIsSmall)
+{
+    constexpr std::uint64_t most = 128 << 10;
+    const auto open_all = [&](bool killed) {
+        return run_in_child([&] {
+            const auto pool = Pool::open(path(), Access::read_write);
+            pool->query(); // which opens all targets
+            if (killed) raise(SIGKILL);
+            return 0;
+        });
+    };
+    EXPECT_EQ(run_in_child([&] {
+                  PoolOptions options;
+                  options.targets = 4;
+                  options.durability = GetParam();
+                  Pool::create(path(), options);
+                  return 0;
+              }),
+              0);
+    EXPECT_LE(bytes_of(path()).taken + 4096, most) << listing(path()); // with the pool's own directory
+    expect_no_holes();
+    EXPECT_EQ(open_all(false), 0);
+    expect_no_holes();
+    EXPECT_EQ(open_all(true), -SIGKILL);
+    EXPECT_LE(bytes_of(path()).taken + 4096, most) << listing(path());
+    EXPECT_EQ(open_all(false), 0); // cuts what the killed process left long
+    EXPECT_LE(bytes_of(path()).taken + 4096, most) << listing(path());
+    expect_no_holes();
+}
+
+// Processes that open and close it together never find the lock file of another one cut off.
+TEST_P(Size, OfAPoolThatManyOpenAndCloseAtOnceIsSmall)
+{
+    make();
+    constexpr std::uint64_t processes = 6, rounds = 40;
+    const auto key_of = [](std::uint64_t process, std::uint64_t round) {
+        return std::to_string(process) + " " + std::to_string(round);
+    };
+    std::vector<pid_t> children;
+    for (std::uint64_t process = 0; process < processes; ++process) {
+        children.push_back(start_child([&] {
+            for (std::uint64_t round = 0; round < rounds; ++round) {
+                const auto pool = Pool::open(path(), Access::read_write);
+                const auto container = pool->open_container("c");
+                const std::string key = key_of(process, round);
+                container->kv_put(kv_object(round % 8), as_bytes(key), pattern(10, round));
+                if (kv_read(*container, kv_object(round % 8), as_bytes(key)) != pattern(10, round)) return 1;
+            }
+            return 0;
+        }));
+    }
+    for (const pid_t child : children)
+        EXPECT_EQ(end_of(child), 0);
+    use(path(), [&](Container& container) {
+        for (std::uint64_t process = 0; process < processes; ++process)
+            for (std::uint64_t round = 0; round < rounds; ++round)
+                EXPECT_EQ(kv_read(container, kv_object(round % 8), as_bytes(key_of(process, round))),
+                          pattern(10, round));
+    });
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
+        if (entry.path().filename() == "lock.mdb") {
+            EXPECT_LE(entry.file_size(), 4096U) << entry.path();
+        }
+    }
+}
+
+// The first user of extents may be another one than the pool's maker, and have another umask.
+TEST_P(Size, ADirectoryThatComesLaterHasThePermissionsOfThePool)
+{
+    make();
+    namespace fs = std::filesystem;
+    for (const auto& entry : fs::directory_iterator(path()))
+        if (entry.is_directory()) fs::permissions(entry.path(), fs::perms(0770));
+    EXPECT_EQ(run_in_child([&] {
+                  umask(0077);
+                  const auto pool = Pool::open(path(), Access::read_write);
+                  const auto container = pool->open_container("c");
+                  for (std::uint64_t object = 0; object < 32; ++object)
+                      container->kv_put(kv_object(object), as_bytes("key"), pattern(100'000, object));
+                  return 0;
+              }),
+              0);
+    std::size_t found = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(path())) {
+        if (entry.path().filename() != "extents") continue;
+        ++found;
+        EXPECT_EQ(entry.status().permissions(), fs::perms(0770)) << entry.path();
+    }
+    EXPECT_EQ(found, 4U);
 }
 
 // Another user cannot read the files that only writers may lock. A copy without them is a pool.

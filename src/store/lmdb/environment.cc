@@ -22,9 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned reader_slots = 1022;
-// Of LMDB, with so many slots: 192 bytes, and 64 for each but the first.
-constexpr off_t lock_file_size = 65'536;
+constexpr auto reader_patience = 5s;   // for a reader slot, to open an index
 constexpr auto grower_patience = 10ms; // that a reader leaves to a grower
 
 // LMDB calls this instead of going on with pages that cannot be. Its C frames
@@ -37,46 +35,25 @@ void on_assertion(MDB_env* env, const char* text)
                                "); \"stepstore pool check\" says what can be saved");
 }
 
-// LMDB makes its lock file where there is none, and writes over whatever it finds there. So what it will find
-// is looked at first: a file, no link, that is empty or LMDB's. Only before LMDB has it open in this process,
-// whose locks would go: so what is returned, maybe nothing, is closed before.
-Descriptor make_ready_to_lock(const Place& directory, const std::string& where)
-{
-    constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;
-    const Place path = directory / "lock.mdb";
-    Descriptor fd = open_lock_file(path);
-    if (!fd && (errno == EACCES || errno == EROFS)) return fd; // LMDB says what that means
-    if (!fd) fail_errno(where, "cannot open " + path + owner_of(path));
-    std::uint32_t begin = 0;
-    const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(&begin, 1)), 0);
-    const bool ours = got == 0 || (got == sizeof begin && (begin == lmdb_magic || begin == 0));
-    if (!ours)
-        throw Error(-DER_DF_INVAL, where + ": " + path +
-                                       " is not a lock file of LMDB, so it was not changed: remove it if the "
-                                       "pool is yours, and open the pool again");
-    // LMDB maps it. On a full disk a process that takes a slot in a page without room would end (SIGBUS).
-    if (allocated_of(fd.get(), where) < lock_file_size &&
-        fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, lock_file_size) != 0 && errno != EOPNOTSUPP)
-        fail_errno(where, "cannot get room for " + path);
-    return fd;
-}
-
 } // namespace
 
 // ---- opening
 
-void Environment::create(const Place& directory, const std::string& where)
+void Environment::create(const Place& directory, const std::string& where, const PoolFiles& pool,
+                         unsigned target)
 {
     const DirectoryPath path(directory);
-    make_ready_to_lock(directory, where);
+    ReaderTable readers(directory, pool.writers, target, where);
+    readers.open();
     MDB_env* env = nullptr;
     int result = mdb_env_create(&env);
     if (result != 0) fail(result, where, "cannot make an index");
     mdb_env_set_mapsize(env, first_map);
-    mdb_env_set_maxreaders(env, reader_slots);
+    mdb_env_set_maxreaders(env, ReaderTable::slots);
     result = mdb_env_open(env, path.get(), MDB_NOTLS, 0666);
     if (result == 0) result = mdb_env_sync(env, 1);
     mdb_env_close(env);
+    readers.close(ReaderTable::Use::over);
     if (result != 0) fail(result, where, "cannot make the index in " + directory);
     sync_directory(directory);
 }
@@ -99,7 +76,8 @@ Environment::Environment(const Place& directory, std::string where, Durability d
                          bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability),
       generation_(process_generation()), pool_(pool), target_(target), unseen_(no_lock),
-      file_(open_index(directory / "data.mdb", where_)), map_(file_.get()), keeper_(directory, file_.get())
+      file_(open_index(directory / "data.mdb", where_)), map_(file_.get()),
+      table_(directory, pool.writers, target, where_), keeper_(directory, file_.get(), table_)
 {
     const Metas metas = settled_metas(file_.get());
     if (!metas.problem.empty())
@@ -117,53 +95,64 @@ Environment::Environment(const Place& directory, std::string where, Durability d
 // Called where no other thread uses the map: with map_guard_ held exclusive, or before others know of it.
 void Environment::open(unsigned flags)
 {
-    const auto close_it = [](Environment* env) { env->close(); };
+    const auto close_it = [](Environment* env) { env->close(ReaderTable::Use::over); };
     std::unique_ptr<Environment, decltype(close_it)> closing(this); // what goes wrong leaves it closed
     // For writing LMDB would make a file that is not there.
     if ((flags & MDB_RDONLY) == 0 && !lies_at(file_.get(), directory_ / "data.mdb"))
         throw Error(-DER_DF_INVAL,
                     where_ + ": " + directory_ + "/data.mdb was removed or replaced while it was open");
     const DirectoryPath path(directory_);
-    {
-        const Descriptor lock = make_ready_to_lock(directory_, where_);
-        if ((flags & MDB_RDONLY) == 0) keeper_.prepare(lock.get());
-    }
     int result = mdb_env_create(&env_);
     if (result != 0) fail(result, where_, "cannot make an LMDB environment");
     mdb_env_set_assert(env_, on_assertion);
     mdb_env_set_userctx(env_, const_cast<std::string*>(&where_));
     mdb_env_set_mapsize(env_, first_map);
-    mdb_env_set_maxreaders(env_, reader_slots);
+    mdb_env_set_maxreaders(env_, ReaderTable::slots);
     if ((flags & MDB_RDONLY) == 0) known_failures_ = line().index.all.load();
+    Reader* first = nullptr;
     {
         const WritersFile::Opening alone(pool_.writers, target_, where_);
+        table_.open();
+        if ((flags & MDB_RDONLY) == 0) keeper_.prepare(table_.descriptor());
         result = mdb_env_open(env_, path.get(), flags, 0666);
+        if (result != 0)
+            fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
+        mdb_env_get_fd(env_, &fd_);
+        if (!same_file(fd_, file_.get(), where_))
+            throw Error(-DER_DF_INVAL,
+                        where_ + ": " + directory_ + "/data.mdb was replaced as it was opened");
+        map_size_ = info().me_mapsize;
+        free_dead_slots();
+        result =
+            new_reader(first, [&](MDB_txn** transaction) { return table_.begin_alone(env_, transaction); });
     }
-    if (result != 0) fail(result, where_, "cannot open the index in " + directory_ + owner_of(directory_));
-    free_dead_slots();
-    mdb_env_get_fd(env_, &fd_);
-    if (!same_file(fd_, file_.get(), where_))
-        throw Error(-DER_DF_INVAL, where_ + ": " + directory_ + "/data.mdb was replaced while it was opened");
-    map_size_ = info().me_mapsize;
-
-    Reader* first = nullptr;
-    while ((first = new_reader()) == nullptr)
-        adopt_map_alone(); // another process made the map larger since mdb_env_open looked at its size
+    const auto deadline = std::chrono::steady_clock::now() + reader_patience;
+    for (; result != 0; result = new_reader(first)) {
+        if (result == MDB_MAP_RESIZED) {
+            adopt_map_alone(); // another process made the map larger since mdb_env_open looked at its size
+        } else if (result == MDB_READERS_FULL && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(1ms);
+        } else {
+            fail(result, where_, "cannot begin to read, by a slot in " + table_.path());
+        }
+    }
     const auto end = [this](Reader* reader) { free_reader(reader); };
-    const std::unique_ptr<Reader, decltype(end)> ending(first, end);
+    std::unique_ptr<Reader, decltype(end)> ending(first, end);
     if (!find_meta(*first)) verify_length(newest_meta(file_.get(), where_));
     result = mdb_dbi_open(first->transaction, nullptr, 0, &database_);
     if (result != 0) fail(result, where_, "cannot open the index");
+    end_read(ending.release());
     (void)closing.release();
 }
 
 // Transactions that are not in the pool are not there any more.
-void Environment::close()
+void Environment::close(ReaderTable::Use use)
 {
     keeper_.end();
     for (auto& slot : readers_)
         if (Reader* reader = slot.exchange(nullptr)) free_reader(reader);
     if (env_ != nullptr) mdb_env_close(std::exchange(env_, nullptr));
+    table_.close(use);
 }
 
 // LMDB's locks on its lock file belong to the process, and go when any descriptor of that file is closed. So
@@ -177,7 +166,7 @@ void Environment::open_for_writing()
     growers_.fetch_sub(1);
     if (for_writing_.load()) return; // another thread was faster
     if (newest_meta(file_.get(), where_).page_size != page_size_) damaged_metas("the size of a page");
-    close();
+    close(ReaderTable::Use::goes_on);
     try {
         open(flags_);
     } catch (...) {
@@ -193,7 +182,7 @@ void Environment::open_for_writing()
 
 Environment::~Environment()
 {
-    if (generation_ == process_generation()) close(); // else the parent's: see fork.h
+    if (generation_ == process_generation()) close(ReaderTable::Use::over); // else the parent's: see fork.h
 }
 
 // ---- the file
@@ -264,27 +253,27 @@ void Environment::adopt_map_alone()
 
 // ---- the rest
 
-// Within a read transaction, so that no page of the walked version is used again meanwhile. A writer keeps
-// every page that was freed since the oldest reader began.
-std::vector<std::string> Environment::walk(std::size_t limit) const
+// Beside a slot, which keeps every page of the walked version from being used again meanwhile.
+std::vector<std::string> Environment::walk(std::size_t limit)
 {
-    const Metas metas = settled_metas(file_.get());
-    if (!metas.problem.empty()) return {metas.problem};
-    return check_pages(file_.get(), *metas.newest(), limit);
+    std::vector<std::string> damage;
+    const bool read = read_in_slot([&](const Meta&) {
+        const Metas metas = settled_metas(file_.get());
+        damage = metas.problem.empty() ? check_pages(file_.get(), *metas.newest(), limit)
+                                       : std::vector<std::string>{metas.problem};
+    });
+    if (!read)
+        read_unseen([&](const Meta& meta, PageCopies& copies) {
+            damage = check_pages(file_.get(), meta, limit);
+            copies.require_there(); // what was used again meanwhile looks like damage
+        });
+    return damage;
 }
 
 std::vector<std::string> Environment::check()
 {
     constexpr std::size_t most = 100;
-    std::vector<std::string> damage;
-    if (unseen_) {
-        read_unseen([&](const Meta& meta, PageCopies& copies) {
-            damage = check_pages(file_.get(), meta, most);
-            copies.require_there(); // what was used again meanwhile looks like damage
-        });
-    } else {
-        read([&](ReadTransaction&) { damage = walk(most); });
-    }
+    std::vector<std::string> damage = walk(most);
     for (std::string& text : damage)
         text = where_ + ": " + directory_ + "/data.mdb: " + text;
     return damage;

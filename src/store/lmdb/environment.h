@@ -2,7 +2,8 @@
 //
 // Reading. A read takes a reset transaction with its cursor out of a pool, renews it and puts it back. This
 // costs no allocation, no lock of LMDB's, and one load of the newest meta page. Only the thread that gets it
-// uses it (MDB_NOTLS).
+// uses it (MDB_NOTLS). A read that gets no slot in LMDB's table of readers (reader_table.h) copies pages, as
+// one does that may not write the table (read_unseen).
 //
 // The map. It begins small and doubles when a transaction finds it full, which
 // is then run again. LMDB wants no transaction of this process while the map
@@ -41,6 +42,7 @@
 #include "store/backend.h"
 #include "store/lmdb/keeper.h"
 #include "store/lmdb/own_rooms.h"
+#include "store/lmdb/reader_table.h"
 #include "store/lmdb/transactions.h"
 #include "store/lmdb/tree.h"
 #include "store/lmdb/write_turn.h"
@@ -60,7 +62,8 @@ namespace stepstore::store::lmdb {
 class Environment : NotCopied {
 public:
     // Makes an empty index in `directory`, which must exist.
-    static void create(const Place& directory, const std::string& where);
+    static void create(const Place& directory, const std::string& where, const PoolFiles& pool,
+                       unsigned target);
     // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of
     // this reader: it copies pages (tree.h) and does not open LMDB.
     // for_writing: as it is opened; else anew at the first write.
@@ -109,11 +112,12 @@ private:
         return dead;
     }
     void open(unsigned flags);
-    void close();
+    void close(ReaderTable::Use use);
     void open_for_writing();
     void ready_to_write(bool inherited);
     void read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body);
-    Reader* begin_read();
+    bool read_in_slot(FunctionRef<void(const Meta&)> body); // false: there is no slot
+    int begin_read(Reader*& reader);
     bool find_version(Reader* reader);
     bool find_meta(Reader& reader);
     const char* meta_of(std::uint64_t version, Meta& meta);
@@ -121,10 +125,11 @@ private:
     Tree tree_of(const Meta& meta);
     [[noreturn]] void damaged_metas(const std::string& problem) const;
     void end_read(Reader* reader);
-    Reader* new_reader();
+    int new_reader(Reader*& reader);
+    int new_reader(Reader*& reader, FunctionRef<int(MDB_txn**)> begin);
     void free_reader(Reader* reader);
     void verify_length(const Meta& meta);
-    std::vector<std::string> walk(std::size_t limit) const;
+    std::vector<std::string> walk(std::size_t limit);
 
     using Bodies = FunctionRef<bool(Transaction& transaction, Tree& base, std::size_t& wanted)>;
     void write_in_turn(bool inherited, Bodies bodies);
@@ -144,7 +149,7 @@ private:
     struct Pinned;
     Pinned pinned();
     void look_at_readers(std::uint64_t last_page);
-    std::uint64_t freed_since(std::uint64_t version) const;
+    std::uint64_t freed_since(std::uint64_t version);
     void tend_keeper(const Meta& newest);
     void wait_for_readers();
     enum class Synced : std::uint8_t { first, no };
@@ -178,6 +183,7 @@ private:
     const bool unseen_;                    // LMDB is not opened: see no_lock
     const Descriptor file_;                // data.mdb, to read and to sync
     IndexMap map_;
+    ReaderTable table_;
     Keeper keeper_;
 
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
@@ -196,7 +202,7 @@ private:
     std::uint64_t punch_from_ = 0;                  // the page at which the next piece begins
 
     static constexpr std::size_t first_map = std::size_t{64} << 20; // bytes
-    static constexpr std::size_t pooled_readers = 32;
+    static constexpr std::size_t pooled_readers = 128;
     std::array<std::atomic<Reader*>, pooled_readers> readers_{};
 
     std::mutex queue_guard_; // guards queue_, leading_

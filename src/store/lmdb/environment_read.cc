@@ -2,10 +2,12 @@
 #include "store/lmdb/environment_use.h"
 #include "store/lmdb/errors.h"
 
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace stepstore::store::lmdb {
 
@@ -13,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto reader_patience = 5s;  // for a reader slot
 constexpr auto unseen_patience = 30s; // for a version that stays until it was read
 constexpr unsigned tries_unannounced = 3;
 constexpr auto keeper_patience = 50ms;     // for a writer that keeps a version
@@ -30,23 +31,37 @@ std::size_t own_slot() noexcept
 
 void Environment::read(FunctionRef<void(ReadTransaction&)> body)
 {
-    if (unseen_) [[unlikely]] {
-        return read_unseen([&](const Meta& meta, PageCopies& copies) {
-            Tree transaction(meta, nullptr, &copies, where_);
-            body(transaction);
-        });
-    }
+    const bool read = read_in_slot([&](const Meta& meta) {
+        Tree transaction = tree_of(meta);
+        body(transaction);
+    });
+    if (read) [[likely]]
+        return;
+    read_unseen([&](const Meta& meta, PageCopies& copies) {
+        Tree transaction(meta, nullptr, &copies, where_);
+        body(transaction);
+    });
+}
+
+bool Environment::read_in_slot(FunctionRef<void(const Meta&)> body)
+{
+    if (unseen_) [[unlikely]]
+        return false;
     std::optional<MapUse> use(std::in_place, *this);
     Reader* reader = nullptr;
-    while ((reader = begin_read()) == nullptr || !find_version(reader)) {
+    for (;;) {
+        const int result = begin_read(reader);
+        if (result == 0 && find_version(reader)) break;
+        if (result == MDB_READERS_FULL || result == ENOSPC) return false;
+        if (result != 0 && result != MDB_MAP_RESIZED) fail(result, where_, "cannot begin to read");
         use.reset();
         adopt_map();
         use.emplace(*this);
     }
     const auto end = [this](Reader* used) { end_read(used); };
     const std::unique_ptr<Reader, decltype(end)> ending(reader, end);
-    Tree transaction = tree_of(reader->meta);
-    body(transaction);
+    body(reader->meta);
+    return true;
 }
 
 // Finds the meta page of the version that this reader's slot keeps, or of a later one. False, and the reader
@@ -151,46 +166,44 @@ void Environment::read_unseen(FunctionRef<void(const Meta&, PageCopies&)> body)
         } while (std::chrono::steady_clock::now() < pause_end);
     }
     throw Error(-DER_TIMEDOUT,
-                where_ +
-                    ": other processes write faster than this process can read, because it may not write the "
-                    "pool's lock files: read less at once, or ask the owner for write permission" +
-                    owner_of(directory_));
+                where_ + ": other processes write faster than this process can read, because " +
+                    (unseen_ ? "it may not write the pool's lock files: read less at once, or ask the owner "
+                               "for write permission" +
+                                   owner_of(directory_)
+                             : "no reader slot was free in " + table_.path() +
+                                   ", or the disk is full: read in fewer threads at once, or make room"));
 }
 
-// nullptr: another process made the map larger.
-Environment::Reader* Environment::begin_read()
+// What LMDB returns, or ENOSPC: there is no room for a slot.
+int Environment::begin_read(Reader*& reader)
 {
-    Reader* reader = nullptr;
+    reader = nullptr;
     const std::size_t first = own_slot();
     for (std::size_t step = 0; step < pooled_readers && reader == nullptr; ++step) {
         auto& slot = readers_[(first + step) % pooled_readers];
         if (slot.load(std::memory_order_relaxed) != nullptr)
             reader = slot.exchange(nullptr, std::memory_order_acquire);
     }
-    if (reader == nullptr) {
-        reader = new_reader();
-        if (reader != nullptr) reader->place = first % pooled_readers;
-        return reader;
-    }
+    if (reader == nullptr) return new_reader(reader);
     const int result = mdb_txn_renew(reader->transaction);
-    if (result == 0) return reader;
-    free_reader(reader);
-    if (result == MDB_MAP_RESIZED) return nullptr;
-    fail(result, where_, "cannot begin to read");
+    if (result != 0) free_reader(std::exchange(reader, nullptr));
+    return result;
 }
 
-Environment::Reader* Environment::new_reader()
+int Environment::new_reader(Reader*& reader)
 {
-    auto reader = std::make_unique<Reader>();
-    const auto deadline = std::chrono::steady_clock::now() + reader_patience;
-    for (;;) {
-        const int result = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader->transaction);
-        if (result == 0) return reader.release();
-        if (result == MDB_MAP_RESIZED) return nullptr;
-        if (result != MDB_READERS_FULL || std::chrono::steady_clock::now() > deadline)
-            fail(result, where_, "cannot begin to read");
-        if (free_dead_slots() == 0) std::this_thread::sleep_for(1ms);
-    }
+    return new_reader(reader, [&](MDB_txn** transaction) { return table_.begin(env_, transaction); });
+}
+
+int Environment::new_reader(Reader*& reader, FunctionRef<int(MDB_txn**)> begin)
+{
+    auto made = std::make_unique<Reader>();
+    int result = begin(&made->transaction);
+    if (result == MDB_READERS_FULL && free_dead_slots() > 0) result = begin(&made->transaction);
+    if (result != 0) return result;
+    made->place = own_slot() % pooled_readers;
+    reader = made.release();
+    return 0;
 }
 
 void Environment::end_read(Reader* reader)

@@ -88,9 +88,9 @@ OldestReader oldest_reader(MDB_env* env)
 // A transaction that reads the newest version, for LMDB's own list of free pages.
 class FreeList : NotCopied {
 public:
-    explicit FreeList(MDB_env* env)
+    FreeList(ReaderTable& table, MDB_env* env)
     {
-        if (mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction_) != 0) transaction_ = nullptr;
+        if (table.begin(env, &transaction_) != 0) transaction_ = nullptr;
     }
     ~FreeList()
     {
@@ -168,7 +168,7 @@ Environment::Pinned Environment::pinned()
 {
     Pinned found;
     found.reader = oldest_reader(env_);
-    const FreeList list(env_);
+    const FreeList list(table_, env_);
     if (!list || found.reader.version >= list.version()) return found;
     std::uint64_t free = 0;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> pages) {
@@ -227,9 +227,9 @@ void Environment::tend_keeper(const Meta& newest)
         bound_for(used_pages(newest) * page_size_) / 2);
 }
 
-std::uint64_t Environment::freed_since(std::uint64_t version) const
+std::uint64_t Environment::freed_since(std::uint64_t version)
 {
-    const FreeList list(env_);
+    const FreeList list(table_, env_);
     std::uint64_t bytes = 0;
     if (list)
         list.walk(
@@ -243,8 +243,7 @@ std::uint64_t Environment::freed_since(std::uint64_t version) const
 void Environment::compact()
 {
     open_for_writing();
-    std::vector<std::string> damage;
-    read([&](ReadTransaction&) { damage = walk(1); });
+    const std::vector<std::string> damage = walk(1);
     if (!damage.empty())
         throw Error(-DER_CSUM,
                     where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
@@ -295,7 +294,7 @@ bool Environment::punch_free_pages(std::uint64_t& from, Synced synced)
     begin_alone(use, transaction, turn.inherited());
     if (synced == Synced::first && fdatasync(file_.get()) != 0) note_failed_sync();
     const std::uint64_t oldest = oldest_reader(env_).version;
-    const FreeList list(env_);
+    const FreeList list(table_, env_);
     if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");
     const std::uint64_t last_page = info().me_last_pgno;
     std::vector<std::uint64_t> pages;

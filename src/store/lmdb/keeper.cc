@@ -182,7 +182,7 @@ bool Keeper::publish(std::uint64_t newest)
     own_.emplace();
     struct stat index {};
     if (!take_for_writing(number_.get()) || fstat(data_, &index) != 0) return false;
-    if (mdb_txn_begin(env_, nullptr, MDB_RDONLY, &own_->transaction) != 0) {
+    if (readers_.begin(env_, &own_->transaction) != 0) {
         own_->transaction = nullptr;
         return false;
     }

@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "base/not_copied.h"
 #include "store/lmdb/kept_version.h"
+#include "store/lmdb/reader_table.h"
 
 #include <array>
 #include <atomic>
@@ -19,11 +20,13 @@ namespace stepstore::store::lmdb {
 class Keeper : NotCopied {
 public:
     // data: data.mdb, open as long as this.
-    Keeper(Place directory, int data) : directory_(std::move(directory)), data_(data) {}
+    Keeper(Place directory, int data, ReaderTable& readers)
+        : directory_(std::move(directory)), data_(data), readers_(readers)
+    {
+    }
     ~Keeper();
 
-    // Just before LMDB opens the index for writing. lock_file: lock.mdb, closed by the caller before LMDB
-    // opens.
+    // Just before LMDB opens the index for writing. lock_file: lock.mdb.
     void prepare(int lock_file);
     // Before LMDB closes it.
     void end();
@@ -66,6 +69,7 @@ private:
 
     const Place directory_;
     const int data_;
+    ReaderTable& readers_;
     std::atomic<bool> due_{false};
     std::atomic<unsigned> looks_{0};
 

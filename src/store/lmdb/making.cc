@@ -140,6 +140,8 @@ void remove_target(const Place& pool, const Place& target)
     remove_one(pool, target / "lock.mdb");
     for (const char* name : {kept_name, kept_new_name, kept_void_name})
         remove_one(pool, target / name);
+    for (const std::string& name : names_in(target)) // of a process that was killed as it made the directory
+        if (name.starts_with(std::string(extents_name) + ".")) remove_one(pool, target / name);
     const Place extents = target / extents_name;
     if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
         for (const std::string& file : names_in(extents))
@@ -281,8 +283,7 @@ void Making::build()
     for (unsigned index = 0; index <= format.targets; ++index) {
         const Place directory = state_->directory_of(index);
         make(directory);
-        make(directory / extents_name);
-        Environment::create(directory, "pool " + path_);
+        Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->rooms()}, index);
     }
     if (format.durability != Durability::power) return;
     for (const std::string& path : format.directories) {

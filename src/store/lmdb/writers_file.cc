@@ -115,6 +115,17 @@ WritersFile::Opening::Opening(const WritersFile& writers, unsigned target, const
         std::this_thread::sleep_for(nap); // many processes of a job open a pool at once
         nap = std::min(nap * 2, longest_opening_nap);
     }
+    held_ = true;
+}
+
+WritersFile::Opening::Opening(const WritersFile& writers, unsigned target)
+    : target_(target), fd_(open_lock_file(writers.path_, false))
+{
+    constexpr int most_tries = 50;
+    for (int tries = 0; fd_ && !held_ && tries < most_tries; ++tries) {
+        held_ = lock(F_WRLCK);
+        if (!held_) std::this_thread::sleep_for(first_opening_nap);
+    }
 }
 
 // Unlocked, not just closed: a child that another thread forked meanwhile has the descriptor too.

@@ -55,7 +55,8 @@ public:
     WritersFile(Place path, unsigned lines);
     ~WritersFile();
 
-    // While LMDB opens a target's index: no other process does.
+    // While LMDB opens a target's index or gives out a reader's slot, or while its lock file is cut: no other
+    // process does any of these (reader_table.h).
     //
     // LMDB's first user of a lock file locks it, writes version 0 into it, and later the newest version. A
     // process that waits for this lock goes on when the first one is killed in between. It reads version 0
@@ -66,12 +67,16 @@ public:
         // Waits, and warns as for a writer (LongWait). A process that may not write the file goes without.
         // It makes the file where that is missing.
         Opening(const WritersFile& writers, unsigned target, const std::string& where);
+        // For a process that closes it: waits for a few milliseconds at most, and makes nothing.
+        Opening(const WritersFile& writers, unsigned target);
         ~Opening();
+        bool held() const { return held_; }
 
     private:
         bool lock(int kind) { return lock_bytes(fd_.get(), F_OFD_SETLK, kind, target_, 1).has_value(); }
         const unsigned target_;
         Descriptor fd_;
+        bool held_ = false;
     };
 
     // nullptr: this process has no such file to write.
