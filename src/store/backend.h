@@ -208,6 +208,10 @@ public:
     // A back end whose bodies run without a lock runs one again that has read extents and throws DER_CSUM:
     // they may have been released meanwhile. It counts once the body saw the same twice (found_twice.h).
     virtual void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) = 0;
+    // A value of `size` bytes can be stored as two. Where the index stores values in whole pages, and this
+    // one would leave most of its last page empty: the size of the first of the two, which fills its pages.
+    // Else `size`.
+    virtual std::size_t fills_pages(std::size_t size) const { return size; }
     // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
     virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
     // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. They

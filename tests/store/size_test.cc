@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <vector>
@@ -120,6 +121,41 @@ TEST_P(Size, OfAnEmptyPoolIsSmall)
     EXPECT_EQ(open_all(false), 0); // cuts what the killed process left long
     EXPECT_LE(bytes_of(path()).taken + 4096, most) << listing(path());
     expect_no_holes();
+}
+
+// Values of whole pages do not take a page more, which would be nearly empty.
+TEST_P(Size, OfPiecesOfWholePagesIsTheirs)
+{
+    make();
+    constexpr std::uint64_t pieces = 200;
+    for (const std::uint64_t piece : {std::uint64_t{4096}, std::uint64_t{8192}, std::uint64_t{5000}}) {
+        const ArrayAttributes one_chunk{1, std::uint64_t{1} << 30};
+        const ObjectId array = array_object(piece);
+        const std::uint64_t before = bytes_of(path()).taken;
+        use(path(), [&](Container& container) {
+            container.array_create(array, one_chunk);
+            for (std::uint64_t number = 0; number < pieces; ++number)
+                write_cells(container, array, one_chunk, number * piece, pattern(piece, number));
+        });
+        if (piece % 4096 == 0) {
+            EXPECT_LE(bytes_of(path()).taken - before, pieces * piece * 11 / 10 + (64 << 10));
+        }
+        use(path(), [&](Container& container) {
+            // Parts of them are written over, across where they are cut.
+            write_cells(container, array, one_chunk, piece - 30, pattern(20, 1));
+            write_cells(container, array, one_chunk, 2 * piece + 10, pattern(piece, 2));
+            std::vector<std::byte> expected;
+            for (std::uint64_t number = 0; number < pieces; ++number) {
+                const auto bytes = pattern(piece, number);
+                expected.insert(expected.end(), bytes.begin(), bytes.end());
+            }
+            std::ranges::copy(pattern(20, 1), expected.begin() + static_cast<std::ptrdiff_t>(piece - 30));
+            std::ranges::copy(pattern(piece, 2),
+                              expected.begin() + static_cast<std::ptrdiff_t>(2 * piece + 10));
+            EXPECT_TRUE(read_cells(container, array, one_chunk, 0, pieces * piece) == expected);
+        });
+    }
+    EXPECT_TRUE(Pool::check(path(), {}).findings.empty());
 }
 
 // Processes that open and close it together never find the lock file of another one cut off.

@@ -23,6 +23,18 @@ inline constexpr std::size_t node_header_size = 8;
 inline constexpr unsigned branch_flag = 0x01, leaf_flag = 0x02, overflow_flag = 0x04, meta_flag = 0x08;
 inline constexpr unsigned big_flag = 0x01; // of a node: the value lies in pages of its own
 
+// See Target::fills_pages(). A large value takes a run of pages with one header. The rest becomes a node
+// among others, if it is at most a quarter of a page. From 8 pages on it is not worth a record of its own.
+constexpr std::size_t fills_pages(std::size_t size)
+{
+    constexpr std::size_t page = 4096, most_pages = 8;
+    const std::size_t whole = (size + page_header_size) / page;
+    const std::size_t rest = (size + page_header_size) % page;
+    return whole == 0 || whole >= most_pages || rest > page / 4 ? size : size - rest;
+}
+static_assert(fills_pages(4080) == 4080 && fills_pages(4124) == 4080 && fills_pages(8220) == 8176);
+static_assert(fills_pages(1000) == 1000 && fills_pages(6000) == 6000);
+
 template <class T>
 T number_at(const std::byte* bytes, std::size_t offset)
 {

@@ -6,6 +6,7 @@
 #include "store/backend.h"
 #include "store/lmdb/environment.h"
 #include "store/lmdb/extents.h"
+#include "store/lmdb/page_layout.h"
 
 #include <atomic>
 #include <memory>
@@ -29,6 +30,7 @@ public:
     {
         extents_.read(extent, skip, into);
     }
+    std::size_t fills_pages(std::size_t size) const override { return lmdb::fills_pages(size); }
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override { return extents_.files(); }
     std::uint64_t allocated(const ExtentRef& range) override { return extents_.allocated(range); }
