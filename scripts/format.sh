@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Formats the C and C++ sources with clang-format (.clang-format) and the Python sources with ruff
-# (pyproject.toml). --check only looks, and lists what is not formatted.
+# (pyproject.toml), which also names what nothing uses. --check only looks, and lists what is not formatted.
 #
 # Usage: scripts/format.sh [--check] [FILE...]; without files all that git knows. Environment: CLANG_FORMAT,
 # RUFF (default: those of .venv). They must have the versions that scripts/lib.sh pins.
@@ -44,5 +44,6 @@ if ((${#scripts[@]})); then
     mode=()
     ((check)) && mode=(--check)
     "$ruff" format --no-cache --quiet "${mode[@]}" "${scripts[@]}" || status=1
+    "$ruff" check --no-cache --quiet "${scripts[@]}" || status=1
 fi
 exit "$status"

@@ -38,24 +38,14 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stepstore import _core
-from stepstore.blob_space import (
-    DATA_HI,
-    WRITERS_HI,
-    Numbers,
-    destroy_array,
-    open_array,
-    open_writers,
-    reclaim,
-)
+from stepstore.blob_space import DATA_HI, WRITERS_HI, Numbers, destroy_array, open_array, reclaim
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, DER_STALE, Error, is_in_doubt
-from stepstore.array import Array
 from stepstore.buffers import encode_key, memory_of
 from stepstore.key_value import KeyValue
 from stepstore.process import OfProcess, PerProcess

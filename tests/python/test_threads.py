@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 
 import pytest
-import stepstore
 
 # Holds the locks of writers of all environments below a pool until a line comes.
 HOLDER = """

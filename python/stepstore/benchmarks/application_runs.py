@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from argparse import Namespace

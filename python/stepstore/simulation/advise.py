@@ -7,7 +7,6 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from stepstore.benchmarks.layout_points import Space, chosen_points

@@ -16,7 +16,7 @@ from stepstore.simulation.field_experiments import (
     Length,
     Run,
 )
-from stepstore.simulation.statements import ABOUT, ABOVE, Statement
+from stepstore.simulation.statements import ABOVE, Statement
 
 _FROM_FOUR_ON = tuple(one for one in SERVERS if one >= 4)
 _UP_TO_EIGHT = tuple(one for one in SERVERS if one <= 8)

@@ -95,7 +95,7 @@ class Source(Shared[OpenStream]):
 
     def _open(self) -> OpenStream:
         steps = open_steps(self.location, snapshot=self.snapshot)
-        if (found := steps.describe()["generation"]) != self.generation:
+        if steps.describe()["generation"] != self.generation:
             steps.close()
             raise replaced(self.location, "stream")
         return OpenStream(steps)
