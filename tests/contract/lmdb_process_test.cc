@@ -1,5 +1,6 @@
 // The embedded back end between processes: two at once, over fork, races, locks, permissions.
 #include "backend_fixture.h"
+#include "base/files.h"
 #include "support/processes.h"
 
 #include <algorithm>
@@ -172,6 +173,31 @@ TEST_F(LmdbProcesses, CanCloseAnInheritedPoolInTheChild)
     EXPECT_EQ(get(pool->target(0), "key"), "2");
     put(pool->target(0), "key", "3");
     EXPECT_EQ(run_in_child([&] { return get(lmdb().open(path())->target(0), "key") == "3" ? 0 : 1; }), 0);
+}
+
+// The locks that LMDB has of a file go when the process closes any descriptor of it, an inherited one too.
+TEST_F(LmdbProcesses, KeepTheirLocksWhenAnInheritedPoolIsClosed)
+{
+    auto pool = make();
+    put(pool->target(0), "key", "1");
+    int closed[2];
+    ASSERT_EQ(pipe(closed), 0);
+    const pid_t child = start_child([&] {
+        char byte = 0;
+        if (read(closed[0], &byte, 1) != 1) return 2;
+        const auto own = open_claimed(lmdb(), path());
+        put(own->target(0), "key", "2");
+        pool.reset();
+        return run_in_child([&] {
+            const Descriptor file(::open((path() + "/target-000/lock.mdb").c_str(), O_RDWR | O_CLOEXEC));
+            return file && !lock_bytes(file.get(), F_SETLK, F_WRLCK, 0, 1) ? 0 : 1;
+        });
+    });
+    pool.reset();
+    EXPECT_EQ(write(closed[1], "c", 1), 1);
+    EXPECT_EQ(end_of(child), 0);
+    close(closed[0]);
+    close(closed[1]);
 }
 
 TEST_F(LmdbProcesses, AreNotKeptFromDestroyingByAChildThatInheritedThePool)
