@@ -255,7 +255,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
     }
 }
 
-// The first extent at a target makes it, so that a small pool does without. Its maker may be another user
+// Of a copy of the pool that went without empty directories. Its maker may be another user
 // than the pool's. So it gets the permissions of the directory around it before it has its name. If another
 // process was faster, that one's stays, or an empty one takes its place.
 void ExtentStore::make_directory()

@@ -283,6 +283,7 @@ void Making::build()
     for (unsigned index = 0; index <= format.targets; ++index) {
         const Place directory = state_->directory_of(index);
         make(directory);
+        make(directory / extents_name);
         Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->rooms()}, index);
     }
     if (format.durability != Durability::power) return;
