@@ -33,7 +33,6 @@ public:
                 prepare(cut_off(piece, first));
             prepare(piece);
         }
-
         if (bulk_.empty()) return;
         for (unsigned copy = 0; copy < set.count; ++copy)
             appended_[copy].append(object.target(set.targets[copy]), bulk_);

@@ -327,7 +327,6 @@ TEST_F(LmdbProcesses, DestroyNothingButTheirOwnFiles)
 {
     make().reset();
     std::ofstream(path() + "/notes.txt") << "mine";
-    fs::create_directory(path() + "/target-001/extents");
     std::ofstream(path() + "/target-001/extents/notes.txt") << "mine";
     lmdb().destroy(path());
     EXPECT_TRUE(fs::exists(path() + "/notes.txt"));

@@ -92,7 +92,7 @@ TEST_P(Size, OfACopyIsThatOfThePool)
     expect_no_holes();
 }
 
-// What is not used of lock.mdb takes nothing.
+// The unused part of lock.mdb takes no space.
 TEST_P(Size, OfAnEmptyPoolIsSmall)
 {
     constexpr std::uint64_t most = 144 << 10;
@@ -192,35 +192,6 @@ TEST_P(Size, OfAPoolThatManyOpenAndCloseAtOnceIsSmall)
             EXPECT_LE(entry.file_size(), 4096U) << entry.path();
         }
     }
-}
-
-// A copy may go without empty directories. The first user of extents may be another one than the pool's
-// maker, and have another umask.
-TEST_P(Size, ADirectoryThatComesLaterHasThePermissionsOfThePool)
-{
-    make();
-    namespace fs = std::filesystem;
-    for (const auto& entry : fs::directory_iterator(path()))
-        if (entry.is_directory()) {
-            fs::permissions(entry.path(), fs::perms(0770));
-            fs::remove(entry.path() / "extents");
-        }
-    EXPECT_EQ(run_in_child([&] {
-                  umask(0077);
-                  const auto pool = Pool::open(path(), Access::read_write);
-                  const auto container = pool->open_container("c");
-                  for (std::uint64_t object = 0; object < 32; ++object)
-                      container->kv_put(kv_object(object), as_bytes("key"), pattern(100'000, object));
-                  return 0;
-              }),
-              0);
-    std::size_t found = 0;
-    for (const auto& entry : fs::recursive_directory_iterator(path())) {
-        if (entry.path().filename() != "extents") continue;
-        ++found;
-        EXPECT_EQ(entry.status().permissions(), fs::perms(0770)) << entry.path();
-    }
-    EXPECT_EQ(found, 4U);
 }
 
 // Another user cannot read the files that only writers may lock. A copy without them is a pool.

@@ -2,7 +2,6 @@
 
 #include "base/fork.h"
 #include "store/lmdb/errors.h"
-#include "store/lmdb/format.h"
 #include "store/lmdb/write_again.h"
 
 #include <daos_errno.h>
@@ -143,7 +142,6 @@ Place ExtentStore::path_of(std::uint64_t number) const
 std::vector<std::uint64_t> ExtentStore::numbers() const
 {
     std::vector<std::uint64_t> found;
-    if (!exists(directory_)) return found; // nothing was ever appended
     for (const std::string& name : names_in(directory_)) {
         if (name.size() != 16 + suffix.size() || !name.ends_with(suffix)) continue;
         if (name.find_first_not_of("0123456789abcdef") != 16) continue;
@@ -240,10 +238,6 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
         const Place path = path_of(number);
         Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
         if (!fd && errno == EEXIST) continue;
-        if (!fd && errno == ENOENT) {
-            make_directory();
-            continue;
-        }
         if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
         // Between its making and its locking the file can be taken over, or found
         // empty and removed: then it is theirs.
@@ -253,30 +247,6 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
         new_name_ = true;
         return file;
     }
-}
-
-// Of a copy of the pool that went without empty directories. Its maker may be another user
-// than the pool's. So it gets the permissions of the directory around it before it has its name. If another
-// process was faster, that one's stays, or an empty one takes its place.
-void ExtentStore::make_directory()
-{
-    char name[32];
-    std::snprintf(name, sizeof name, "%s.%016llx", extents_name,
-                  static_cast<unsigned long long>(new_file_number_()));
-    const Place making = directory_.parent() / name;
-    if (const int error = stepstore::make_directory(making); error != 0)
-        fail(error, where_, "cannot make the directory " + making + owner_of(directory_.parent()));
-    struct stat around {};
-    const Descriptor parent = open_file(directory_.parent(), O_PATH | O_DIRECTORY);
-    const Descriptor made = open_file(making, O_RDONLY | O_DIRECTORY);
-    int error = parent && made && fstat(parent.get(), &around) == 0 ? 0 : errno;
-    if (error == 0) (void)!fchown(made.get(), static_cast<uid_t>(-1), around.st_gid); // where it may
-    if (error == 0 && fchmod(made.get(), around.st_mode & 07777) != 0) error = errno;
-    if (error == 0) error = rename_file(making, directory_);
-    if (error != 0) remove(making);
-    if (error != 0 && error != ENOTEMPTY && error != EEXIST)
-        fail(error, where_, "cannot make the directory " + directory_ + owner_of(directory_.parent()));
-    sync_directory(directory_.parent());
 }
 
 bool ExtentStore::appending_to(std::uint64_t number)
@@ -591,7 +561,6 @@ void ExtentStore::sync_names()
     };
     timespec now{};
     struct stat status {};
-    if (!exists(directory_)) return; // no name was ever made
     const Descriptor names = open_file(directory_, O_PATH);
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || !names || fstat(names.get(), &status) != 0)
         fail_errno(directory_, "cannot read the status of the directory");

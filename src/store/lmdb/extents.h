@@ -93,7 +93,6 @@ private:
     std::uint64_t spare_in(std::uint64_t number); // bytes
     std::shared_ptr<Appended> take_over();
     std::shared_ptr<Appended> make_file();
-    void make_directory();
     bool appending_to(std::uint64_t number);
     std::shared_ptr<Descriptor> cached(std::uint64_t number);
     void punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path);

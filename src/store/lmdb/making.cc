@@ -140,8 +140,6 @@ void remove_target(const Place& pool, const Place& target)
     remove_one(pool, target / "lock.mdb");
     for (const char* name : {kept_name, kept_new_name, kept_void_name})
         remove_one(pool, target / name);
-    for (const std::string& name : names_in(target)) // of a process that was killed as it made the directory
-        if (name.starts_with(std::string(extents_name) + ".")) remove_one(pool, target / name);
     const Place extents = target / extents_name;
     if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
         for (const std::string& file : names_in(extents))

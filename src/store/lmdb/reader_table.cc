@@ -69,7 +69,8 @@ int ReaderTable::make_room(std::uint64_t readers)
     if (room < needed) {
         room = std::min(std::bit_ceil(needed), whole);
         if (fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(room)) != 0) {
-            if (errno != EOPNOTSUPP) return errno;
+            if (errno == EDQUOT) return ENOSPC;
+            if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
             room = whole; // nobody can give it any: as it comes
         }
     }
