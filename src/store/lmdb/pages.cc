@@ -1,6 +1,7 @@
 #include "store/lmdb/pages.h"
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/files.h"
 #include "stepstore/error.h"
 #include "store/lmdb/page_layout.h"
@@ -8,6 +9,7 @@
 #include <daos_errno.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace stepstore::store::lmdb {
@@ -82,14 +84,19 @@ namespace {
 
 constexpr int looks = 1000; // at meta pages that are just written
 
+// The bytes of meta pages that stayed damaged with every look. A process that reads a damaged index looks at
+// its meta pages thousands of times: the same bytes are believed at the second sight.
+std::atomic<std::uint64_t> stayed_damaged{0};
+
 } // namespace
 
 // A page that is read while it is written may look damaged once.
 Metas settled_metas(int fd)
 {
     Metas metas = read_metas(fd);
-    for (int look = 1; look < looks && !metas.problem.empty(); ++look)
+    for (int look = 1; look < looks && !metas.problem.empty() && metas.checksum != stayed_damaged; ++look)
         metas = read_metas(fd);
+    if (!metas.problem.empty()) stayed_damaged = metas.checksum;
     return metas;
 }
 
@@ -99,11 +106,12 @@ Meta newest_meta(int fd, const std::string& where)
 {
     Metas last;
     for (int round = 0; round < looks; ++round) {
-        const Metas metas = read_metas(fd);
+        const Metas metas = settled_metas(fd);
         const bool whole = metas.problem.empty();
         if (whole && last.problem.empty() && last.newest() != nullptr && *metas.newest() == *last.newest())
             return *metas.newest();
         last = metas;
+        if (!whole) break;
     }
     throw Error(-DER_CSUM, where + ": the first pages of the index are damaged (" +
                                (last.problem.empty() ? "they change with every look" : last.problem) +
@@ -124,11 +132,12 @@ std::uint64_t newest_transaction(int fd, std::uint64_t page_size)
 Metas read_metas(int fd)
 {
     Metas metas;
-    metas.file_size = size_of(fd, "index file");
+    metas.checksum = metas.file_size = size_of(fd, "index file");
     std::byte page[meta_length];
     std::uint64_t page_size = 4096;
     for (std::size_t number = 0; number < 2; ++number) {
         const std::int64_t got = read_all(fd, page, number * page_size);
+        if (got > 0) metas.checksum = checksum({page, static_cast<std::size_t>(got)}, metas.checksum);
         if (got < static_cast<std::int64_t>(sizeof page)) {
             metas.problem = "the file was cut off: it has only " + std::to_string(metas.file_size) + " bytes";
             continue;

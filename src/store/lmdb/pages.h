@@ -38,6 +38,7 @@ const char* read_meta(const std::byte* page, Meta& meta);
 struct Metas {
     std::array<std::optional<Meta>, 2> pages;
     std::uint64_t file_size = 0;
+    std::uint64_t checksum = 0; // of the bytes and the size
     std::string problem;
     const Meta* newest() const;
 };
