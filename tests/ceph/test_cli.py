@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -14,23 +15,26 @@ from pathlib import Path
 import pytest
 import stepstore
 
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from command_server import CommandServer
+
 CEPH_POOL = f"rados://{os.environ['STEPSTORE_TEST_RADOS']}"
 CEPH = Path(__file__).parents[1] / "support" / "ceph.py"
 WRITE_STREAM = Path(__file__).parents[1] / "cli" / "write_stream.py"
 
 
+@functools.cache
+def server() -> CommandServer:
+    return CommandServer()  # ends with this process
+
+
 def run(*arguments: str, code: int = 0, **environment: str) -> str:
     """Runs the command line; returns what it printed, or its error where one is expected."""
-    done = subprocess.run(
-        [sys.executable, "-m", "stepstore", *arguments],
-        env={**os.environ, "NO_COLOR": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.stderr if code else done.stdout
+    ended, *texts = server().run(list(arguments), Path.cwd(), {**os.environ, "NO_COLOR": "1", **environment})
+    out, err = (text.decode() for text in texts)
+    assert ended == code, out + err
+    assert "Traceback" not in err, err
+    return err if code else out
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Runs the command line as users do: a process of its own, its exit code, its output."""
+"""Runs the command line as users do: each command is a process of its own, with its exit code and output."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import stepstore
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
+from command_server import CommandServer
 
 
 def pytest_configure(config):
@@ -42,10 +46,13 @@ class Result:
 
 
 class CommandLine:
-    """run(...) in `directory`, with a root directory and a home of its own."""
+    """run(...) in `directory`, with a root directory and a home of its own. `anew`: with the limits of this
+    process. A command with an environment of its own is started anew too, since its modules may look at it
+    while they are imported."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, server: CommandServer):
         self.directory = directory
+        self._server = server
         self.environment = {
             **os.environ,
             "HOME": str(directory / "home"),
@@ -59,29 +66,40 @@ class CommandLine:
             self.environment.pop(name, None)
 
     def __call__(
-        self, *arguments: object, code: int = 0, stdin: bytes = b"", timeout: int = 120, **environment: str
+        self,
+        *arguments: object,
+        code: int = 0,
+        stdin: bytes = b"",
+        timeout: int = 120,
+        anew: bool = False,
+        **environment: str,
     ) -> Result:
-        done = subprocess.run(
-            [sys.executable, "-m", "stepstore", *map(str, arguments)],
-            cwd=self.directory,
-            env={**self.environment, **environment},
-            input=stdin,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        result = Result(
-            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode(), done.stdout
-        )
+        words = list(map(str, arguments))
+        if anew or environment:
+            done = subprocess.run(
+                [sys.executable, "-m", "stepstore", *words],
+                cwd=self.directory,
+                env={**self.environment, **environment},
+                input=stdin,
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+            )
+            found, out, err = done.returncode, done.stdout, done.stderr
+        else:
+            found, out, err = self._server.run(words, self.directory, self.environment, stdin, timeout)
+        result = Result(found, out.decode("utf-8", "replace"), err.decode(), out)
         assert result.code == code, (
             f"{arguments}: exit code {result.code}, not {code}\n{result.out}\n{result.err}"
         )
         assert "Traceback" not in result.err, result.err
         return result
 
-    def fails(self, *arguments: object, code: int, says: str | tuple[str, ...] = ()) -> str:
+    def fails(
+        self, *arguments: object, code: int, says: str | tuple[str, ...] = (), anew: bool = False
+    ) -> str:
         """The command fails with this code and one line on stderr that holds these words."""
-        result = self(*arguments, code=code)
+        result = self(*arguments, code=code, anew=anew)
         assert result.out == "", result.out
         lines = result.err.strip().splitlines()
         assert len(lines) == 1, result.err
@@ -91,9 +109,16 @@ class CommandLine:
         return lines[0]
 
 
+@pytest.fixture(scope="session")
+def command_server() -> Iterator[CommandServer]:
+    server = CommandServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
-    return CommandLine(tmp_path)
+def cli(tmp_path: Path, command_server: CommandServer) -> CommandLine:
+    return CommandLine(tmp_path, command_server)
 
 
 @pytest.fixture

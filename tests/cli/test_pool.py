@@ -262,7 +262,7 @@ def test_a_check_that_may_open_few_files_says_so_and_finds_no_damage(cli):
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, usual[1]))  # which the command inherits
     try:
-        error = cli.fails("pool", "check", "./p", code=1, says=("ulimit -n", "target"))
+        error = cli.fails("pool", "check", "./p", code=1, says=("ulimit -n", "target"), anew=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, usual)
     assert "damage" not in error
