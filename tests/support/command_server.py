@@ -143,5 +143,4 @@ def _serve(control: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-
     _serve(socket.socket(fileno=int(sys.argv[1])))
