@@ -1,10 +1,11 @@
 # The commands of the README. Each does its own set-up.
-.PHONY: help demo demo-cluster test setup wheel clean
+.PHONY: help demo demo-cluster test quick setup wheel clean
 
 help:
 	@echo 'make demo   a simulation writes its steps to objects, an analysis reads them live, compared with BP5'
 	@echo 'make demo-cluster  the same on a Ceph cluster of this machine, one of whose OSDs is killed'
 	@echo 'make test   all tests'
+	@echo 'make quick  the tests that take seconds: three minutes on two cores, once all is built'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
 	@echo 'make wheel  manylinux wheels for the Pythons at hand, each tried, into dist/'
 	@echo 'make clean  remove build/, .venv/, demo/ and dist/ (not ~/.cache/stepstore)'
@@ -17,6 +18,9 @@ demo-cluster:
 
 test:
 	@scripts/test.sh
+
+quick:
+	@QUICK=1 scripts/test.sh
 
 setup:
 	@scripts/setup.sh

@@ -3,7 +3,8 @@
 # user's cache.
 #
 # Environment: SANITIZE=asan|tsan runs the suite under that preset; TESTS=REGEX runs the tests whose names
-# match; PRESET (default release), JOBS, and what scripts/setup.sh takes.
+# match; QUICK=1 leaves out those of tests/slow.txt; PRESET (default release), JOBS, and what scripts/setup.sh
+# takes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 preset=${SANITIZE:-${PRESET:-release}}
@@ -17,11 +18,15 @@ quiet_step "configure ($preset)" "$log/configure-$preset.log" \
     -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
 quiet_step "build ($preset)" "$log/build-$preset.log" \
     cmake --build "$STEPSTORE_BUILD/$preset" --parallel "$JOBS"
+chosen=(${TESTS:+--tests-regex "$TESTS"})
+if [[ -n ${QUICK:-} ]]; then
+    chosen+=(--exclude-regex "^($(sed 's/\./\\./g' tests/slow.txt | paste -sd'|'))\$")
+fi
 say "run the tests"
 export GTEST_BRIEF=1 # of a program with many cases only those that fail
 status=0
 begin=$SECONDS
 ctest --test-dir "$STEPSTORE_BUILD/$preset" --output-on-failure --no-tests=error --parallel "$JOBS" \
-    ${TESTS:+--tests-regex "$TESTS"} || status=$?
+    "${chosen[@]}" || status=$?
 say "tests: $((SECONDS - begin)) s; all: $((SECONDS - SCRIPT_START)) s"
 exit "$status"
