@@ -1,8 +1,8 @@
 """Runs `stepstore` commands as processes of their own that start in milliseconds.
 
-A process of its own imports the modules of the command line once, and forks each command from there: a command
-has its own memory, descriptors, directory and environment, and ends as `python -m stepstore` does. The server
-opens no pool and has one thread, so what a command inherits from it is only code.
+A process of its own imports the modules of the command line once, and forks each command from there. So a
+command has its own memory, descriptors, directory and environment, and ends as `python -m stepstore` does.
+The server opens no pool and has one thread: what a command inherits from it is only code.
 
 CommandServer is the side of the test; run as a program, this file is the server.
 """
